@@ -1,0 +1,1 @@
+"""Teach language models from written feedback."""

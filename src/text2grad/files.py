@@ -1,0 +1,100 @@
+"""Writing that a kill or a full disk cannot damage."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from text2grad.errors import UserError
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn a full disk or a forbidden folder into a sentence; what was saved before stays as it was."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(f"the disk is full while saving {path}; free some space and continue with --resume") from error
+        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+            raise UserError(f"{path} cannot be written ({error.strerror}); choose another output_dir") from error
+        raise
+
+
+def replace_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Build a folder beside its place, then swap it in: at every moment the old or the new one is whole.
+
+    Between the two renames only `folder.old` exists; `recover_folder` puts it back.
+    """
+    new, old = folder.with_name(folder.name + ".new"), folder.with_name(folder.name + ".old")
+    with disk_errors(folder):
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        try:
+            fill(new)
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        for path in [*new.iterdir(), new]:
+            sync(path)
+        shutil.rmtree(old, ignore_errors=True)
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+        sync(folder.parent)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def recover_folder(folder: Path) -> None:
+    """Undo a `replace_folder` that was killed between its two renames."""
+    old = folder.with_name(folder.name + ".old")
+    if old.exists() and not folder.exists():
+        old.rename(folder)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a whole file, or leave the old one untouched."""
+    new = path.with_name(path.name + ".new")
+    with disk_errors(path):
+        try:
+            new.write_text(text, encoding="utf-8")
+            sync(new)
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
+
+
+def append_json_lines(path: Path, records: list[dict[str, Any]]) -> None:
+    """Append records and hand them to the disk; a kill can tear only the last line."""
+    with disk_errors(path), path.open("a", encoding="utf-8") as out:
+        out.writelines(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n" for record in records)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Records of a file that a kill may have torn: an unparsable *last* line is left out."""
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        torn: json.JSONDecodeError | None = None
+        for line in lines:
+            if torn is not None:
+                raise UserError(f"{path}: a line in the middle is not JSON ({torn})")
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError as error:
+                torn = error
+
+
+def sync(path: Path) -> None:
+    """Wait until the disk has it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Change the model there, and only there."""

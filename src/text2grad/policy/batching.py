@@ -1,0 +1,77 @@
+"""Ragged rows of token ids to padded tensors. Masks come from lengths, never from `ids != pad`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Padded:
+    """Prompt + completion rows, right-padded, and where their completion tokens are.
+
+    ids, attention_mask: (batch, longest row).
+    rows, columns: (valid tokens,), the place of each completion token in ids, row by row.
+    slots: (valid tokens,), its index within its completion.
+    width: the longest completion.
+    """
+
+    ids: Tensor
+    attention_mask: Tensor
+    rows: Tensor
+    columns: Tensor
+    slots: Tensor
+    width: int
+
+    def scatter(self, flat: Tensor) -> Tensor:
+        """(valid tokens,) -> (batch, width), 0 after a completion's end."""
+        return flat.new_zeros(len(self.ids), self.width).index_put((self.rows, self.slots), flat)
+
+
+def pad_right(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], device: torch.device) -> Padded:
+    """Lay prompt + completion rows out for a scoring pass. Right padding leaves no fully masked attention row.
+
+    Every prompt and every completion must hold at least one token.
+    """
+    lengths = [len(p) + len(c) for p, c in zip(prompts, completions, strict=True)]
+    ids = torch.zeros(len(prompts), max(lengths), dtype=torch.long)
+    attention_mask = torch.zeros_like(ids)
+    places = []
+    for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
+        ids[row, : lengths[row]] = torch.tensor([*prompt, *completion])
+        attention_mask[row, : lengths[row]] = 1
+        slots = torch.arange(len(completion))
+        places.append(torch.stack([torch.full_like(slots, row), slots + len(prompt), slots]))
+    rows, columns, slots = torch.cat(places, dim=1).to(device)
+    return Padded(ids.to(device), attention_mask.to(device), rows, columns, slots, max(map(len, completions)))
+
+
+def pad_left(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Prompts for generation: (ids, attention_mask), both (batch, longest prompt), the last token of each at the right."""
+    width = max(map(len, prompts))
+    ids = torch.tensor([[pad_id] * (width - len(p)) + list(p) for p in prompts])
+    attention_mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts])
+    return ids.to(device), attention_mask.to(device)
+
+
+def by_token_budget(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
+    """Indices of rows in micro-batches: sorted by length, each at most `max_tokens` once padded, at least one row each."""
+    batches: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        # Sorted upwards, so this row is the longest of the batch that it joins.
+        if batches and (len(batches[-1]) + 1) * lengths[index] <= max_tokens:
+            batches[-1].append(index)
+        else:
+            batches.append([index])
+    return batches
+
+
+def stack_rows(rows: Sequence[Tensor], width: int) -> Tensor:
+    """1-D tensors of different lengths -> (rows, width), padded with 0 on the right."""
+    stacked = torch.zeros(len(rows), width)
+    for i, row in enumerate(rows):
+        stacked[i, : len(row)] = row
+    return stacked

@@ -1,0 +1,88 @@
+"""Everything a run needs to go on as if it had never stopped: trained weights, optimiser state, counters.
+
+Random numbers need no state: their streams are keyed by step (see `streams.py`). Tensors are safetensors, the rest JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from text2grad.errors import UserError
+from text2grad.files import recover_folder, replace_folder
+from text2grad.policy.advantage import KLControl, RunningScale
+from text2grad.policy.model import Policy
+
+
+@dataclass
+class Progress:
+    """The part of a run's state that is not a tensor."""
+
+    step: int
+    kl_control: KLControl
+    reward_scale: RunningScale
+    skipped_updates: int = 0
+
+
+def save_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
+    """Replace the checkpoint in `folder`; a kill at any moment leaves the old or the new one whole."""
+
+    def fill(new: Path) -> None:
+        save_tensors(new / "policy.safetensors", {name: p.detach() for name, p in policy.trainable().items()})
+        save_tensors(new / "optimizer.safetensors", _flatten(optimizer))
+        (new / "progress.json").write_text(json.dumps(asdict(progress)), encoding="utf-8")
+
+    replace_folder(folder, fill)
+
+
+def load_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimizer) -> Progress:
+    """Put weights and optimiser state back in place and return the rest."""
+    recover_folder(folder)
+    if not (folder / "progress.json").is_file():
+        raise UserError(f"{folder}: no checkpoint to resume from; start the run without --resume")
+    saved = load_file(folder / "policy.safetensors")
+    trainable = policy.trainable()
+    if {k: v.shape for k, v in saved.items()} != {k: v.shape for k, v in trainable.items()}:
+        raise UserError(f"{folder}: the checkpoint is of another model or adapter; resume with the settings it began with")
+    with torch.no_grad():
+        for name, parameter in trainable.items():
+            parameter.copy_(saved[name])
+    _unflatten(optimizer, load_file(folder / "optimizer.safetensors"))
+    values = json.loads((folder / "progress.json").read_text(encoding="utf-8"))
+    return Progress(
+        step=values["step"],
+        kl_control=KLControl(**values["kl_control"]),
+        reward_scale=RunningScale(**values["reward_scale"]),
+        skipped_updates=values["skipped_updates"],
+    )
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """safetensors, with the operating system's errors as OSError (the library wraps them in its own)."""
+    try:
+        save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:
+        code = re.search(r"os error (\d+)", str(error))
+        if code is None:
+            raise
+        raise OSError(int(code[1]), str(error), str(path)) from error
+
+
+def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    state = optimizer.state_dict()["state"]
+    return {f"{index}.{name}": tensor for index, entry in state.items() for name, tensor in entry.items()}
+
+
+def _unflatten(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        index, name = key.split(".", 1)
+        state.setdefault(int(index), {})[name] = tensor
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

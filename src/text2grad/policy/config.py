@@ -1,0 +1,73 @@
+"""Settings of the policy optimiser; TRL's names where TRL has one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+
+from text2grad.policy.advantage import Normalization
+from text2grad.reward.mapping import Credit
+from text2grad.settings import Settings
+
+
+class PolicySettings(Settings):
+    """One step samples `per_device_train_batch_size * gradient_accumulation_steps` answers on each process and makes
+    `num_iterations` optimiser steps on them."""
+
+    max_steps: PositiveInt = Field(100, description="sampling steps")
+    per_device_train_batch_size: PositiveInt = Field(8, description="answers a step and process, times the next setting")
+    gradient_accumulation_steps: PositiveInt = 1
+    num_generations: PositiveInt = Field(1, description="answers to each prompt")
+    num_iterations: PositiveInt = Field(1, description="passes over each batch of answers (PPO epochs)")
+    max_completion_length: PositiveInt = Field(64, description="tokens; a longer answer is cut and pays for it")
+    max_prompt_length: PositiveInt | None = Field(None, description="tokens; a longer prompt is refused, never cut")
+    temperature: PositiveFloat = Field(1.0, description="of sampling, and of every log-probability")
+
+    learning_rate: PositiveFloat = 1e-4
+    value_learning_rate: PositiveFloat = 1e-3
+    lr_scheduler_type: Literal["constant", "linear", "cosine"] = "constant"
+    warmup_steps: NonNegativeInt = 0
+    max_grad_norm: PositiveFloat = 1.0
+    weight_decay: NonNegativeFloat = 0.0
+
+    epsilon: PositiveFloat = Field(0.2, description="PPO's clip of the probability ratio")
+    epsilon_value: PositiveFloat = Field(0.2, description="PPO's clip of the value's change")
+    vf_coef: NonNegativeFloat = 0.1
+    gamma: float = Field(1.0, ge=0, le=1)
+    lam: float = Field(0.95, ge=0, le=1)
+    advantage_normalization: Normalization = "scale"
+    beta: NonNegativeFloat = Field(0.05, description="weight of the KL penalty; where control is adaptive, its start")
+    kl_control: Literal["fixed", "adaptive"] = "fixed"
+    kl_target: PositiveFloat = Field(6.0, description="KL of an answer that adaptive control steers to")
+    kl_horizon: PositiveFloat = 10_000
+
+    max_tokens_per_batch: PositiveInt = Field(4096, description="padded tokens in one forward and backward pass")
+    bf16: bool = Field(True, description="compute in bfloat16; what is trained stays float32")
+    gradient_checkpointing: bool = False
+    logging_steps: PositiveInt = Field(1, description="steps between samples kept for the report")
+    logged_samples: NonNegativeInt = Field(4, description="samples kept at each of these steps")
+    save_steps: PositiveInt = Field(1, description="steps between checkpoints; a killed run loses at most this many")
+
+    @property
+    def samples_per_step(self) -> int:
+        """Answers that one process samples in one step."""
+        return self.per_device_train_batch_size * self.gradient_accumulation_steps
+
+    @model_validator(mode="after")
+    def _whole_groups(self) -> PolicySettings:
+        if self.samples_per_step % self.num_generations:
+            raise ValueError(
+                f"num_generations is {self.num_generations} but a step samples {self.samples_per_step} answers "
+                f"(per_device_train_batch_size * gradient_accumulation_steps): make it a divisor"
+            )
+        return self
+
+
+class Text2GradConfig(PolicySettings):
+    """Everything `Text2GradTrainer` needs beside the model, the critic and the prompts."""
+
+    output_dir: Path
+    seed: NonNegativeInt = 0
+    credit: Credit = Credit()

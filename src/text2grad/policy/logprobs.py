@@ -1,0 +1,36 @@
+"""Log-probabilities of given tokens, without ever holding `tokens x vocabulary` at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+Project = Callable[[Tensor], Tensor]
+
+
+def chunked_logprobs(
+    hidden: Tensor, project: Project, targets: Tensor, temperature: float, chunk: int = 512
+) -> tuple[Tensor, Tensor]:
+    """Log-probability of each target and the entropy of the distribution it was drawn from.
+
+    hidden: (tokens, width), the state before each target; targets: (tokens,); project: hidden -> logits.
+    log pi(y) = log_softmax(project(hidden) / temperature)[y], in float32 whatever the dtype of hidden.
+    Memory: `chunk x vocabulary` in both directions, since the backward pass computes each chunk's logits again.
+    Returns (logprobs, entropy), both (tokens,) float32.
+    """
+    pieces = [
+        checkpoint(_logprobs_of_chunk, states, project, chosen, temperature, use_reentrant=False)
+        for states, chosen in zip(hidden.split(chunk), targets.split(chunk), strict=True)
+    ]
+    logprobs, entropy = zip(*pieces, strict=True)
+    return torch.cat(logprobs), torch.cat(entropy)
+
+
+def _logprobs_of_chunk(hidden: Tensor, project: Project, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    logits = project(hidden).float() / temperature
+    logprobs = torch.log_softmax(logits, dim=-1)
+    entropy = -(logprobs.exp() * logprobs).sum(-1)
+    return logprobs.gather(-1, targets.unsqueeze(-1)).squeeze(-1), entropy

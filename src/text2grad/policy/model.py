@@ -1,0 +1,108 @@
+"""The policy: a causal language model with a value head on its trunk, and the reference it started from."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from text2grad.errors import UserError
+from text2grad.policy.batching import Padded
+from text2grad.policy.logprobs import chunked_logprobs
+
+
+class Scores(NamedTuple):
+    """What the policy says about given completions; each (batch, completion tokens), float32, 0 outside the mask."""
+
+    logprobs: Tensor
+    entropy: Tensor
+    values: Tensor
+
+
+class Policy(nn.Module):
+    """Scores completions in one forward pass: log-probabilities, entropy and values.
+
+    The value head is float32, starts at zero and reads the state *before* each token, the one that predicts it.
+    """
+
+    def __init__(self, model: PreTrainedModel | PeftModel, peft_config: LoraConfig | None = None) -> None:
+        super().__init__()
+        self._reference: PreTrainedModel | PeftModel | None = None
+        if peft_config is not None:
+            model = get_peft_model(_merged(model), peft_config)
+        _disable_dropout(model)
+        self.model = model
+        if not (isinstance(model, PeftModel) and _starts_as_identity(model)):
+            # Adapter off would not be the policy at step 0, so that policy is kept as a frozen copy.
+            self._reference = copy.deepcopy(model).requires_grad_(False).eval()
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.data = parameter.data.float()  # bf16 weights do not move at small learning rates
+        self.value_head = nn.Linear(_trunk(model).config.hidden_size, 1, dtype=torch.float32)
+        nn.init.zeros_(self.value_head.weight)
+        nn.init.zeros_(self.value_head.bias)
+        _check_head(model)
+
+    def forward(self, batch: Padded, temperature: float, reference: bool = False) -> Scores:
+        """Scores of the completion tokens of a right-padded batch, under the policy or under the reference."""
+        model = self._reference if reference and self._reference is not None else self.model
+        hidden = _trunk(model)(input_ids=batch.ids, attention_mask=batch.attention_mask, use_cache=False)[0]
+        before = hidden[batch.rows, batch.columns - 1]  # (valid tokens, width)
+        project = model.get_output_embeddings()
+        logprobs, entropy = chunked_logprobs(before, project, batch.ids[batch.rows, batch.columns], temperature)
+        with torch.autocast(before.device.type, enabled=False):
+            values = self.value_head(before.float()).squeeze(-1)
+        return Scores(*(batch.scatter(scores) for scores in (logprobs, entropy, values)))
+
+    @contextmanager
+    def as_reference(self) -> Iterator[None]:
+        """Inside, `forward(..., reference=True)` scores with the policy as it was at step 0."""
+        if self._reference is None:
+            with self.model.disable_adapter():
+                yield
+        else:
+            yield
+
+    def trainable(self) -> dict[str, nn.Parameter]:
+        """Names and parameters that training changes; all of them float32."""
+        return {name: p for name, p in self.named_parameters() if p.requires_grad}
+
+
+def _trunk(model: PreTrainedModel | PeftModel) -> nn.Module:
+    causal = model.get_base_model() if isinstance(model, PeftModel) else model
+    trunk: nn.Module = causal.base_model
+    return trunk
+
+
+def _merged(model: PreTrainedModel | PeftModel) -> PreTrainedModel:
+    return model.merge_and_unload() if isinstance(model, PeftModel) else model
+
+
+def _starts_as_identity(model: PeftModel) -> bool:
+    return all(bool((p == 0).all()) for name, p in model.named_parameters() if "lora_B" in name)
+
+
+def _disable_dropout(model: nn.Module) -> None:
+    """Old and new log-probabilities must be of the same network."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if isinstance(getattr(module, "attention_dropout", None), float):
+            module.attention_dropout = 0.0  # type: ignore[assignment]
+
+
+@torch.no_grad()
+def _check_head(model: PreTrainedModel | PeftModel) -> None:
+    """Refuse models whose logits are more than their output layer (soft-capped or rescaled ones, say)."""
+    ids = torch.arange(4, device=model.device).unsqueeze(0)
+    whole = model(input_ids=ids, use_cache=False).logits.float()
+    ours = model.get_output_embeddings()(_trunk(model)(input_ids=ids, use_cache=False)[0]).float()
+    if not torch.allclose(whole, ours, rtol=1e-2, atol=1e-2):
+        kind = type(_trunk(model)).__name__
+        raise UserError(f"{kind}: its logits are not its output layer alone, which the policy relies on; use another model")

@@ -1,0 +1,271 @@
+"""The policy optimiser: sample, listen, reward, update. It knows no task; it sees ids, masks and token rewards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from datasets import Dataset
+from peft import LoraConfig, PeftModel
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from text2grad import models
+from text2grad.critics import Critic
+from text2grad.errors import UserError
+from text2grad.files import replace_folder
+from text2grad.policy.advantage import KLControl, RunningScale, explained_variance, gae, kl_per_token, normalize
+from text2grad.policy.batch import Rollout, as_rollout, reward_rollout
+from text2grad.policy.batching import by_token_budget, pad_right, stack_rows
+from text2grad.policy.checkpoint import Progress, load_checkpoint, save_checkpoint
+from text2grad.policy.config import Text2GradConfig
+from text2grad.policy.listen import listen
+from text2grad.policy.model import Policy, Scores
+from text2grad.policy.prompts import encode_prompts
+from text2grad.policy.record import sample_records, step_metrics
+from text2grad.policy.rollout import noise, sample
+from text2grad.policy.schedule import learning_rate_factor
+from text2grad.policy.streams import Stream, stream
+from text2grad.policy.update import Batch, update
+from text2grad.runs import RunFolder
+from text2grad.schema import Example, from_dataset
+
+Metrics = dict[str, Any]
+GIVE_UP_AFTER = 3  # steps in a row in which every critique failed
+
+
+class Text2GradTrainer:
+    """Trains a causal language model from a critic's written feedback.
+
+    model: a name, a path, or a model. critic: anything with `critique(examples) -> list[Feedback]`.
+    train_dataset: examples, or a Hugging Face dataset with a `prompt` column.
+    peft_config: train this LoRA adapter instead of all weights.
+    plain_prompts: use prompts as plain text, for models without a chat template.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | PreTrainedModel | PeftModel,
+        critic: Critic,
+        args: Text2GradConfig,
+        train_dataset: Sequence[Example] | Dataset,
+        processing_class: PreTrainedTokenizerBase | None = None,
+        peft_config: LoraConfig | None = None,
+        plain_prompts: bool = False,
+    ) -> None:
+        self.args, self.critic, self.plain_prompts = args, critic, plain_prompts
+        self.accelerator = Accelerator(mixed_precision="bf16" if args.bf16 else "no")
+        if self.accelerator.num_processes > 1:
+            raise UserError("training on several processes is not supported; start it without `accelerate launch`")
+        name = model if isinstance(model, str | Path) else model.config.name_or_path
+        self.tokenizer = processing_class or models.load_tokenizer(name)
+        if isinstance(model, str | Path):
+            frozen_in_bf16 = args.bf16 and peft_config is not None
+            model = models.load_model(model, torch.bfloat16 if frozen_in_bf16 else torch.float32)
+        self.end_ids = _end_ids(model, self.tokenizer)
+        self.context: int = model.config.max_position_embeddings
+        self.examples = list(from_dataset(train_dataset) if isinstance(train_dataset, Dataset) else train_dataset)
+        self.prompts = self.encode(self.examples)
+
+        torch.manual_seed(args.seed)  # the adapter's initial weights
+        policy = Policy(model, peft_config)
+        if args.gradient_checkpointing:
+            policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+            policy.model.enable_input_require_grads()
+        optimizer = torch.optim.AdamW(
+            [
+                {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
+                {"params": policy.value_head.parameters(), "lr": args.value_learning_rate},
+            ],
+            lr=args.learning_rate,
+            weight_decay=args.weight_decay,
+        )
+        self.full_rates = [group["lr"] for group in optimizer.param_groups]
+        self.policy, self.optimizer = self.accelerator.prepare(policy, optimizer)
+        self.progress = Progress(
+            step=0,
+            kl_control=KLControl(args.beta, args.kl_target if args.kl_control == "adaptive" else None, args.kl_horizon),
+            reward_scale=RunningScale(),
+        )
+        self.run = RunFolder(args.output_dir)
+
+    def encode(self, examples: Sequence[Example]) -> list[list[int]]:
+        """Prompt ids; a prompt that leaves no room for its answer is refused."""
+        args = self.args
+        return encode_prompts(
+            examples, self.tokenizer, args.max_prompt_length, args.max_completion_length, self.context, self.plain_prompts
+        )
+
+    def train(self, resume: bool = False, on_step: Callable[[Metrics], None] = lambda metrics: None) -> None:
+        """Run to `max_steps`. `resume` continues the run in `output_dir` with the same random streams.
+
+        `on_step` gets each step's metrics as they are recorded.
+        """
+        if resume:
+            self.progress = load_checkpoint(self.run.checkpoint, self.policy, self.optimizer)
+            self.run.rewind(self.progress.step)
+        else:
+            self.run.start()
+        silent_steps = 0
+        while self.progress.step < self.args.max_steps:
+            metrics, samples = self.step(self.progress.step + 1)
+            silent_steps = silent_steps + 1 if metrics["failed"] == metrics["samples"] else 0
+            self.run.record(metrics, samples)
+            self.progress.step += 1
+            if self.progress.step % self.args.save_steps == 0 or self.progress.step == self.args.max_steps:
+                save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress)
+            on_step(metrics)
+            if silent_steps == GIVE_UP_AFTER:
+                raise UserError(
+                    f"every critique failed in {GIVE_UP_AFTER} steps in a row, last: {metrics['failure']}; "
+                    f"mend the critic and continue with --resume"
+                )
+
+    def step(self, step: int) -> tuple[Metrics, list[dict[str, Any]]]:
+        """One step: sample, listen, reward, update. Returns its metrics and the samples kept for the report."""
+        args, began = self.args, time.perf_counter()
+        self.set_learning_rate(step)
+        rollout = self.rollout(step)
+        sampled = time.perf_counter()
+        feedback = listen(self.critic, rollout.examples)
+        rewards, valid = reward_rollout(rollout, feedback, args.credit, args.seed, step)
+        old = self.score(rollout)
+        with self.accelerator.unwrap_model(self.policy).as_reference():
+            reference = self.score(rollout, reference=True)
+        batch = self.advantages(rollout, rewards, valid, old, reference)
+        stats = update(self.policy, self.optimizer, self.accelerator, rollout, batch, args)
+        self.progress.skipped_updates += stats["skipped"]
+        kl = kl_per_token(old.logprobs, reference.logprobs) * batch.mask
+        if valid.any():
+            self.progress.kl_control.update(float(kl.sum(1)[valid].mean()), int(valid.sum()))
+        seconds = time.perf_counter() - began
+        metrics = step_metrics(step, rollout, feedback, rewards, valid, batch, kl, stats) | {
+            "beta": self.progress.kl_control.beta,
+            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "seconds": seconds,
+            "tokens_per_second": sum(map(len, rollout.completions)) / (sampled - began),
+        }
+        samples = []
+        if args.logged_samples and step % args.logging_steps == 0:
+            after = self.score(rollout, rows=range(min(args.logged_samples, len(rollout.examples))))
+            samples = sample_records(step, rollout, feedback, rewards, valid, batch, after.logprobs)
+        return metrics, samples
+
+    def rollout(self, step: int) -> Rollout:
+        """Answers to the step's prompts, sampled at the training temperature."""
+        args = self.args
+        chosen = [i for i in self._prompts_of(step) for _ in range(args.num_generations)]
+        uniforms = noise(Stream.SAMPLING, args.seed, step, range(len(chosen)), args.max_completion_length)
+        return self._sample(
+            [self.examples[i] for i in chosen],
+            [self.prompts[i] for i in chosen],
+            uniforms,
+            args.temperature,
+            args.num_generations,
+        )
+
+    def answer(self, examples: Sequence[Example], temperature: float, batch_size: int = 16) -> list[Example]:
+        """One answer to each prompt under the present policy; with temperature 0 the most probable one."""
+        answered: list[Example] = []
+        prompts = self.encode(examples)
+        for start in range(0, len(examples), batch_size):
+            rows = range(start, min(start + batch_size, len(examples)))
+            uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
+            part = self._sample([examples[i] for i in rows], [prompts[i] for i in rows], uniforms, temperature)
+            answered.extend(part.examples)
+        return answered
+
+    def _sample(
+        self,
+        examples: Sequence[Example],
+        prompts: list[list[int]],
+        uniforms: Tensor,
+        temperature: float,
+        num_generations: int = 1,
+    ) -> Rollout:
+        model = self.accelerator.unwrap_model(self.policy).model.eval()
+        with self.accelerator.autocast():
+            completions = sample(
+                model,
+                prompts[::num_generations],
+                uniforms,
+                temperature,
+                self.end_ids,
+                self.tokenizer.pad_token_id,
+                num_generations,
+            )
+        return as_rollout(examples, prompts, completions, self.end_ids, self.tokenizer)
+
+    @torch.no_grad()
+    def score(self, rollout: Rollout, reference: bool = False, rows: Sequence[int] | None = None) -> Scores:
+        """Log-probabilities, entropy and values of the sampled tokens, each (samples, tokens) on the CPU."""
+        rows = range(len(rollout.examples)) if rows is None else rows
+        lengths = [rollout.lengths[i] for i in rows]
+        width = max(map(len, rollout.completions))
+        results: dict[int, Scores] = {}
+        self.policy.eval()
+        for micro in by_token_budget(lengths, self.args.max_tokens_per_batch):
+            picked = [rows[i] for i in micro]
+            padded = pad_right(
+                [rollout.prompts[i] for i in picked], [rollout.completions[i] for i in picked], self.accelerator.device
+            )
+            scores = self.policy(padded, self.args.temperature, reference=reference)
+            results |= {i: Scores(*(t.cpu() for t in row)) for i, row in zip(picked, zip(*scores, strict=True), strict=True)}
+        return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
+
+    def advantages(self, rollout: Rollout, rewards: Tensor, valid: Tensor, old: Scores, reference: Scores) -> Batch:
+        """r_t = d_t / scale - beta * KL_t, then GAE and normalisation over the valid samples of the step."""
+        args = self.args
+        mask = rollout.mask * valid.unsqueeze(1)
+        self.progress.reward_scale.update(rewards.sum(1)[valid])
+        kl = kl_per_token(old.logprobs, reference.logprobs)
+        penalised = rewards / self.progress.reward_scale.std - self.progress.kl_control.beta * kl
+        advantages, returns = gae(penalised, old.values, mask, args.gamma, args.lam)
+        return Batch(
+            mask=mask,
+            old_logprobs=old.logprobs,
+            old_values=old.values,
+            advantages=normalize(advantages, mask, args.advantage_normalization),
+            returns=returns,
+            explained_variance=explained_variance(old.values, returns, mask),
+        )
+
+    def set_learning_rate(self, step: int) -> None:
+        """The step's learning rates, from the schedule alone."""
+        args = self.args
+        factor = learning_rate_factor(step, args.max_steps, args.warmup_steps, args.lr_scheduler_type)
+        for group, full in zip(self.optimizer.param_groups, self.full_rates, strict=True):
+            group["lr"] = full * factor
+
+    def save_model(self, folder: Path | None = None) -> Path:
+        """The trained model or adapter with its tokenizer, as `from_pretrained` reads it."""
+        folder = folder or self.run.final
+        model = self.accelerator.unwrap_model(self.policy).model
+
+        def fill(new: Path) -> None:
+            model.save_pretrained(new)
+            self.tokenizer.save_pretrained(new)
+
+        replace_folder(folder, fill)
+        return folder
+
+    def _prompts_of(self, step: int) -> list[int]:
+        """Which prompts a step asks: every epoch is a new permutation, keyed by (seed, epoch)."""
+        count = self.args.samples_per_step // self.args.num_generations
+        chosen = []
+        for position in range((step - 1) * count, step * count):
+            epoch, place = divmod(position, len(self.examples))
+            order = stream(Stream.DATA_ORDER, self.args.seed, epoch).permutation(len(self.examples))
+            chosen.append(int(order[place]))
+        return chosen
+
+
+def _end_ids(model: PreTrainedModel | PeftModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """Every id that ends an answer: the tokenizer's, and those of the model's generation settings."""
+    configured = model.generation_config.eos_token_id
+    more = configured if isinstance(configured, list) else [configured] if configured is not None else []
+    return sorted({tokenizer.eos_token_id, *more})

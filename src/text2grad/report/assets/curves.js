@@ -1,0 +1,198 @@
+// Metrics by step: raw values as dots, a smoothed line over them, gaps where a step has no value.
+
+const MAIN_CURVES = [
+  { name: "reward", title: "Reward", note: "mean total reward of an answer", wide: true },
+  { name: "kl", title: "KL", note: "distance from the reference model" },
+  { name: "length", title: "Length", note: "mean tokens of an answer", zero: true },
+  { name: "coverage", title: "Span coverage", note: "tokens with a reward other than zero", zero: true, show: percent },
+  { name: "failed", title: "Failed critiques", note: "masked out of training", zero: true, bars: true },
+];
+const OTHER_NOTES = {
+  samples: "answers sampled",
+  truncated: "share of answers cut at the length limit",
+  policy_loss: "clipped surrogate",
+  value_loss: "squared error of the value head",
+  entropy: "of the policy, per token",
+  clip_fraction: "share of tokens where the ratio was clipped",
+  grad_norm: "before clipping",
+  learning_rate: "of the policy",
+  explained_variance: "of the returns by the value head",
+  tokens_per_second: "sampled and trained on",
+  seconds: "wall time of the step",
+};
+const CHART = { height: 168, left: 46, right: 12, top: 10, bottom: 24 };
+
+function startCurves(metrics) {
+  const main = document.getElementById("main-curves");
+  const other = document.getElementById("other-curves");
+  if (!main || !metrics.step) return;
+  for (const curve of MAIN_CURVES) main.append(chart(curve, metrics));
+  const known = new Set(["step", ...MAIN_CURVES.map((curve) => curve.name)]);
+  for (const name of Object.keys(metrics).filter((name) => !known.has(name))) {
+    const title = name.replaceAll("_", " ");
+    other.append(chart({ name, title: title[0].toUpperCase() + title.slice(1), note: OTHER_NOTES[name] ?? "" }, metrics));
+  }
+}
+
+function chart(curve, metrics) {
+  const show = curve.show ?? number;
+  const values = metrics[curve.name] ?? metrics.step.map(() => null);
+  const points = metrics.step.map((step, i) => ({ step, value: values[i], of: metrics.samples?.[i] ?? null }));
+  const measured = points.filter((point) => point.value !== null);
+  const readout = element("output", { class: "readout" });
+  const figure = element(
+    "figure",
+    { class: curve.wide ? "chart wide" : "chart", "data-metric": curve.name },
+    element(
+      "figcaption",
+      {},
+      element("span", { class: "chart-title" }, element("h3", {}, curve.title), readout),
+      element("span", { class: "note" }, curve.note),
+    ),
+  );
+  if (measured.length === 0) {
+    figure.append(element("p", { class: "empty" }, "No values recorded."));
+    return figure;
+  }
+  const describePoint = (point) =>
+    `step ${point.step}: ${show(point.value)}` + (curve.bars && point.of !== null ? ` of ${point.of}` : "");
+  const rest = () => {
+    readout.textContent =
+      curve.bars ? `${number(measured.reduce((sum, point) => sum + point.value, 0))} in all`
+      : measured.length > 1 ? `${show(measured[0].value)} → ${show(measured.at(-1).value)}`
+      : show(measured[0].value);
+  };
+  const image = vector("svg", {
+    role: "img",
+    tabindex: "0",
+    "aria-label":
+      `${curve.title} by step, from ${show(measured[0].value)} to ${show(measured.at(-1).value)}; ` +
+      "left and right arrow keys read single steps",
+  });
+  figure.append(image);
+  rest();
+  new ResizeObserver(() => image.clientWidth && plot(image, points, measured, curve, show)).observe(figure);
+  pickPoints(image, measured, (point) => {
+    if (point) readout.textContent = describePoint(point);
+    else rest();
+  });
+  return figure;
+}
+
+// Draws at the true width in pixels, so that text and strokes keep their size on every screen.
+function plot(image, points, measured, curve, show) {
+  const width = image.clientWidth;
+  const steps = points.map((point) => point.step);
+  const [firstStep, lastStep] = [steps[0], steps.at(-1)];
+  const edge = firstStep === lastStep || curve.bars ? 0.5 : 0;
+  const values = measured.map((point) => point.value);
+  const yTicks = ticks(Math.min(...values, ...(curve.zero ? [0] : [])), Math.max(...values, ...(curve.bars ? [1] : [])), 4);
+  const x = scale(firstStep - edge, lastStep + edge, CHART.left, width - CHART.right);
+  const y = scale(yTicks[0], yTicks.at(-1), CHART.height - CHART.bottom, CHART.top);
+  image.setAttribute("viewBox", `0 0 ${width} ${CHART.height}`);
+  image.scales = { x, y };
+  image.replaceChildren(
+    ...yTicks.flatMap((tick) => [
+      vector("line", { class: tick === 0 ? "axis" : "grid", x1: CHART.left, x2: width - CHART.right, y1: y(tick), y2: y(tick) }),
+      vector("text", { x: CHART.left - 6, y: y(tick), "text-anchor": "end", "dominant-baseline": "central" }, show(tick)),
+    ]),
+    ...stepTicks(firstStep, lastStep, width).map((tick) =>
+      vector("text", { x: x(tick), y: CHART.height - 6, "text-anchor": "middle" }, number(tick)),
+    ),
+    ...(curve.bars ? bars(measured, x, y, (width - CHART.left - CHART.right) / (lastStep - firstStep + 1)) : line(points, x, y)),
+    vector("line", { class: "cursor", y1: CHART.top, y2: CHART.height - CHART.bottom, visibility: "hidden" }),
+    vector("circle", { class: "picked", r: 4.5, visibility: "hidden" }),
+  );
+}
+
+function bars(measured, x, y, room) {
+  const width = clamp(room * 0.7, 1, 18);
+  return measured.map(({ step, value }) =>
+    vector("rect", { class: "bar", x: x(step) - width / 2, width, y: y(value), height: y(0) - y(value) }),
+  );
+}
+
+function line(points, x, y) {
+  const smooth = smoothed(points.map((point) => point.value));
+  let path = "";
+  points.forEach(({ step, value }, i) => {
+    if (value === null) return;
+    const command = i > 0 && points[i - 1].value !== null ? "L" : "M";
+    path += `${command}${x(step).toFixed(1)} ${y(smooth[i]).toFixed(1)}`;
+  });
+  const radius = points.length > 300 ? 1.2 : 2.2;
+  return [
+    ...points
+      .filter((point) => point.value !== null)
+      .map(({ step, value }) => vector("circle", { class: "raw", cx: x(step), cy: y(value), r: radius })),
+    vector("path", { class: "smooth", d: path }),
+  ];
+}
+
+// A centred moving average over a tenth of the run: no lag, so a turn shows at the step where it happened.
+function smoothed(values) {
+  const reach = Math.round(values.length / 20);
+  return values.map((_, i) => {
+    const near = values.slice(Math.max(0, i - reach), i + reach + 1).filter((value) => value !== null);
+    return near.reduce((sum, value) => sum + value, 0) / near.length;
+  });
+}
+
+function scale(low, high, from, to) {
+  const position = (value) => from + ((value - low) / (high - low)) * (to - from);
+  position.invert = (pixel) => low + ((pixel - from) / (to - from)) * (high - low);
+  return position;
+}
+
+// Round numbers that enclose low and high, about `count` of them.
+function ticks(low, high, count) {
+  if (low === high) [low, high] = [low - Math.abs(low || 1) / 2, high + Math.abs(high || 1) / 2];
+  const rough = (high - low) / count;
+  const magnitude = 10 ** Math.floor(Math.log10(rough));
+  const unit = [1, 2, 2.5, 5, 10].map((factor) => factor * magnitude).find((size) => size >= rough * 0.999);
+  const [first, last] = [Math.floor(low / unit + 1e-9), Math.ceil(high / unit - 1e-9)];
+  return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * unit).toPrecision(12)));
+}
+
+function stepTicks(first, last, width) {
+  if (first === last) return [first];
+  const inside = ticks(first, last, Math.max(2, Math.floor(width / 80)));
+  return inside.filter((tick) => tick >= first && tick <= last && Number.isInteger(tick));
+}
+
+// Reports the measured point under the pointer or chosen with the arrow keys, and null when it is left.
+function pickPoints(image, measured, report) {
+  let picked = null;
+  const pick = (point) => {
+    picked = point;
+    const [cursor, dot] = [image.querySelector(".cursor"), image.querySelector(".picked")];
+    if (point && image.scales) {
+      const [x, y] = [image.scales.x(point.step), image.scales.y(point.value)];
+      fill(cursor, { x1: x, x2: x }, []);
+      fill(dot, { cx: x, cy: y }, []);
+    }
+    for (const mark of [cursor, dot]) mark?.setAttribute("visibility", point ? "visible" : "hidden");
+    report(point);
+  };
+  const nearest = (event) => {
+    const step = image.scales.x.invert(event.clientX - image.getBoundingClientRect().left);
+    return measured.reduce((best, point) => (Math.abs(point.step - step) < Math.abs(best.step - step) ? point : best));
+  };
+  fill(
+    image,
+    {
+      pointermove: (event) => pick(nearest(event)),
+      pointerdown: (event) => pick(nearest(event)),
+      pointerleave: (event) => event.pointerType === "mouse" && pick(null),
+      blur: () => pick(null),
+      keydown: (event) => {
+        const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        if (!move) return;
+        event.preventDefault();
+        const at = picked ? measured.indexOf(picked) + move : move > 0 ? 0 : measured.length - 1;
+        pick(measured[clamp(at, 0, measured.length - 1)]);
+      },
+    },
+    [],
+  );
+}

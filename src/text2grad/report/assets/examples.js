@@ -1,0 +1,36 @@
+// Held-out answers before and after training, side by side.
+
+const OPEN_EXAMPLES = 3;
+
+function startExamples(examples) {
+  document.getElementById("examples")?.append(...examples.map((example, i) => comparison(example, i < OPEN_EXAMPLES)));
+}
+
+function comparison(example, open) {
+  return element(
+    "details",
+    { class: "example", open },
+    element("summary", {}, element("strong", {}, example.id), element("span", { class: "note", dir: "auto" }, opening(example.prompt))),
+    element("div", { class: "example-body" },
+      folds(example),
+      element("div", { class: "beside even" }, side("Before", example.before), side("After", example.after)),
+    ),
+  );
+}
+
+function opening(prompt) {
+  const text = turnsOf(prompt).findLast((turn) => turn.role === "user")?.content ?? "";
+  return text.slice(0, 300).replace(/\s+/g, " ").trim();
+}
+
+function side(title, { completion, feedback }) {
+  const section = element(
+    "section",
+    { "aria-label": title },
+    element("h3", {}, title, feedback?.score === undefined ? null : badge(`score ${number(feedback.score)}`)),
+    markedAnswer(completion, feedback),
+    critiqueOf(feedback, completion),
+  );
+  lightLinks(section);
+  return section;
+}

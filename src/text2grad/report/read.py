@@ -1,0 +1,218 @@
+"""A run folder as plain data. Forgiving only towards what a killed run leaves behind: one torn last line."""
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from text2grad.errors import UserError
+from text2grad.report.select import even_selection
+from text2grad.schema import Feedback, Message, describe
+
+MAX_STEPS = 2_000
+MAX_SAMPLES = 400
+MAX_SAMPLE_BYTES = 32 * 2**20
+MAX_EXAMPLES = 60
+
+Record = TypeVar("Record", bound=BaseModel)
+
+
+class Token(BaseModel):
+    """A sampled token: its code points in the completion, and what the update did with it."""
+
+    text: str
+    start: int
+    end: int
+    reward: float | None = None
+    advantage: float | None = None
+    logprob_before: float | None = None
+    logprob_after: float | None = None
+
+
+class Sample(BaseModel):
+    """One logged answer, its critique and its tokens."""
+
+    step: int
+    sample: int
+    prompt: str | list[Message]
+    completion: str
+    reference: str | list[str] | None = None
+    feedback: Feedback | None = None
+    total: float | None = None
+    truncated: bool = False
+    tokens: list[Token] = []
+
+
+class Figure(BaseModel):
+    """A held-out figure before and after, with the 95% interval of the difference."""
+
+    before: float | None = None
+    after: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Answer(BaseModel):
+    """A held-out answer and what the critic says about it."""
+
+    completion: str
+    feedback: Feedback | None = None
+
+
+class Comparison(BaseModel):
+    """The answers of the model before and after training to one held-out prompt."""
+
+    id: str
+    prompt: str | list[Message]
+    reference: str | list[str] | None = None
+    before: Answer
+    after: Answer
+
+
+class Evaluation(BaseModel):
+    """What `evaluation.json` holds."""
+
+    n: int
+    figures: dict[str, Figure] = {}
+    examples: list[Comparison] = []
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The samples that the page carries, out of how many the run recorded."""
+
+    samples: list[Sample]
+    recorded: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything a report shows."""
+
+    name: str
+    config: str | None
+    model: str | None
+    metrics: list[dict[str, Any]]
+    samples: Kept
+    evaluation: Evaluation | None
+
+
+def read_run(folder: Path) -> Run:
+    """Read a finished or unfinished run; what a run has not written yet is empty or None."""
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such run folder; give the output_dir of a run")
+    metrics = folder / "metrics.jsonl"
+    if not metrics.is_file():
+        raise UserError(f"{folder}: holds no metrics.jsonl; give the output_dir of a run that has begun training")
+    config = _read_if_there(folder / "config.yaml")
+    return Run(
+        name=folder.resolve().name,
+        config=config,
+        model=None if config is None else _model_name(config, folder / "config.yaml"),
+        metrics=read_metrics(metrics),
+        samples=read_samples(folder / "samples.jsonl"),
+        evaluation=read_evaluation(folder / "evaluation.json"),
+    )
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """One record a step in ascending order; of a step recorded twice (a resumed run) the later record counts."""
+    by_step = {_integer(record, "step", where): record for where, record in read_lines(path)}
+    return [by_step[step] for step in sorted(by_step)]
+
+
+def read_samples(path: Path, limit: int = MAX_SAMPLES, byte_limit: int = MAX_SAMPLE_BYTES) -> Kept:
+    """An even selection over the steps, bounded in number and in bytes of the file.
+
+    Reads the file twice, so that only the chosen samples are ever held in memory.
+    """
+    if not path.is_file():
+        return Kept([], recorded=0)
+    recorded = {
+        (_integer(record, "step", where), _integer(record, "sample", where)): where
+        for where, record in read_lines(path)
+    }
+    if not recorded:
+        return Kept([], recorded=0)
+    keys = sorted(recorded)
+    affordable = byte_limit * len(keys) // path.stat().st_size
+    chosen = even_selection([step for step, _ in keys], max(1, min(limit, affordable)))
+    wanted = {recorded[keys[position]] for position in chosen}
+    samples = [_validate(Sample, record, where) for where, record in read_lines(path) if where in wanted]
+    return Kept(sorted(samples, key=lambda sample: (sample.step, sample.sample)), recorded=len(keys))
+
+
+def read_evaluation(path: Path) -> Evaluation | None:
+    """The held-out figures, or None while the run has not been evaluated."""
+    if not path.is_file():
+        return None
+    try:
+        record = _parse_json(path.read_bytes())
+    except ValueError as error:
+        raise UserError(f"{path}: not valid JSON ({error}); evaluate the run again") from error
+    return _validate(Evaluation, record, str(path))
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Stream (`file:line`, object); an unparsable line is an error unless it is the last."""
+    torn: UserError | None = None
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            if torn is not None:
+                raise torn
+            where = f"{path}:{number}"
+            try:
+                record = _parse_json(line)
+            except ValueError as error:
+                torn = UserError(f"{where}: not valid JSON ({error}); remove the line")
+                continue
+            if not isinstance(record, dict):
+                raise UserError(f"{where}: not a JSON object; remove the line")
+            yield where, record
+
+
+def _parse_json(text: bytes) -> Any:
+    """JSON in which NaN and the infinities, which a browser cannot parse, become null."""
+    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
+
+
+def _finite(digits: str) -> float | None:
+    value = float(digits)
+    return value if math.isfinite(value) else None
+
+
+def _integer(record: dict[str, Any], field: str, where: str) -> int:
+    value = record.get(field)
+    if not isinstance(value, int):
+        raise UserError(f"{where}: {field} is {value!r}, not a whole number; remove the line")
+    return value
+
+
+def _validate(kind: type[Record], record: Any, where: str) -> Record:
+    try:
+        return kind.model_validate(record)
+    except ValidationError as error:
+        raise UserError(f"{where}: {describe(error)}") from error
+
+
+def _read_if_there(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
+
+
+def _model_name(config: str, path: Path) -> str | None:
+    """The model that `config` trains: `model: NAME` or `model: {name: NAME}`."""
+    try:
+        sections = yaml.safe_load(config)
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not valid YAML; repair it, or move it away to build the report without it") from error
+    model = sections.get("model") if isinstance(sections, dict) else None
+    name = model.get("name") if isinstance(model, dict) else model
+    return None if name is None else str(name)

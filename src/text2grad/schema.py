@@ -1,0 +1,205 @@
+"""The one shape that flows through every room: Example, Feedback, Span. On disk: JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from text2grad.errors import UserError
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+Range = tuple[int, int]
+Severity = Annotated[float, Field(gt=0, le=1)]
+
+
+class Strict(BaseModel):
+    """A misspelt field is an error, not a silently ignored extra."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Message(Strict):
+    """One turn of a conversation, as chat templates take it."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+
+
+class Span(Strict):
+    """A part of the completion that the feedback praises or blames. `end` is exclusive; both count code points."""
+
+    start: Annotated[int, Field(ge=0)]
+    end: int
+    label: Literal["good", "poor"]
+    severity: Severity = 1.0
+    phrase: Range | None = None
+    reason: str | None = None
+    critic: str = ""
+    match: Literal["offset", "exact", "normalized", "fuzzy", "code", "freeform"] = "offset"
+    confidence: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Self:
+        if self.end <= self.start:
+            raise ValueError(f"end is {self.end} but start is {self.start}: a span holds at least one character")
+        return self
+
+
+class Omission(Strict):
+    """Something the completion should have said. It has no place in the text, so the decision to stop pays for it."""
+
+    text: str
+    severity: Severity = 1.0
+    phrase: Range | None = None
+
+
+class Feedback(Strict):
+    """What one critic says about one completion. A failed one carries its error and is never scored."""
+
+    reasoning: str | None = None
+    critique: str = ""
+    spans: list[Span] = []
+    omissions: list[Omission] = []
+    unmatched: list[str] = []
+    scores: list[tuple[int, int, Annotated[float, Field(ge=-1, le=1)]]] | None = None
+    score: float | None = None
+    critic: str
+    raw: str | None = None
+    status: Literal["ok", "failed"] = "ok"
+    error: str | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for kind, items in (("spans", self.spans), ("omissions", self.omissions)):
+            for i, item in enumerate(items):
+                if item.phrase is not None:
+                    _check_range(f"{kind}[{i}].phrase", item.phrase, "critique", self.critique)
+        if self.status == "failed" and not self.error:
+            raise ValueError('error is empty but status is "failed": say what went wrong')
+        for span in self.spans:
+            span.critic = span.critic or self.critic
+        return self
+
+    @classmethod
+    def failure(cls, critic: str, error: str, raw: str | None = None) -> Feedback:
+        """Feedback that could not be had: its sample is masked out, and counted."""
+        return cls(critic=critic, status="failed", error=error, raw=raw)
+
+
+class Example(Strict):
+    """A prompt, a model's answer to it, and what somebody says about that answer."""
+
+    id: str
+    prompt: str | list[Message]
+    completion: str = ""
+    reference: str | list[str] | None = None
+    tests: str | None = None
+    feedback: Feedback | None = None
+    meta: dict[str, Any] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_unknown_fields(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        known = {k: v for k, v in data.items() if k in cls.model_fields}
+        unknown = {k: v for k, v in data.items() if k not in cls.model_fields}
+        return {**known, "meta": {**(known.get("meta") or {}), **unknown}}
+
+    @model_validator(mode="after")
+    def _spans_inside_completion(self) -> Self:
+        if self.feedback is not None:
+            for i, span in enumerate(self.feedback.spans):
+                _check_range(f"feedback.spans[{i}]", (span.start, span.end), "completion", self.completion)
+            for i, (start, end, _) in enumerate(self.feedback.scores or []):
+                _check_range(f"feedback.scores[{i}]", (start, end), "completion", self.completion)
+        return self
+
+    @property
+    def prompt_text(self) -> str:
+        """The words of the prompt, without roles."""
+        if isinstance(self.prompt, str):
+            return self.prompt
+        return "\n\n".join(message.content for message in self.prompt)
+
+
+def _check_range(field: str, bounds: Range, text_name: str, text: str) -> None:
+    start, end = bounds
+    if not 0 <= start < end:
+        raise ValueError(f"{field} is ({start}, {end}): start must be at least 0 and below end")
+    if end > len(text):
+        raise ValueError(f"{field}.end is {end} but the {text_name} has {len(text)} characters")
+
+
+def read_examples(path: str | Path) -> Iterator[Example]:
+    """Stream the examples of a JSON lines file; an error names file, line and field."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example a line")
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield parse_example(line, where=f"{path}:{number}")
+
+
+def parse_example(line: str, where: str) -> Example:
+    """One JSON line to an Example; `where` opens the error message."""
+    try:
+        return Example.model_validate_json(line)
+    except ValidationError as error:
+        raise UserError(f"{where}: {describe(error)}") from error
+
+
+def describe(error: ValidationError) -> str:
+    """The first thing that is wrong, as `field: what`; pydantic's own prefix is left out."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(f"[{part}]" if isinstance(part, int) else str(part) for part in first["loc"]).replace(".[", "[")
+    what = first["msg"].removeprefix("Value error, ")
+    return f"{field}: {what}" if field else what
+
+
+def write_examples(path: str | Path, examples: Iterable[Example]) -> None:
+    """Write one example a line; fields at their default are left out."""
+    with Path(path).open("w", encoding="utf-8") as out:
+        for example in examples:
+            out.write(example.model_dump_json(exclude_defaults=True) + "\n")
+
+
+def to_dataset(examples: Iterable[Example]) -> Dataset:
+    """A Hugging Face dataset with the schema's columns; `feedback` and `meta` are JSON strings.
+
+    Arrow columns have one type each, while feedback and meta vary from row to row.
+    Prompts must be all strings or all conversations.
+    """
+    from datasets import Dataset
+
+    rows = []
+    for example in examples:
+        row = example.model_dump(mode="json", include={"id", "prompt", "completion", "reference", "tests"})
+        row["feedback"] = example.feedback.model_dump_json(exclude_defaults=True) if example.feedback else None
+        row["meta"] = json.dumps(example.meta)
+        rows.append(row)
+    for column in ("prompt", "reference"):
+        kinds = {type(row[column]) for row in rows} - {type(None)}
+        if len(kinds) > 1:
+            raise UserError(f"{column} is a string in some examples and a list in others; a dataset needs one of the two")
+    return Dataset.from_list(rows)
+
+
+def from_dataset(dataset: Dataset) -> Iterator[Example]:
+    """Examples from a dataset: `to_dataset`'s own, or any with TRL's columns (prompt, completion, ...)."""
+    for number, row in enumerate(dataset):
+        fields = {name: value for name, value in row.items() if value is not None}
+        for name in ("feedback", "meta"):
+            if isinstance(fields.get(name), str):
+                fields[name] = json.loads(fields[name])
+        try:
+            yield Example.model_validate({"id": str(number), **fields})
+        except ValidationError as error:
+            raise UserError(f"row {number}: {describe(error)}") from error

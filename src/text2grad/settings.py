@@ -1,0 +1,62 @@
+"""The base of every group of settings: unknown keys and wrong types are refused by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from text2grad.errors import UserError
+from text2grad.schema import describe
+
+
+class Settings(BaseModel):
+    """Immutable settings. `parse` turns pydantic's errors into one sentence for the person who wrote the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    @classmethod
+    def parse(cls, values: Any, where: str) -> Self:
+        """Validate plain values; `where` opens the error message."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise UserError(f"{where}: {cls._explain(error)}") from error
+
+    @classmethod
+    def _explain(cls, error: ValidationError) -> str:
+        first = error.errors(include_url=False)[0]
+        *sections, key = (str(part) for part in first["loc"])
+        place = f" in [{'.'.join(sections)}]" if sections else ""
+        if first["type"] == "extra_forbidden":
+            return f'unknown key "{key}"{place}{did_you_mean(key, _keys_at(cls, sections))}'
+        if first["type"] == "missing":
+            return f'key "{key}"{place} is missing'
+        return describe(error)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean "..."?` with the nearest known name, or the list of known names where none is near."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=1)
+    return f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(known)}"
+
+
+def _keys_at(settings: type[BaseModel], sections: list[str]) -> list[str]:
+    for section in sections:
+        field = settings.model_fields.get(section)
+        candidates = _settings_types(field.annotation) if field is not None else []
+        if not candidates:
+            return []
+        settings = candidates[0]
+    return list(settings.model_fields)
+
+
+def _settings_types(annotation: Any) -> list[type[BaseModel]]:
+    """The settings classes in an annotation such as `Lora | None`."""
+    from typing import get_args
+
+    parts = get_args(annotation) or (annotation,)
+    return [part for part in parts if isinstance(part, type) and issubclass(part, BaseModel)]

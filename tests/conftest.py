@@ -1,0 +1,76 @@
+"""Fixtures that several rooms share: a tiny random model with a real tokenizer, and the default model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from text2grad.models import load_tokenizer, resolve
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+WORDS = "The quick brown fox jumps over the lazy dog. Write a summary of the text in one sentence: 1234567890."
+
+
+def byte_level_tokenizer() -> PreTrainedTokenizerFast:
+    """Byte-level BPE with a few merges: any text can be encoded, any ids decode."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=320,
+        special_tokens=["<|im_start|>", "<|im_end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([WORDS] * 4, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|im_end|>", chat_template=CHAT_TEMPLATE
+    )
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a two-layer random Llama; loads in milliseconds."""
+    folder = tmp_path_factory.mktemp("tiny")
+    tokenizer = byte_level_tokenizer()
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=512,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> str:
+    """Folder of the default model, fetched on first use."""
+    return resolve("smollm2")
+
+
+@pytest.fixture(scope="session")
+def smollm2_tokenizer(smollm2: str) -> PreTrainedTokenizerBase:
+    return load_tokenizer(smollm2)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_accelerator() -> None:
+    """Accelerate keeps its mixed precision for the life of a process; each test may choose its own."""
+    AcceleratorState._reset_state(reset_partial_state=True)
