@@ -244,7 +244,7 @@ def wrong(labels: list[Labels], expected: list[Labels]) -> int:
 
 
 def time_in_turns(methods: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Processor seconds of each method in its fastest of REPEATS rounds; the garbage collector is off, as in `timeit`."""
+    """Processor seconds of each method in its fastest round; the garbage collector is off, as in `timeit`."""
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     gc.disable()
     for _ in range(REPEATS):

@@ -21,7 +21,7 @@ def disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(f"the disk is full while saving {path}; free some space and continue with --resume") from error
+            raise UserError(f"the disk is full while saving {path}; free space and continue with --resume") from error
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
             raise UserError(f"{path} cannot be written ({error.strerror}); choose another output_dir") from error
         raise

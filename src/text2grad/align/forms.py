@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
 from text2grad.align.fuzzy import resembling
@@ -17,13 +19,14 @@ _EXACT, _FOLDED, _WORDED, _LOOSE, _INSIDE_WORD = 1.0, 0.98, 0.95, 0.9, 0.6
 
 _SHORTEST_INSIDE_WORD = 4  # "art" is not a quotation from "party", "report" is one from "reports"
 _SHORTEST_SQUEEZED = 16  # without spaces, short strings turn up anywhere
+_SELF_OVERLAPPING = 64  # from this length on, occurrences that overlap each other are not looked for
 _WIDEST_ELLIPSIS = 400
 _ELLIPSIS = re.compile(r"\s*[\[(]?\s*(?:…|\.\s?\.\s?\.(?:\s?\.)*)\s*[\])]?\s*")
 
 
 @dataclass(frozen=True)
 class Match:
-    """text[start:end] is what a quotation quotes.
+    """text[start:end] is what a quotation quotes; if it is "exact", to the letter, but for white space at the ends.
 
     `confidence`, in (0, 1], falls with a looser form and when several places were equally good; one word found
     inside a longer one has at most 0.6.
@@ -44,11 +47,11 @@ def occurrences(quote: str, text: str, threshold: float) -> list[Match]:
 
 
 def _forms(quote: str, text: str, threshold: float) -> Iterator[list[Match]]:
+    """The quotation's places, form by form, from the strictest to the loosest."""
     if not quote or not text:
         return
     anywhere = _as_written(quote, text)
-    whole = [place for place in anywhere if not _splits(text, place)]
-    yield whole
+    yield [place for place in anywhere if not _splits(text, place)]
     in_words = [place for place in _in_spelling(worded(quote), worded(text), _WORDED) if not _splits(text, place)]
     yield [_with_end_marks(place, quote, text) for place in in_words]
     if len(quote) >= _SHORTEST_INSIDE_WORD and not quote.isdigit():
@@ -83,16 +86,23 @@ def _with_end_marks(place: Match, quote: str, text: str) -> Match:
     """Widen a range of words by the punctuation with which the quotation begins and ends, where the text has it too."""
     words = worded(quote)
     head, tail = quote[: words.starts[0]], quote[words.ends[-1] :]
-    start = place.start - len(head) if text[: place.start].endswith(head) else place.start
-    end = place.end + len(tail) if text.startswith(tail, place.end) else place.end
+    before, after = text[max(0, place.start - len(head)) : place.start], text[place.end : place.end + len(tail)]
+    start = place.start - len(_common_start(head[::-1], before[::-1]).rstrip())
+    end = place.end + len(_common_start(tail, after).rstrip())
     return replace(place, start=start, end=end)
 
 
+def _common_start(one: str, other: str) -> str:
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return "".join(char for char, _ in shared)
+
+
 def _find_all(needle: str, hay: str) -> Iterator[int]:
+    step = 1 if len(needle) < _SELF_OVERLAPPING else len(needle)
     at = hay.find(needle) if needle else -1
     while at >= 0:
         yield at
-        at = hay.find(needle, at + 1)
+        at = hay.find(needle, at + step)
 
 
 def _splits(text: str, place: Match) -> bool:
@@ -119,9 +129,10 @@ def _whole(part: str, text: str) -> list[Match]:
 
 def _chained(before: list[Range], after: list[Range]) -> list[Range]:
     """Each range of `after`, widened to the nearest range of `before` that ends within reach; later twins dropped."""
+    ends = [end for _, end in before]
     widened: dict[int, Range] = {}
     for start, end in after:
-        reachable = [first for first, last in before if last <= start <= last + _WIDEST_ELLIPSIS]
-        if reachable:
-            widened.setdefault(max(reachable), (max(reachable), end))
+        nearest = bisect_right(ends, start) - 1
+        if nearest >= 0 and start - ends[nearest] <= _WIDEST_ELLIPSIS:
+            widened.setdefault(before[nearest][0], (before[nearest][0], end))
     return list(widened.values())

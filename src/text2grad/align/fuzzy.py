@@ -36,8 +36,8 @@ def resembling(needle: Spelling, hay: Spelling, threshold: float) -> list[Window
     """The windows of `hay` that resemble `needle` best, in text order; several if they are equally good.
 
     A window must share the share `threshold` of its characters with the needle, and of the needle's words the share
-    `threshold`, counted in characters, must be there in order, spelt alike. Numbers count as misspelt when any digit
-    differs. A needle shorter than 12 characters needs 0.88.
+    `threshold`, counted in characters, must be there in order, if misspelt; another number is another word, and below
+    8 words no number may differ at all. A needle shorter than 12 characters needs 0.88.
     """
     if not needle.text or not hay.text:
         return []
@@ -99,20 +99,39 @@ def _refined(needle: str, hay: str, words: list[Range], rough: Range) -> Range:
 
 
 def _similarity(needle: str, window: str) -> float:
-    return min(fuzz.ratio(needle, window) / 100, _words_kept(needle.split(" "), window.split(" ")))
+    words = needle.split(" ")
+    if len(words) < _LONG and not _same_numbers(needle, window):
+        return 0.0
+    return min(fuzz.ratio(needle, window) / 100, _words_kept(words, window.split(" ")))
 
 
 def _words_kept(needle: list[str], window: list[str]) -> float:
     """The share of the needle's words, in characters, that the window has in the same order, misspellings included."""
-    kept = 0
-    for change in Levenshtein.opcodes(needle, window):
-        words, others = needle[change.src_start : change.src_end], window[change.dest_start : change.dest_end]
-        if change.tag == "equal":
-            kept += len("".join(words))
-        elif change.tag == "replace":
-            kept += sum(len(word) for word, other in zip(words, others, strict=True) if _misspelt(word, other))
-    return kept / len("".join(needle))
+    kept = done = other_done = 0
+    for block in Levenshtein.editops(needle, window).as_matching_blocks():
+        kept += _misspelt_part(needle[done : block.a], window[other_done : block.b])
+        done, other_done = block.a + block.size, block.b + block.size
+        kept += sum(map(len, needle[block.a : done]))
+    return kept / sum(map(len, needle))
+
+
+def _misspelt_part(words: list[str], others: list[str]) -> int:
+    """The characters of those of `words` that are misspellings of some of `others`, in order, or but for spaces."""
+    if "".join(words) == "".join(others):
+        return sum(map(len, words))
+    kept = next_other = 0
+    for word in words:
+        for position in range(next_other, len(others)):
+            if _misspelt(word, others[position]):
+                kept += len(word)
+                next_other = position + 1
+                break
+    return kept
 
 
 def _misspelt(word: str, other: str) -> bool:
-    return _DIGITS.findall(word) == _DIGITS.findall(other) and fuzz.ratio(word, other) >= 100 * _SAME_WORD
+    return _same_numbers(word, other) and fuzz.ratio(word, other) >= 100 * _SAME_WORD
+
+
+def _same_numbers(one: str, other: str) -> bool:
+    return _DIGITS.findall(one) == _DIGITS.findall(other)

@@ -59,7 +59,7 @@ class Spelling:
         return [match.span() for match in _WORD.finditer(self.text)]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def folded(text: str) -> Spelling:
     """Case, white space, compatibility characters (NFKC), quotation marks and dashes made alike."""
     alike = text.translate(_LIKE)
@@ -67,7 +67,7 @@ def folded(text: str) -> Spelling:
     return _rewritten(identity, _UNEVEN, _even)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def worded(text: str) -> Spelling:
     """Words, numbers and operators only, one space between them, without accents."""
     fold = folded(text)
@@ -75,7 +75,7 @@ def worded(text: str) -> Spelling:
     return _stripped(_rewritten(plain, _SEPARATORS, _separator))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def squeezed(text: str) -> Spelling:
     """`worded` with every space taken out."""
     return _rewritten(worded(text), re.compile(" +"), lambda match: "")

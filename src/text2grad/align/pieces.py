@@ -1,18 +1,20 @@
-"""What each token id adds to the decoded text, read from the tokenizer's own decoder, once per id.
+"""What each token adds to the decoded text, in bytes, as the tokenizer's own decoder has it.
 
-A piece is a `str` when the token adds whole characters wherever it stands, and `bytes` when its bytes can only be read
-together with its neighbours' (a third of an emoji, a byte-fallback token). A special token is `b""`: it adds nothing,
-and the bytes on either side of it are still neighbours.
+Most tokens always add the same whole characters. Three things depend on the neighbours: a *loose* token holds only a
+part of a character (a third of an emoji, a byte-fallback token) and may turn out to be invalid; the first token may be
+written differently; and the text may be stripped at its start. Special tokens add nothing and part nobody: the bytes
+on either side of one are neighbours.
 """
 
 from __future__ import annotations
 
 import json
-import operator
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, compress, count, groupby
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from tokenizers import Tokenizer
@@ -22,37 +24,91 @@ from text2grad.errors import UserError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-Piece = str | bytes
-Step = dict[str, Any]
+Step = dict[str, Any]  # of a decoder, as in tokenizer.json
+T = TypeVar("T")
 
-SKIPPED = b""
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-_BYTE_LEVEL = re.compile("ByteLevel ")
-# Replace, Metaspace and WordPiece treat each token by itself, or the first one unlike the others;
-# ByteFallback joins runs of byte tokens; after Fuse the text is one string, of which Strip cuts the start.
+# Replace, Metaspace and WordPiece treat each token by itself, but for the first; ByteFallback joins runs of bytes;
+# after Fuse the text is one string, of which Strip cuts the start.
 _TOKEN_STEPS = ("Replace", "Metaspace", "WordPiece")
-_TEXT = re.compile(rf"(({'|'.join(_TOKEN_STEPS)}) )*(ByteFallback )?(Fuse (Strip )*)?")
+_TEXT_STEPS = re.compile(rf"(({'|'.join(_TOKEN_STEPS)}) )*(ByteFallback )?(Fuse (Strip )*)?")
 
 
-class Pieces(dict[int, Piece]):
-    """Token id -> piece, spelt out when it is first asked for."""
+def vocabulary(tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
+    """The tokenizer's Vocabulary, made on first use. A known token that turns special after that is not noticed."""
+    known = _VOCABULARIES.get(tokenizer)
+    if known is None:
+        known = _VOCABULARIES[tokenizer] = _read(tokenizer)
+    return known
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, spell: Callable[[str], Piece]) -> None:
+
+class Table(dict[int, T]):
+    """Token id -> something, learnt when the id is first looked up."""
+
+    def __init__(self, learn: Callable[[int], None]) -> None:
         super().__init__()
-        # Only the backend is kept: a reference to the tokenizer itself would keep its entry in `_READINGS` alive.
-        self._backend: Tokenizer = tokenizer.backend_tokenizer
-        self._owner: str = _name(tokenizer)
-        self._spell = spell
+        self._learn = learn
 
-    def __missing__(self, token_id: int) -> Piece:
-        if type(token_id) is not int:  # integers of torch hash by identity: look them up by value
-            return self[operator.index(token_id)]
+    def __missing__(self, token_id: int) -> T:
+        self._learn(token_id)
+        return self[token_id]
+
+    def look_up(self, ids: Iterable[int]) -> list[T]:
+        return list(map(self.__getitem__, ids))
+
+
+class Vocabulary(ABC):
+    """The bytes that token ids add to the text.
+
+    tiles: what each token adds unless `changes` says otherwise; put together, the tiles are the text in UTF-8.
+    begun: how many characters begin in each tile.
+    continuing: the ids whose tiles begin inside a character; holds for ids that have been looked up.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        # Not the tokenizer itself: a reference to the key would keep its entry in `_VOCABULARIES` for ever.
+        self._backend: Tokenizer = tokenizer.backend_tokenizer
+        self._owner = _name(tokenizer)
+        self._special: set[int] = set()
+        self._loose: set[int] = set()
+        self.tiles: Table[bytes] = Table(self._learn)
+        self.begun: Table[int] = Table(self._learn)
+        self.continuing: set[int] = set()
+
+    @abstractmethod
+    def changes(self, ids: Sequence[int], loose: list[int]) -> dict[int, bytes]:
+        """Index -> tile of the tokens that add something else in this context; `loose` as for the same ids."""
+
+    @abstractmethod
+    def _spell(self, token: str) -> str | bytes:
+        """What the token adds anywhere but at the start: characters, or bytes where it is loose."""
+
+    def loose(self, ids: Sequence[int]) -> list[int]:
+        """Indices of the loose tokens; the ids have been looked up before."""
+        if self._loose.isdisjoint(ids):
+            return []
+        return list(compress(count(), map(self._loose.__contains__, ids)))
+
+    def _learn(self, token_id: int) -> None:
         token = self._token(token_id)
-        piece = SKIPPED if self._is_special(token_id) else self._spell(token)
-        self[token_id] = piece
-        return piece
+        shown, hidden = (self._backend.decode([token_id], skip_special_tokens=skip) for skip in (False, True))
+        if shown != hidden:
+            self._special.add(token_id)
+            tile = b""
+        else:
+            piece = self._spell(token)
+            if isinstance(piece, bytes):
+                self._loose.add(token_id)
+            tile = piece if isinstance(piece, bytes) else piece.encode()
+        self.tiles[token_id] = tile
+        self.begun[token_id] = characters_begun(tile)
+        if continues(tile):
+            self.continuing.add(token_id)
 
     def _token(self, token_id: int) -> str:
+        if not isinstance(token_id, Integral):
+            raise TypeError(f"token ids are integers, not {type(token_id).__name__}: call tolist() first")
         try:
             token: str | None = self._backend.id_to_token(token_id)
         except OverflowError:  # negative, or beyond 32 bits
@@ -64,60 +120,106 @@ class Pieces(dict[int, Piece]):
             )
         return token
 
-    def _is_special(self, token_id: int) -> bool:
-        shown, hidden = (self._backend.decode([token_id], skip_special_tokens=skip) for skip in (False, True))
-        return bool(shown != hidden)
+
+class ByteLevel(Vocabulary):
+    """Every token is a string of bytes (GPT-2, Llama 3, Qwen, SmolLM2)."""
+
+    def _spell(self, token: str) -> str | bytes:
+        if all(character in _BYTE_OF for character in token):
+            data = bytes(_BYTE_OF[character] for character in token)
+        else:  # a token that was added as plain text
+            data = token.encode()
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return data
+
+    def changes(self, ids: Sequence[int], loose: list[int]) -> dict[int, bytes]:
+        if not loose:
+            return {}
+        tiles = self.tiles.look_up(ids)
+        data = b"".join(tiles)
+        if _is_valid(data):
+            return {}
+        mended = replace_invalid(data)
+        starts = list(accumulate(map(len, tiles), initial=0))
+        return {index: b"".join(mended[starts[index] : starts[index + 1]]) for index in loose}
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How the ids of one tokenizer become text."""
+class Pieces(Vocabulary):
+    """Every token is a string of characters, or stands for one byte (SentencePiece with byte fallback, WordPiece)."""
 
-    first: Pieces  # for the first token that is not skipped
-    later: Pieces  # for all others
-    characters: Callable[[bytes], list[tuple[str, int]]]  # neighbouring bytes -> (character, how many bytes it takes)
-    strips: tuple[tuple[str, int], ...] = ()  # (character, how many of it at most) to cut off the start of the text
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        join: Callable[[list[str]], str],
+        byte_fallback: bool = False,
+        strips: Sequence[tuple[str, int]] = (),
+    ) -> None:
+        """`join` decodes all but byte tokens; `strips`: (character, how many of it at most) to cut off the start."""
+        super().__init__(tokenizer)
+        self._join, self._byte_fallback, self._strips = join, byte_fallback, strips
 
-    def pieces(self, ids: Sequence[int]) -> list[Piece]:
-        """One piece per id."""
-        pieces = list(map(self.later.__getitem__, ids))
-        if self.first is not self.later:
-            start = next((index for index, piece in enumerate(pieces) if piece != SKIPPED), None)
-            if start is not None:
-                pieces[start] = self.first[ids[start]]
-        return pieces
+    def _spell(self, token: str) -> str | bytes:
+        text = self._join(["", token])
+        byte = _BYTE_TOKEN.fullmatch(text) if self._byte_fallback else None
+        return bytes.fromhex(byte[1]) if byte else text
+
+    def changes(self, ids: Sequence[int], loose: list[int]) -> dict[int, bytes]:
+        visible = [index for index, token_id in enumerate(ids) if token_id not in self._special]
+        changed = self._mended(ids, visible) if loose else {}
+        if visible and ids[visible[0]] not in self._loose:
+            changed[visible[0]] = self._join([self._token(ids[visible[0]])]).encode()
+        for character, at_most in self._strips:
+            changed |= self._stripped(ids, visible, changed, character.encode(), at_most)
+        return changed
+
+    def _mended(self, ids: Sequence[int], visible: list[int]) -> dict[int, bytes]:
+        """Byte fallback is strict: bytes that are not valid together are replaced one by one, all of them."""
+        mended: dict[int, bytes] = {}
+        for loose, run in groupby(visible, key=lambda index: ids[index] in self._loose):
+            members = list(run)
+            if loose and not _is_valid(b"".join(self.tiles[ids[index]] for index in members)):
+                mended |= dict.fromkeys(members, REPLACEMENT)
+        return mended
+
+    def _stripped(
+        self, ids: Sequence[int], visible: list[int], changed: dict[int, bytes], character: bytes, at_most: int
+    ) -> dict[int, bytes]:
+        stripped: dict[int, bytes] = {}
+        for index in visible:
+            tile = changed.get(index, self.tiles[ids[index]])
+            while at_most and tile.startswith(character):
+                tile, at_most = tile.removeprefix(character), at_most - 1
+            stripped[index] = tile
+            if tile or not at_most:
+                break
+        return stripped
 
 
-_READINGS: WeakKeyDictionary[PreTrainedTokenizerBase, Reading] = WeakKeyDictionary()
+_VOCABULARIES: WeakKeyDictionary[PreTrainedTokenizerBase, Vocabulary] = WeakKeyDictionary()
 
 
-def reading(tokenizer: PreTrainedTokenizerBase) -> Reading:
-    """The tokenizer's Reading, made on first use: a token that turns special after that is not noticed."""
-    known = _READINGS.get(tokenizer)
-    if known is None:
-        known = _READINGS[tokenizer] = _make_reading(tokenizer)
-    return known
-
-
-def _make_reading(tokenizer: PreTrainedTokenizerBase) -> Reading:
+def _read(tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
     if not hasattr(tokenizer, "backend_tokenizer"):
         raise UserError(
             f"{_name(tokenizer)} is not backed by the `tokenizers` library; load it from a tokenizer.json instead"
         )
     decoder = tokenizer.backend_tokenizer.decoder
-    if decoder is None:  # tokens are joined by spaces
-        return Reading(Pieces(tokenizer, str), Pieces(tokenizer, " {}".format), replace_invalid)
+    if decoder is None:
+        return Pieces(tokenizer, " ".join)
     steps = _flatten(json.loads(decoder.__getstate__()))
-    names = "".join(f"{step['type']} " for step in steps)
-    if _BYTE_LEVEL.fullmatch(names):
-        pieces = Pieces(tokenizer, _spell_byte_level)
-        return Reading(pieces, pieces, replace_invalid)
-    if _TEXT.fullmatch(names) and not any(step.get("stop") for step in steps):
-        return _text_reading(tokenizer, steps)
-    raise UserError(
-        f"{_name(tokenizer)} decodes by [{names.replace(' ', ', ').rstrip(', ')}], which cannot be followed token by "
-        "token; use a byte-level, SentencePiece or WordPiece tokenizer"
-    )
+    names = [step["type"] for step in steps]
+    if names == ["ByteLevel"]:
+        return ByteLevel(tokenizer)
+    strips = [step for step in steps if step["type"] == "Strip"]
+    if not _TEXT_STEPS.fullmatch("".join(f"{name} " for name in names)) or not all(map(_strips_start, strips)):
+        raise UserError(
+            f"{_name(tokenizer)} decodes by [{', '.join(names)}], which cannot be followed token by token; "
+            "use a byte-level, SentencePiece or WordPiece tokenizer"
+        )
+    join = _decoder([step for step in steps if step["type"] in _TOKEN_STEPS]).decode
+    return Pieces(tokenizer, join, "ByteFallback" in names, [(step["content"], step["start"]) for step in strips])
 
 
 def _flatten(step: Step) -> list[Step]:
@@ -126,27 +228,16 @@ def _flatten(step: Step) -> list[Step]:
     return [inner for outer in step["decoders"] for inner in _flatten(outer)]
 
 
-def _text_reading(tokenizer: PreTrainedTokenizerBase, steps: list[Step]) -> Reading:
-    spell = _decoder([step for step in steps if step["type"] in _TOKEN_STEPS]).decode
-    names = {step["type"] for step in steps}
-    finish = _byte_or_text if "ByteFallback" in names else str
-    later = Pieces(tokenizer, lambda token: finish(spell(["", token])))
-    differs = names & {"Metaspace", "WordPiece"}
-    first = Pieces(tokenizer, lambda token: finish(spell([token]))) if differs else later
-    strips = tuple((step["content"], step["start"]) for step in steps if step["type"] == "Strip")
-    return Reading(first, later, replace_invalid_runs, strips)
+def _strips_start(strip: Step) -> bool:
+    """Whether it cuts the start of the text only, by characters that no two tokens can share."""
+    return bool(strip["stop"] == 0 and strip["content"].isascii())
 
 
 def _decoder(steps: list[Step]) -> Any:
-    """A decoder of these steps alone. `tokenizers` makes one from its JSON only as a part of a whole tokenizer."""
+    """A decoder of these steps alone; `tokenizers` reads one from JSON only as a part of a whole tokenizer."""
     model = {"type": "WordLevel", "vocab": {}, "unk_token": ""}
     whole = {"version": "1.0", "added_tokens": [], "model": model, "decoder": {"type": "Sequence", "decoders": steps}}
     return Tokenizer.from_str(json.dumps(whole)).decoder
-
-
-def _byte_or_text(text: str) -> Piece:
-    match = _BYTE_TOKEN.fullmatch(text)
-    return bytes.fromhex(match[1]) if match else text
 
 
 def _byte_alphabet() -> dict[str, int]:
@@ -159,42 +250,43 @@ def _byte_alphabet() -> dict[str, int]:
 _BYTE_OF = _byte_alphabet()
 
 
-def _spell_byte_level(token: str) -> Piece:
-    if all(character in _BYTE_OF for character in token):
-        data = bytes(_BYTE_OF[character] for character in token)
-    else:  # a token that was added as plain text
-        data = token.encode()
-    try:
-        return data.decode() or SKIPPED
-    except UnicodeDecodeError:
-        return data
+def characters_begun(tile: bytes) -> int:
+    return sum(byte & 0xC0 != 0x80 for byte in tile)
 
 
-def replace_invalid(data: bytes) -> list[tuple[str, int]]:
-    """Characters of `data.decode("utf-8", "replace")`, each with the number of bytes that it takes.
+def continues(tile: bytes) -> bool:
+    """Whether it begins inside a character."""
+    return bool(tile) and tile[0] & 0xC0 == 0x80
 
-    A U+FFFD takes the bytes of one maximal subpart: the longest start of some valid character, or a single byte.
+
+def replace_invalid(data: bytes) -> list[bytes]:
+    """For each byte, its share of `data.decode("utf-8", "replace").encode()`.
+
+    That policy puts one U+FFFD, of three bytes, for each maximal subpart: the longest start of some valid character, of
+    one to three bytes, or else a single byte. The last byte of a subpart takes what the others leave.
     """
-    characters: list[tuple[str, int]] = []
-    while True:
+    shares: list[bytes] = []
+    while not _is_valid(data):
         try:
-            return characters + _with_widths(data.decode())
+            data.decode()
         except UnicodeDecodeError as error:
-            characters += _with_widths(data[: error.start].decode())
-            characters.append(("\ufffd", error.end - error.start))
+            shares += _bytes(data[: error.start])
+            width = error.end - error.start
+            shares += [*_bytes(REPLACEMENT[: width - 1]), REPLACEMENT[width - 1 :]]
             data = data[error.end :]
+    return shares + _bytes(data)
 
 
-def replace_invalid_runs(data: bytes) -> list[tuple[str, int]]:
-    """The rule of byte-fallback tokens: a run that is not valid as a whole becomes one U+FFFD per byte."""
+def _bytes(data: bytes) -> list[bytes]:
+    return [data[index : index + 1] for index in range(len(data))]
+
+
+def _is_valid(data: bytes) -> bool:
     try:
-        return _with_widths(data.decode())
+        data.decode()
     except UnicodeDecodeError:
-        return [("\ufffd", 1)] * len(data)
-
-
-def _with_widths(text: str) -> list[tuple[str, int]]:
-    return [(character, len(character.encode())) for character in text]
+        return False
+    return True
 
 
 def _name(tokenizer: PreTrainedTokenizerBase) -> str:

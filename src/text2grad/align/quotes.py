@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
-from text2grad.align.forms import Match, occurrences
+from text2grad.align.forms import How, Match, occurrences
 from text2grad.align.normalize import folded
 
-__all__ = ["Match", "locate", "locate_all"]
+__all__ = ["How", "Match", "locate", "locate_all"]
 
 # What speaks for one occurrence among several, in units of "written in exactly this case".
 _REUSED, _OVERLAPPING, _BACKWARDS, _FORWARD, _NEAR, _COUNTED = -8.0, -1.0, -0.5, -0.04, 2.0, 4.0
 _UNDECIDED = 0.05  # occurrences closer than this are a toss-up; being the nearest one (_FORWARD) decides nothing
 _BEAM = 32
+_BRANCHES = 64  # occurrences of one quotation that are weighed against those of the others
 _CLOSE = 100  # characters at which a word of the context has lost its say
 
 _ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "final": -1}
@@ -74,19 +76,18 @@ def locate_all(
         _scores(places, quote, text, None, context)
         for places, quote, context in zip(candidates, quotes, given, strict=True)
     ]
+    branches = [_most_likely(*pair) for pair in zip(candidates, scores, strict=True)]
     located = [i for i, places in enumerate(candidates) if places]
     paths: list[tuple[float, list[Match]]] = [(0.0, [])]
     for i in located:
         longer = [
             (total + score + _order(place, path, len(text)), [*path, place])
             for total, path in paths
-            for place, score in zip(candidates[i], scores[i], strict=True)
+            for place, score in branches[i]
         ]
         paths = sorted(longer, key=lambda scored: -scored[0])[:_BEAM]
     chosen = dict(zip(located, paths[0][1], strict=True))
-    return [
-        _settled(i, chosen, candidates[i], scores[i], len(text)) if i in chosen else None for i in range(len(quotes))
-    ]
+    return [_settled(i, chosen, branches[i], len(text)) if i in chosen else None for i in range(len(quotes))]
 
 
 def _scores(candidates: list[Match], quote: str, text: str, near: int | None, context: str | None) -> list[float]:
@@ -117,7 +118,8 @@ def _neighbourhood(candidates: list[Match], quote: str, text: str, context: str)
             continue
         positions = [match.start() for match in re.finditer(rf"\b{re.escape(word)}\b", low)]
         for i, place in enumerate(candidates):
-            gaps = [max(place.start - at - len(word), at - place.end, 0) for at in positions]
+            nearest = bisect_left(positions, place.start)
+            gaps = [max(place.start - at - len(word), at - place.end, 0) for at in positions[max(0, nearest - 1) :][:2]]
             if gaps:
                 totals[i] += max(0.0, 1 - min(gaps) / _CLOSE) / len(positions)
     return [round(2 * total) / 2 for total in totals]  # less than half a word's say is noise
@@ -145,17 +147,22 @@ def _order(place: Match, path: Sequence[Match], length: int) -> float:
     return score + (_BACKWARDS if place.start < previous else _FORWARD * (place.start - previous) / length)
 
 
-def _settled(i: int, chosen: dict[int, Match], candidates: list[Match], scores: list[float], length: int) -> Match:
-    """The chosen place of quotation i, as sure as its lead over the other candidates, all else being as chosen."""
-    totals = []
-    for place, score in zip(candidates, scores, strict=True):
+def _most_likely(candidates: list[Match], scores: list[float]) -> list[tuple[Match, float]]:
+    """The best-scored candidates, the earlier ones where scores are equal; in text order."""
+    ranked = sorted(zip(candidates, scores, strict=True), key=lambda branch: -branch[1])
+    return sorted(ranked[:_BRANCHES], key=lambda branch: branch[0].start)
+
+
+def _settled(i: int, chosen: dict[int, Match], branches: list[tuple[Match, float]], length: int) -> Match:
+    """The chosen place of quotation i, as sure as its lead over the other branches, all else being as chosen."""
+    totals = {}
+    for place, score in branches:
         path: list[Match] = []
         for j, other in chosen.items():
-            now = place if j == i else other
-            score += _order(now, path, length)
-            path.append(now)
-        totals.append(score)
-    return _unsure(chosen[i], totals[candidates.index(chosen[i])], totals)
+            path.append(place if j == i else other)
+            score += _order(path[-1], path[:-1], length)
+        totals[place] = score
+    return _unsure(chosen[i], totals[chosen[i]], list(totals.values()))
 
 
 def _unsure(chosen: Match, score: float, scores: list[float]) -> Match:

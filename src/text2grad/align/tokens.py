@@ -1,18 +1,18 @@
 """Where every sampled token lies in the text that its ids decode to.
 
 The tokens tile the bytes of that text. A token's range covers every character that any of its bytes belongs to, so
-tokens that share a character (the four bytes of an emoji, say) overlap in it. Nothing is ever encoded: all of it holds
-for ids that the tokenizer would never produce.
+tokens that share a character (the four bytes of an emoji, say) overlap in it. Nothing is ever encoded: all of this
+holds for ids that the tokenizer would never produce.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, groupby, pairwise
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
-from text2grad.align.pieces import reading
+from text2grad.align.pieces import characters_begun, continues, vocabulary
 from text2grad.schema import Range
 
 if TYPE_CHECKING:
@@ -25,57 +25,40 @@ def decode(ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> str:
     The same as `tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)`, but that an id
     outside the vocabulary is an error.
     """
-    return decode_with_offsets(ids, tokenizer)[0]
+    words = vocabulary(tokenizer)
+    tiles = words.tiles.look_up(ids)
+    for index, tile in words.changes(ids, words.loose(ids)).items():
+        tiles[index] = tile
+    return b"".join(tiles).decode()
 
 
 def offsets(ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> list[Range]:
-    """One character range (start, end exclusive) of `decode(ids, tokenizer)` per id.
+    """One range of characters (start, end exclusive) of `decode(ids, tokenizer)` per id; starts never decrease.
 
-    Starts never decrease. Special tokens have zero width, at the start of the character that they interrupt if they
-    do; so has a token all of whose text is stripped from the start.
+    A token that adds nothing (a special one, or a space that is stripped from the start) has zero width; inside a
+    character, it lies at that character's start.
     """
-    return decode_with_offsets(ids, tokenizer)[1]
+    words = vocabulary(tokenizer)
+    ranges = _tile(map(words.begun.__getitem__, ids))
+    loose = words.loose(ids)
+    changes = words.changes(ids, loose)
+    if changes:
+        begun = words.begun.look_up(ids)
+        for index, tile in changes.items():
+            begun[index] = characters_begun(tile)
+        ranges = _tile(begun)
+    for index in loose:
+        if continues(changes[index]) if index in changes else ids[index] in words.continuing:
+            start, end = ranges[index]
+            ranges[index] = (start - 1, end)
+            while ranges[index - 1] == (start, start):  # tokens without width, inside the character
+                index -= 1
+                ranges[index] = (start - 1, start - 1)
+    return ranges
 
 
-def decode_with_offsets(ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> tuple[str, list[Range]]:
-    """`decode` and `offsets` in one pass."""
-    how = reading(tokenizer)
-    texts: list[str] = []
-    ranges: list[Range] = []
-    position = 0
-    for kind, group in groupby(how.pieces(ids), type):
-        if kind is str:
-            whole = cast(list[str], list(group))
-            text = "".join(whole)
-            ranges.extend(pairwise(accumulate(map(len, whole), initial=position)))
-        else:
-            parts = cast(list[bytes], list(group))
-            characters = how.characters(b"".join(parts))
-            text = "".join(character for character, _ in characters)
-            ranges.extend(_share(parts, [width for _, width in characters], position))
-        texts.append(text)
-        position += len(text)
-    return _strip_start("".join(texts), ranges, how.strips)
-
-
-def _share(parts: list[bytes], widths: list[int], position: int) -> Iterator[Range]:
-    """Ranges of tokens whose bytes make up the characters from `position` on, each of which takes `widths` bytes."""
-    character_at = [position + index for index, width in enumerate(widths) for _ in range(width)]
-    character_at.append(position + len(widths))
-    byte = 0
-    for part in parts:
-        start = character_at[byte]
-        byte += len(part)
-        yield (start, character_at[byte - 1] + 1) if part else (start, start)
-
-
-def _strip_start(text: str, ranges: list[Range], strips: Sequence[tuple[str, int]]) -> tuple[str, list[Range]]:
-    for character, at_most in strips:
-        head = text[:at_most]
-        cut = len(head) - len(head.lstrip(character))
-        text = text[cut:]
-        ranges = [(max(0, start - cut), max(0, end - cut)) for start, end in ranges]
-    return text, ranges
+def _tile(widths: Iterable[int]) -> list[Range]:
+    return list(pairwise(accumulate(widths, initial=0)))
 
 
 def overlapping(start: int, end: int, offsets: Sequence[Range]) -> list[int]:
@@ -88,5 +71,11 @@ def overlapping(start: int, end: int, offsets: Sequence[Range]) -> list[int]:
     first = bisect_left(offsets, (start,))
     while first and (offsets[first - 1][1] > start or offsets[first - 1][0] == offsets[first - 1][1]):
         first -= 1
-    last = bisect_left(offsets, (end,), lo=first)
-    return [index for index in range(first, last) if offsets[index][0] < offsets[index][1]]
+    found = []
+    for index in range(first, len(offsets)):
+        token_start, token_end = offsets[index]
+        if token_start >= end:
+            break
+        if token_start < token_end:
+            found.append(index)
+    return found

@@ -1,4 +1,38 @@
-"""tbd"""
+"""A programmatic critic for summaries: is what they say in the source, and do they say what matters there?
+
+The critic needs no model and no reference. It writes a critique in plain sentences, and marks what the critique points
+at. The source is `meta["document"]` of an example, or its prompt. Its score is the sum of what it marks: praise counts
+its severity, blame and omissions count theirs negatively. That sum is also what an optimiser collects, so the rules
+below are made such that only a good summary has a high one.
+
+Praise
+    told        +0.5  A key fact, once: one of up to six names, numbers and central words, at most two from a sentence of
+                      the source. It counts where a sentence within the length limit, and in its own words, connects the
+                      fact with at least two of the words that stand with it in the source.
+
+Blame
+    number      -0.8  A number whose value the source does not have; after "about" and the like, none within 10% of it.
+    name        -0.7  A name, or the part of one, that the source does not have; neither as demonym nor as acronym.
+    word        -0.25 Any other content word that the source does not have in any form. Very general words are free.
+    filler      -0.5  "Here is a summary", "The text discusses ...", where the source does not talk so.
+    copied      -0.6 to -1  A run of twelve words, or nearly all of a sentence, in the words and the order of the source.
+    repeated    -0.3 to -1  Four words, two of them content, that stood there before; a sentence of which four fifths of
+                      the content were said before; a word doubled.
+    listed      -0.3 to -1  What is no sentence: under four words, hardly any function words, an enumeration, no verb.
+    broken      -0.3  "the of", "a was", "of and", "the.": the grammar of a shuffled bag of words.
+    padding     -0.05 a word  Whatever comes after the length limit: 45% of the source, at least 15 and at most 60 words.
+    layout      -0.2  Line breaks and list marks.
+    unfinished  -0.3  No full stop at the end.
+
+Omissions, which the decision to stop pays for
+    a fact      -0.3  A key fact that no sentence within the length limit mentions. Being copied, it is not missing.
+    a statement -1    Fewer than eight words: silence must cost more than a clumsy attempt.
+
+So a shorter answer earns less praise and leaves out more; a longer one pays for padding and repetition, and wins nothing
+back since every fact is praised once; a copied sentence pays more than the two facts in it are worth; a list of key words
+is no sentence and tells nothing. Marks never overlap, long faults are marked over six words at most, and marks cover at
+most 40% of a text (60 characters of a short one), gravest first: labels all over a text teach nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,121 +40,138 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from text2grad.critics import faults
-from text2grad.critics.marks import Mark, gravest, mark, without_overlap
-from text2grad.critics.source import Fact, Source, read_source
-from text2grad.critics.words import Text, read
-from text2grad.critics.wording import Critique
+from text2grad.critics.prose import faults
+from text2grad.critics.prose.copying import copied_runs
+from text2grad.critics.prose.facts import Fact
+from text2grad.critics.prose.marks import Finding, Mark, gravest, place
+from text2grad.critics.prose.source import Source
+from text2grad.critics.prose.wording import REMARKS, Critique
+from text2grad.critics.prose.words import Text, read
+from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Omission, Span
 
 TOLD, MISSING, TOO_SHORT = 0.5, 0.3, 1.0
-FEWEST_WORDS = 8
-COVERAGE, SHORT_TEXT = 0.4, 60
-_COMPANIONS, _COMPANY = 2, 8
+SHORTEST_SUMMARY = 8
+LENGTH_SHARE, LEAST_LIMIT, MOST_LIMIT = 0.45, 15, 60
+COVERAGE, COVERAGE_OF_SHORT_TEXT = 0.4, 60
 
 
 class GroundingCritic:
+    """Judges summaries by their source; see the module's docstring for the rules.
+
+    max_words: the length limit of a summary, instead of a share of its source.
+    """
+
     name = "grounding"
 
     def __init__(self, max_words: int | None = None) -> None:
+        if max_words is not None and max_words < 1:
+            raise UserError(f"grounding: max_words is {max_words}; give at least 1, or None for a share of the source")
         self.max_words = max_words
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        """Feedback for each example; failed for one whose source has no words."""
         return [self._critique(example) for example in examples]
 
     def _critique(self, example: Example) -> Feedback:
-        document = example.meta.get("document") or example.prompt_text
-        source = _read_cached(str(document))
-        if not source.text.words:
-            return Feedback.failure(self.name, f"example {example.id}: the source has no words to ground a summary in")
+        document = example.meta.get("document", example.prompt_text)
+        source = _read_source(document) if isinstance(document, str) else None
+        if source is None or not source.text.words:
+            return Feedback.failure(
+                self.name,
+                f'{example.id}: no source text; put it into the prompt or, as a string, into meta["document"]',
+            )
         summary = read(example.completion)
-        marks, missing = judge(summary, source, self.max_words or word_budget(source))
-        return self._write(summary, marks, missing)
-
-    def _write(self, summary, marks, missing):
-        critique = Critique()
-        spans = [
-            Span(start=m.start, end=m.end, label=m.label, severity=m.severity, phrase=p, reason=r, critic=self.name)
-            for m, p, r in critique.comment(summary.string, marks)
-        ]
-        omissions = []
-        if len(summary.words) < FEWEST_WORDS:
-            omissions.append(Omission(text="a complete summary", severity=TOO_SHORT, phrase=critique.too_short()))
-        phrases = critique.leave_out([f.text for f in missing])
-        omissions += [Omission(text=f.text, severity=MISSING, phrase=p) for f, p in zip(missing, phrases, strict=True)]
-        score = math.fsum(
-            [s.severity if s.label == "good" else -s.severity for s in spans] + [-o.severity for o in omissions]
-        )
-        return Feedback(critique=critique.text, spans=spans, omissions=omissions, score=round(score, 6), critic=self.name)
+        marks, missing = judge(summary, source, self.max_words or length_limit(source))
+        is_too_short = len(summary.words) < min(SHORTEST_SUMMARY, len(source.text.words))
+        return _feedback(self.name, summary, marks, missing, is_too_short)
 
 
 @lru_cache(maxsize=4096)
-def _read_cached(document: str) -> Source:
-    return read_source(document)
+def _read_source(document: str) -> Source:
+    return Source(read(document))
 
 
-def word_budget(source: Source) -> int:
-    return min(60, max(15, round(0.45 * len(source.text.words))))
+def length_limit(source: Source) -> int:
+    """How many words a summary of this source may have."""
+    return min(MOST_LIMIT, max(LEAST_LIMIT, round(LENGTH_SHARE * len(source.text.words))))
 
 
-def judge(summary: Text, source: Source, budget: int) -> tuple[list[Mark], list[Fact]]:
-    copied = faults.copied_runs(summary, source)
-    listed = faults.lists(summary)
-    told, missing = _tell(summary, source, copied, listed, budget)
-    marks = without_overlap(
-        [
-            *faults.unsupported_numbers(summary, source),
-            *faults.unsupported_names(summary, source),
-            *faults.repetitions(summary),
-            *faults.fillers(summary, source),
-            *faults.unsupported_words(summary, source),
-            *faults.listings(summary, listed),
-            *faults.broken_grammar(summary),
-            *faults.padding(summary, budget),
-            *faults.copies(summary, copied),
-            *told,
-            *faults.layout(summary),
-            *faults.unfinished(summary),
-        ],
-        summary,
-    )
-    return gravest(marks, max(SHORT_TEXT, int(COVERAGE * len(summary.string)))), missing
+def judge(summary: Text, source: Source, limit: int) -> tuple[list[Mark], list[Fact]]:
+    """The marks on a summary, in reading order, and the facts that it leaves out."""
+    copied = copied_runs(summary, source)
+    non_sentences = faults.non_sentences(summary)
+    told, missing = tell_facts(summary, source.facts, copied, non_sentences, limit)
+    # in order of precedence: a word belongs to the first that claims it
+    findings = [
+        *faults.unsupported_numbers(summary, source),
+        *faults.unsupported_names(summary, source),
+        *faults.fillers(summary, source),
+        *faults.repetitions(summary),
+        *faults.broken_grammar(summary),
+        *faults.unsupported_words(summary, source),
+        *told,
+        *faults.copies(copied),
+        *faults.listings(non_sentences),
+        *faults.padding(summary, limit),
+        *faults.unfinished(summary),
+    ]
+    budget = max(COVERAGE_OF_SHORT_TEXT, int(COVERAGE * len(summary.string)))
+    return gravest([*place(findings, summary), *faults.layout(summary)], budget), missing
 
 
-def _tell(summary, source, copied, listed, budget):
+def tell_facts(
+    summary: Text, facts: Sequence[Fact], copied: Sequence[range], non_sentences: Sequence[range], limit: int
+) -> tuple[list[Finding], list[Fact]]:
+    """Praise for the facts that the summary tells in its own words, and the facts that it does not even mention.
+
+    What non-sentences hold, and what comes after the length limit, is not mentioned.
+    """
     told, missing = [], []
-    keys = [w.lexeme.key for w in summary.words]
-    in_copy = {i for r in copied for i in r}
-    outside = {i for r in listed for i in r} | set(range(budget, len(keys)))
-    for fact in source.facts:
-        mentions = list(_mentions(summary, keys, fact))
-        good = next((m for m in mentions if outside.isdisjoint(m) and in_copy.isdisjoint(m) and _connected(summary, keys, m, fact)), None)
-        if good is not None:
-            told.append(mark("told", summary, good, TOLD))
-        elif not any(outside.isdisjoint(m) for m in mentions):
+    in_copy = {i for run in copied for i in run}
+    unheard = {i for sentence in non_sentences for i in sentence} | set(range(limit, len(summary.words)))
+    for fact in facts:
+        mentions = [mention for mention in fact.mentions(summary) if unheard.isdisjoint(mention)]
+        own = [mention for mention in mentions if in_copy.isdisjoint(mention) and fact.is_told(summary, mention)]
+        if own:
+            told.append(Finding("told", own[0], TOLD, reach=len(own[0])))
+        elif not mentions:
             missing.append(fact)
     return told, missing
 
 
-def _mentions(summary, keys, fact):
-    i = 0
-    while i < len(keys):
-        j = i
-        hits = 0
-        while j < len(keys) and summary.words[j].sentence == summary.words[i].sentence and keys[j] in fact.keys:
-            j += 1
-        if j > i:
-            if 2 * len(set(keys[i:j])) >= len(fact.keys) or keys[j-1] == fact.keys[-1] and summary.words[j-1].text[0].isupper():
-                yield range(i, j)
-            i = j
-        else:
-            if fact.acronym and summary.words[i].text.lower().replace('.', '') == fact.acronym:
-                yield range(i, i + 1)
-            i += 1
+def _feedback(name: str, summary: Text, marks: list[Mark], missing: list[Fact], is_too_short: bool) -> Feedback:
+    critique = Critique()
+    spans = []
+    for kind, (_, reason) in REMARKS.items():
+        alike = [mark for mark in marks if mark.kind == kind]
+        for mark, phrase in zip(alike, critique.mark(kind, summary.string, alike), strict=True):
+            spans.append(
+                Span(
+                    start=mark.start,
+                    end=mark.end,
+                    label=mark.label,
+                    severity=mark.severity,
+                    phrase=phrase,
+                    reason=reason,
+                    critic=name,
+                )
+            )
+    omissions = []
+    if is_too_short:
+        what = "a complete statement"
+        omissions.append(Omission(text=what, severity=TOO_SHORT, phrase=critique.lack(what)))
+    texts = [fact.text for fact in missing]
+    for text, phrase in zip(texts, critique.miss(texts), strict=True):
+        omissions.append(Omission(text=text, severity=MISSING, phrase=phrase))
+    spans.sort(key=lambda span: span.start)
+    return Feedback(
+        critique=critique.text, spans=spans, omissions=omissions, score=total(spans, omissions), critic=name
+    )
 
 
-def _connected(summary, keys, mention, fact):
-    sentence = summary.sentences[summary.words[mention.start].sentence]
-    window = range(max(sentence.start, mention.start - _COMPANY), min(sentence.stop, mention.stop + _COMPANY))
-    found = {keys[i] for i in window} & fact.companions
-    return len(found) >= min(_COMPANIONS, len(fact.companions))
+def total(spans: Sequence[Span], omissions: Sequence[Omission]) -> float:
+    """The sum of all severities, praise positive, blame and omissions negative."""
+    praise = math.fsum(span.severity for span in spans if span.label == "good")
+    blame = math.fsum(span.severity for span in spans if span.label == "poor")
+    return round(praise - blame - math.fsum(omission.severity for omission in omissions), 6)

@@ -1,1 +1,1 @@
-"""TODO"""
+"""What came out?"""

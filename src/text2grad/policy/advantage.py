@@ -12,7 +12,7 @@ Normalization = Literal["scale", "whiten", "none"]
 
 
 def kl_per_token(logprobs: Tensor, reference_logprobs: Tensor) -> Tensor:
-    """log pi(y_t) - log pi_ref(y_t), the single-sample estimate of the KL divergence at each token. Any equal shapes."""
+    """log pi(y_t) - log pi_ref(y_t): the single-sample estimate of the KL divergence at each token. Equal shapes."""
     return logprobs - reference_logprobs
 
 

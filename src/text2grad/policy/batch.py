@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from text2grad.align.tokens import decode_with_offsets
+from text2grad.align.tokens import decode, offsets
 from text2grad.policy.batching import stack_rows
 from text2grad.policy.streams import Stream, stream
 from text2grad.reward.mapping import Credit, token_rewards
@@ -46,15 +46,14 @@ def as_rollout(
     tokenizer: PreTrainedTokenizerBase,
 ) -> Rollout:
     """Attach the decoded text to each example, with the place of every sampled token in it."""
-    texts = [decode_with_offsets(ids, tokenizer) for ids in completions]
     return Rollout(
         prompts=prompts,
         completions=completions,
         ended=[ids[-1] in end_ids for ids in completions],
-        offsets=[offsets for _, offsets in texts],
+        offsets=[offsets(ids, tokenizer) for ids in completions],
         examples=[
-            example.model_copy(update={"completion": text, "feedback": None})
-            for example, (text, _) in zip(examples, texts, strict=True)
+            example.model_copy(update={"completion": decode(ids, tokenizer), "feedback": None})
+            for example, ids in zip(examples, completions, strict=True)
         ],
     )
 
@@ -64,9 +63,9 @@ def reward_rollout(
 ) -> tuple[Tensor, Tensor]:
     """Token rewards of a rollout: (rewards (samples, tokens), valid (samples,) bool)."""
     rows, valid = [], []
-    for i, (said, offsets, ended) in enumerate(zip(feedback, rollout.offsets, rollout.ended, strict=True)):
-        end = len(offsets) - 1 if ended else None
-        rewards, usable = token_rewards(said, offsets, end, credit, stream(Stream.SHUFFLED_CREDIT, seed, step, i))
+    for i, (said, ranges, ended) in enumerate(zip(feedback, rollout.offsets, rollout.ended, strict=True)):
+        end = len(ranges) - 1 if ended else None
+        rewards, usable = token_rewards(said, ranges, end, credit, stream(Stream.SHUFFLED_CREDIT, seed, step, i))
         rows.append(torch.from_numpy(np.asarray(rewards)))
         valid.append(usable)
     return stack_rows(rows, max(map(len, rollout.completions))), torch.tensor(valid)

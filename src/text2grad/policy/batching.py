@@ -50,7 +50,7 @@ def pad_right(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[i
 
 
 def pad_left(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Prompts for generation: (ids, attention_mask), both (batch, longest prompt), the last token of each at the right."""
+    """Prompts for generation: (ids, attention_mask), both (batch, longest prompt), each prompt at the right."""
     width = max(map(len, prompts))
     ids = torch.tensor([[pad_id] * (width - len(p)) + list(p) for p in prompts])
     attention_mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts])
@@ -58,7 +58,7 @@ def pad_left(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device
 
 
 def by_token_budget(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
-    """Indices of rows in micro-batches: sorted by length, each at most `max_tokens` once padded, at least one row each."""
+    """Rows in micro-batches: sorted by length, each at most `max_tokens` once padded, with at least one row."""
     batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
         # Sorted upwards, so this row is the longest of the batch that it joins.

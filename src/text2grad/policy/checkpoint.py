@@ -1,6 +1,6 @@
 """Everything a run needs to go on as if it had never stopped: trained weights, optimiser state, counters.
 
-Random numbers need no state: their streams are keyed by step (see `streams.py`). Tensors are safetensors, the rest JSON.
+Random numbers need no state: their streams are keyed by step (`streams.py`). Tensors are safetensors, the rest JSON.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def load_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimiz
     saved = load_file(folder / "policy.safetensors")
     trainable = policy.trainable()
     if {k: v.shape for k, v in saved.items()} != {k: v.shape for k, v in trainable.items()}:
-        raise UserError(f"{folder}: the checkpoint is of another model or adapter; resume with the settings it began with")
+        raise UserError(f"{folder}: the checkpoint is of another model or adapter; resume with the run's own settings")
     with torch.no_grad():
         for name, parameter in trainable.items():
             parameter.copy_(saved[name])

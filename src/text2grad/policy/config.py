@@ -13,11 +13,11 @@ from text2grad.settings import Settings
 
 
 class PolicySettings(Settings):
-    """One step samples `per_device_train_batch_size * gradient_accumulation_steps` answers on each process and makes
-    `num_iterations` optimiser steps on them."""
+    """One step samples `per_device_train_batch_size * gradient_accumulation_steps` answers and makes `num_iterations`
+    optimiser steps on them; how many go through the model at once is `max_tokens_per_batch`'s business."""
 
     max_steps: PositiveInt = Field(100, description="sampling steps")
-    per_device_train_batch_size: PositiveInt = Field(8, description="answers a step and process, times the next setting")
+    per_device_train_batch_size: PositiveInt = Field(8, description="answers a step, times the next setting")
     gradient_accumulation_steps: PositiveInt = 1
     num_generations: PositiveInt = Field(1, description="answers to each prompt")
     num_iterations: PositiveInt = Field(1, description="passes over each batch of answers (PPO epochs)")

@@ -23,7 +23,7 @@ def chunked_logprobs(
     """
     pieces = [
         checkpoint(_logprobs_of_chunk, states, project, chosen, temperature, use_reentrant=False)
-        for states, chosen in zip(hidden.split(chunk), targets.split(chunk), strict=True)
+        for states, chosen in zip(torch.split(hidden, chunk), torch.split(targets, chunk), strict=True)
     ]
     logprobs, entropy = zip(*pieces, strict=True)
     return torch.cat(logprobs), torch.cat(entropy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
@@ -31,53 +31,61 @@ class Policy(nn.Module):
     The value head is float32, starts at zero and reads the state *before* each token, the one that predicts it.
     """
 
-    def __init__(self, model: PreTrainedModel | PeftModel, peft_config: LoraConfig | None = None) -> None:
+    def __init__(
+        self,
+        model: PreTrainedModel | PeftModel,
+        peft_config: LoraConfig | None = None,
+        keep_reference: bool = True,
+    ) -> None:
+        """peft_config: train this adapter. keep_reference: be able to score with the policy as it is now, later on."""
         super().__init__()
         self._reference: PreTrainedModel | PeftModel | None = None
         if peft_config is not None:
             model = get_peft_model(_merged(model), peft_config)
         _disable_dropout(model)
         self.model = model
-        if not (isinstance(model, PeftModel) and _starts_as_identity(model)):
+        if keep_reference and not (isinstance(model, PeftModel) and _starts_as_identity(model)):
             # Adapter off would not be the policy at step 0, so that policy is kept as a frozen copy.
             self._reference = copy.deepcopy(model).requires_grad_(False).eval()
         for parameter in model.parameters():
             if parameter.requires_grad:
                 parameter.data = parameter.data.float()  # bf16 weights do not move at small learning rates
-        self.value_head = nn.Linear(_trunk(model).config.hidden_size, 1, dtype=torch.float32)
+        self.value_head = nn.Linear(int(model.config.hidden_size), 1, dtype=torch.float32)
         nn.init.zeros_(self.value_head.weight)
         nn.init.zeros_(self.value_head.bias)
         _check_head(model)
 
     def forward(self, batch: Padded, temperature: float, reference: bool = False) -> Scores:
         """Scores of the completion tokens of a right-padded batch, under the policy or under the reference."""
-        model = self._reference if reference and self._reference is not None else self.model
-        hidden = _trunk(model)(input_ids=batch.ids, attention_mask=batch.attention_mask, use_cache=False)[0]
-        before = hidden[batch.rows, batch.columns - 1]  # (valid tokens, width)
-        project = model.get_output_embeddings()
-        logprobs, entropy = chunked_logprobs(before, project, batch.ids[batch.rows, batch.columns], temperature)
+        with self.scorer(reference) as model:
+            project: Any = model.get_output_embeddings()
+            hidden = _trunk(model)(input_ids=batch.ids, attention_mask=batch.attention_mask, use_cache=False)[0]
+            before = hidden[batch.rows, batch.columns - 1]  # (valid tokens, width)
+            targets = batch.ids[batch.rows, batch.columns]
+            logprobs, entropy = chunked_logprobs(before, project, targets, temperature)
         with torch.autocast(before.device.type, enabled=False):
             values = self.value_head(before.float()).squeeze(-1)
         return Scores(*(batch.scatter(scores) for scores in (logprobs, entropy, values)))
 
     @contextmanager
-    def as_reference(self) -> Iterator[None]:
-        """Inside, `forward(..., reference=True)` scores with the policy as it was at step 0."""
-        if self._reference is None:
-            with self.model.disable_adapter():
-                yield
+    def scorer(self, reference: bool) -> Iterator[PreTrainedModel | PeftModel]:
+        """The language model to ask: the policy, or the reference, which is the policy as it was at step 0."""
+        if not reference:
+            yield self.model
+        elif self._reference is not None:
+            yield self._reference
         else:
-            yield
+            with self.model.disable_adapter():
+                yield self.model
 
     def trainable(self) -> dict[str, nn.Parameter]:
         """Names and parameters that training changes; all of them float32."""
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
 
 
-def _trunk(model: PreTrainedModel | PeftModel) -> nn.Module:
+def _trunk(model: PreTrainedModel | PeftModel) -> Any:
     causal = model.get_base_model() if isinstance(model, PeftModel) else model
-    trunk: nn.Module = causal.base_model
-    return trunk
+    return causal.base_model
 
 
 def _merged(model: PreTrainedModel | PeftModel) -> PreTrainedModel:
@@ -102,7 +110,10 @@ def _check_head(model: PreTrainedModel | PeftModel) -> None:
     """Refuse models whose logits are more than their output layer (soft-capped or rescaled ones, say)."""
     ids = torch.arange(4, device=model.device).unsqueeze(0)
     whole = model(input_ids=ids, use_cache=False).logits.float()
-    ours = model.get_output_embeddings()(_trunk(model)(input_ids=ids, use_cache=False)[0]).float()
+    project: Any = model.get_output_embeddings()
+    ours = project(_trunk(model)(input_ids=ids, use_cache=False)[0]).float()
     if not torch.allclose(whole, ours, rtol=1e-2, atol=1e-2):
         kind = type(_trunk(model)).__name__
-        raise UserError(f"{kind}: its logits are not its output layer alone, which the policy relies on; use another model")
+        raise UserError(
+            f"{kind}: its logits are more than its output layer, which the policy relies on; use another model"
+        )

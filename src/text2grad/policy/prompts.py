@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
@@ -16,8 +18,7 @@ def encode_prompt(example: Example, tokenizer: PreTrainedTokenizerBase, plain: b
     plain: take the text as it is, for base models without a chat template.
     """
     if plain:
-        ids: list[int] = tokenizer(example.prompt_text)["input_ids"]
-        return ids
+        return list(tokenizer(example.prompt_text)["input_ids"])
     if tokenizer.chat_template is None:
         raise UserError(
             f'model "{tokenizer.name_or_path}" has no chat template; set model.plain_prompts to true to use prompts as '
@@ -27,32 +28,39 @@ def encode_prompt(example: Example, tokenizer: PreTrainedTokenizerBase, plain: b
         messages = [{"role": "user", "content": example.prompt}]
     else:
         messages = [message.model_dump() for message in example.prompt]
-    ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True, return_dict=False)
-    return ids
+    encoded: Any = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True, return_dict=False)
+    return list(encoded)
+
+
+@dataclass(frozen=True)
+class PromptRoom:
+    """How many tokens a prompt may have."""
+
+    context: int
+    max_completion_length: int
+    max_prompt_length: int | None = None
+
+    @property
+    def limit(self) -> int:
+        """What the context leaves once the longest answer is taken off, or the user's own limit if that is lower."""
+        left = self.context - self.max_completion_length
+        return min(left, self.max_prompt_length or left)
 
 
 def encode_prompts(
-    examples: Sequence[Example],
-    tokenizer: PreTrainedTokenizerBase,
-    max_prompt_length: int | None,
-    max_completion_length: int,
-    context: int,
-    plain: bool = False,
+    examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, room: PromptRoom, plain: bool = False
 ) -> list[list[int]]:
-    """Ids of every prompt; one that leaves no room for its answer is refused by id."""
+    """Ids of every prompt; one that is empty, or leaves no room for its answer, is refused by id."""
     if not examples:
         raise UserError("the data set is empty; give at least one example with a prompt")
-    room = context - max_completion_length
-    if room < 1:
-        raise UserError(f"max_completion_length is {max_completion_length} but the model's context is {context} tokens")
-    limit = min(room, max_prompt_length or room)
     encoded = [encode_prompt(example, tokenizer, plain) for example in examples]
     for example, ids in zip(examples, encoded, strict=True):
-        if len(ids) > limit:
-            raise UserError(
-                f'the prompt of example "{example.id}" has {len(ids)} tokens, but at most {limit} leave room for an answer '
-                f"of {max_completion_length} in the model's context of {context}; shorten it, or lower max_completion_length"
-            )
-        if not ids:
+        if not ids or not example.prompt_text.strip():
             raise UserError(f'the prompt of example "{example.id}" is empty')
+        if len(ids) > room.limit:
+            raise UserError(
+                f'the prompt of example "{example.id}" has {len(ids)} tokens, but at most {room.limit} fit (context '
+                f"{room.context}, max_completion_length {room.max_completion_length}, max_prompt_length "
+                f"{room.max_prompt_length}); shorten it, or choose a model with a longer context"
+            )
     return encoded

@@ -1,4 +1,4 @@
-"""Sampling answers. No processor stands between the model's distribution and the draw: what is sampled is what is scored."""
+"""Sampling answers. Nothing stands between the model's distribution and the draw: what is sampled is what is scored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHRINK_WHEN_FINISHED = 0.25  # share of finished rows at which they leave the ba
 
 
 def noise(purpose: Stream, seed: int, step: int, samples: Sequence[int], length: int) -> Tensor:
-    """Uniform draws in [0, 1), (samples, length), keyed by (seed, step, sample): the same on any rank and in any batch."""
+    """Uniform draws in [0, 1), (samples, length), keyed by (seed, step, sample): the same in any batch."""
     return torch.from_numpy(np.stack([stream(purpose, seed, step, sample).random(length) for sample in samples]))
 
 

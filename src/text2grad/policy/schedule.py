@@ -6,10 +6,8 @@ import math
 from typing import Literal
 
 
-def learning_rate_factor(
-    step: int, total: int, warmup: int, kind: Literal["constant", "linear", "cosine"]
-) -> float:
-    """Share of the full learning rate at a step (1 to total): rises linearly over `warmup`, then holds or falls to 0."""
+def learning_rate_factor(step: int, total: int, warmup: int, kind: Literal["constant", "linear", "cosine"]) -> float:
+    """Share of the full learning rate at step 1 to total: rises linearly over `warmup`, then holds or falls to 0."""
     if step <= warmup:
         return step / warmup
     progress = (step - warmup - 1) / max(1, total - warmup)

@@ -25,7 +25,7 @@ from text2grad.policy.checkpoint import Progress, load_checkpoint, save_checkpoi
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.listen import listen
 from text2grad.policy.model import Policy, Scores
-from text2grad.policy.prompts import encode_prompts
+from text2grad.policy.prompts import PromptRoom, encode_prompts
 from text2grad.policy.record import sample_records, step_metrics
 from text2grad.policy.rollout import noise, sample
 from text2grad.policy.schedule import learning_rate_factor
@@ -61,11 +61,11 @@ class Text2GradTrainer:
         self.accelerator = Accelerator(mixed_precision="bf16" if args.bf16 else "no")
         if self.accelerator.num_processes > 1:
             raise UserError("training on several processes is not supported; start it without `accelerate launch`")
-        name = model if isinstance(model, str | Path) else model.config.name_or_path
-        self.tokenizer = processing_class or models.load_tokenizer(name)
         if isinstance(model, str | Path):
+            processing_class = processing_class or models.load_tokenizer(model)
             frozen_in_bf16 = args.bf16 and peft_config is not None
             model = models.load_model(model, torch.bfloat16 if frozen_in_bf16 else torch.float32)
+        self.tokenizer = processing_class or models.load_tokenizer(str(model.config.name_or_path))
         self.end_ids = _end_ids(model, self.tokenizer)
         self.context: int = model.config.max_position_embeddings
         self.examples = list(from_dataset(train_dataset) if isinstance(train_dataset, Dataset) else train_dataset)
@@ -76,14 +76,11 @@ class Text2GradTrainer:
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
             policy.model.enable_input_require_grads()
-        optimizer = torch.optim.AdamW(
-            [
-                {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
-                {"params": policy.value_head.parameters(), "lr": args.value_learning_rate},
-            ],
-            lr=args.learning_rate,
-            weight_decay=args.weight_decay,
-        )
+        groups: list[dict[str, Any]] = [
+            {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
+            {"params": list(policy.value_head.parameters()), "lr": args.value_learning_rate},
+        ]
+        optimizer = torch.optim.AdamW(groups, lr=args.learning_rate, weight_decay=args.weight_decay)
         self.full_rates = [group["lr"] for group in optimizer.param_groups]
         self.policy, self.optimizer = self.accelerator.prepare(policy, optimizer)
         self.progress = Progress(
@@ -92,24 +89,30 @@ class Text2GradTrainer:
             reward_scale=RunningScale(),
         )
         self.run = RunFolder(args.output_dir)
+        self.started = False
 
     def encode(self, examples: Sequence[Example]) -> list[list[int]]:
         """Prompt ids; a prompt that leaves no room for its answer is refused."""
-        args = self.args
-        return encode_prompts(
-            examples, self.tokenizer, args.max_prompt_length, args.max_completion_length, self.context, self.plain_prompts
-        )
+        room = PromptRoom(self.context, self.args.max_completion_length, self.args.max_prompt_length)
+        return encode_prompts(examples, self.tokenizer, room, self.plain_prompts)
 
-    def train(self, resume: bool = False, on_step: Callable[[Metrics], None] = lambda metrics: None) -> None:
-        """Run to `max_steps`. `resume` continues the run in `output_dir` with the same random streams.
-
-        `on_step` gets each step's metrics as they are recorded.
-        """
+    def start(self, resume: bool = False) -> None:
+        """Open the run in `output_dir`: a new one, or with `resume` the one that is there, at its last checkpoint."""
         if resume:
             self.progress = load_checkpoint(self.run.checkpoint, self.policy, self.optimizer)
             self.run.rewind(self.progress.step)
         else:
             self.run.start()
+            save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress)
+        self.started = True
+
+    def train(self, resume: bool = False, on_step: Callable[[Metrics], None] = lambda metrics: None) -> None:
+        """Run to `max_steps`. A resumed run draws the same random numbers as one that never stopped.
+
+        `on_step` gets each step's metrics as they are recorded.
+        """
+        if not self.started:
+            self.start(resume)
         silent_steps = 0
         while self.progress.step < self.args.max_steps:
             metrics, samples = self.step(self.progress.step + 1)
@@ -134,11 +137,10 @@ class Text2GradTrainer:
         feedback = listen(self.critic, rollout.examples)
         rewards, valid = reward_rollout(rollout, feedback, args.credit, args.seed, step)
         old = self.score(rollout)
-        with self.accelerator.unwrap_model(self.policy).as_reference():
-            reference = self.score(rollout, reference=True)
+        reference = self.score(rollout, reference=True)
         batch = self.advantages(rollout, rewards, valid, old, reference)
         stats = update(self.policy, self.optimizer, self.accelerator, rollout, batch, args)
-        self.progress.skipped_updates += stats["skipped"]
+        self.progress.skipped_updates += int(stats["skipped"])
         kl = kl_per_token(old.logprobs, reference.logprobs) * batch.mask
         if valid.any():
             self.progress.kl_control.update(float(kl.sum(1)[valid].mean()), int(valid.sum()))
@@ -168,14 +170,21 @@ class Text2GradTrainer:
             args.num_generations,
         )
 
-    def answer(self, examples: Sequence[Example], temperature: float, batch_size: int = 16) -> list[Example]:
-        """One answer to each prompt under the present policy; with temperature 0 the most probable one."""
+    def answer(
+        self, examples: Sequence[Example], temperature: float, reference: bool = False, batch_size: int = 16
+    ) -> list[Example]:
+        """One answer to each prompt; with temperature 0 the most probable one.
+
+        reference: answer as the model did before training.
+        """
         answered: list[Example] = []
         prompts = self.encode(examples)
         for start in range(0, len(examples), batch_size):
             rows = range(start, min(start + batch_size, len(examples)))
             uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
-            part = self._sample([examples[i] for i in rows], [prompts[i] for i in rows], uniforms, temperature)
+            part = self._sample(
+                [examples[i] for i in rows], [prompts[i] for i in rows], uniforms, temperature, reference=reference
+            )
             answered.extend(part.examples)
         return answered
 
@@ -186,11 +195,12 @@ class Text2GradTrainer:
         uniforms: Tensor,
         temperature: float,
         num_generations: int = 1,
+        reference: bool = False,
     ) -> Rollout:
-        model = self.accelerator.unwrap_model(self.policy).model.eval()
-        with self.accelerator.autocast():
+        policy: Policy = self.accelerator.unwrap_model(self.policy)
+        with self.accelerator.autocast(), policy.scorer(reference) as model:
             completions = sample(
-                model,
+                model.eval(),
                 prompts[::num_generations],
                 uniforms,
                 temperature,
@@ -214,7 +224,8 @@ class Text2GradTrainer:
                 [rollout.prompts[i] for i in picked], [rollout.completions[i] for i in picked], self.accelerator.device
             )
             scores = self.policy(padded, self.args.temperature, reference=reference)
-            results |= {i: Scores(*(t.cpu() for t in row)) for i, row in zip(picked, zip(*scores, strict=True), strict=True)}
+            by_row = zip(*(tensor.cpu() for tensor in scores), strict=True)
+            results |= {i: Scores(*row) for i, row in zip(picked, by_row, strict=True)}
         return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
 
     def advantages(self, rollout: Rollout, rewards: Tensor, valid: Tensor, old: Scores, reference: Scores) -> Batch:

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,12 @@ from markupsafe import Markup
 
 from text2grad.errors import UserError
 from text2grad.report.figures import figure_rows
-from text2grad.report.read import MAX_EXAMPLES, MAX_STEPS, Comparison, Run, Sample, Token, read_run
+from text2grad.report.read import MAX_EXAMPLES, MAX_STEPS, Run, Sample, Token, read_run
 from text2grad.report.select import spread
 
-SCRIPTS = ("dom.js", "tooltip.js", "curves.js", "answer.js", "critique.js", "samples.js", "examples.js", "report.js")
+PARTS = ("tooltip", "curves", "answer", "critique", "samples", "examples")
+STYLES = ("report.css", "figures.css", *(f"{part}.css" for part in PARTS))
+SCRIPTS = ("dom.js", *(f"{part}.js" for part in PARTS), "report.js")
 
 
 def build_report(run_dir: Path) -> Path:
@@ -34,7 +35,7 @@ def build_report(run_dir: Path) -> Path:
 
 def render(run: Run) -> str:
     """The page. Text from the run reaches it through autoescaping or as escaped JSON, never as markup."""
-    style, script = _asset("report.css"), "\n".join(_asset(name) for name in SCRIPTS)
+    style, script = ("\n".join(map(_asset, names)) for names in (STYLES, SCRIPTS))
     examples = run.evaluation.examples if run.evaluation else []
     shown = [examples[i] for i in spread(range(len(examples)), MAX_EXAMPLES)]
     steps = [run.metrics[i] for i in spread(range(len(run.metrics)), MAX_STEPS)]
@@ -48,7 +49,7 @@ def render(run: Run) -> str:
             {
                 "metrics": _columns(steps),
                 "samples": [_sample(sample) for sample in run.samples.samples],
-                "examples": [_example(example) for example in shown],
+                "examples": [example.model_dump(mode="json", exclude_none=True) for example in shown],
             }
         ),
         summary=_summary(run.metrics),
@@ -81,9 +82,8 @@ def _asset(name: str) -> str:
     return (resources.files("text2grad.report") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _columns(records: Iterable[dict[str, Any]]) -> dict[str, list[float | None]]:
+def _columns(records: list[dict[str, Any]]) -> dict[str, list[float | None]]:
     """Metrics by name, `step` among them, with null where a step has no number."""
-    records = list(records)
     names = dict.fromkeys(name for record in records for name, value in record.items() if _is_number(value))
     return {name: [_number(record.get(name)) for record in records] for name in names}
 
@@ -106,10 +106,6 @@ def _sample(sample: Sample) -> dict[str, Any]:
     return shown | {"tokens": _token_columns(sample.tokens, sample.completion)}
 
 
-def _example(example: Comparison) -> dict[str, Any]:
-    return example.model_dump(mode="json", exclude_none=True)
-
-
 def _token_columns(tokens: list[Token], completion: str) -> dict[str, list[Any]]:
     """Tokens by column; `text` is null where it is what the completion has at these offsets."""
     return {
@@ -124,19 +120,23 @@ def _token_columns(tokens: list[Token], completion: str) -> dict[str, list[Any]]
 
 
 def _summary(metrics: list[dict[str, Any]]) -> dict[str, str]:
-    """The few numbers that stand at the top of the page."""
+    """The few numbers that stand at the top of the page; what the run did not record is left out."""
     if not metrics:
         return {}
-    failed, samples, seconds = (sum(_number(row.get(name)) or 0 for row in metrics) for name in _SUMMED)
-    return {
-        "last step": f"{metrics[-1]['step']:,}",
-        "answers sampled": f"{samples:,.0f}",
-        "critiques failed": f"{failed:,.0f}" + (f" ({failed / samples:.1%})" if samples and failed else ""),
-        "training time": _duration(seconds),
-    }
+    samples, failed, seconds = (_total(metrics, name) for name in ("samples", "failed", "seconds"))
+    summary = {"last step": f"{metrics[-1]['step']:,}"}
+    if samples is not None:
+        summary["answers sampled"] = f"{samples:,.0f}"
+    if failed is not None:
+        summary["critiques failed"] = f"{failed:,.0f}" + (f" ({failed / samples:.1%})" if failed and samples else "")
+    if seconds is not None:
+        summary["training time"] = _duration(seconds)
+    return summary
 
 
-_SUMMED = ("failed", "samples", "seconds")
+def _total(metrics: list[dict[str, Any]], name: str) -> float | None:
+    known = [row[name] for row in metrics if _is_number(row.get(name))]
+    return sum(known) if known else None
 
 
 def _duration(seconds: float) -> str:

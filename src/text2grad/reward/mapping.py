@@ -5,41 +5,41 @@ The rules, in one place:
 - A token that nobody mentioned earns 0.
 - A token is paid by every span that it overlaps. Where spans overlap each other their shares add up, and the sum is
   kept within [-1, 1]; praise and blame of equal severity cancel.
-- What is missing is charged to the decision to stop: the end token. A completion that was cut at the length limit has no
-  end token; its last token pays the same charge plus a penalty, so that not stopping is no escape.
+- What is missing is charged to the decision to stop: the end token. A completion that was cut at the length limit has
+  no end token; its last token pays the same charge plus a penalty, so that not stopping is no escape.
 - Failed feedback earns nothing and is marked invalid: its sample is left out, not counted as 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import NonNegativeFloat
 
 from text2grad.schema import Feedback, Range
+from text2grad.settings import Settings
 
 Mode = Literal["uniform", "normalized", "first", "sequence", "shuffled"]
 Rewards = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Credit:
+class Credit(Settings):
     """How feedback becomes token rewards.
 
     mode: `uniform` pays a span's severity to each of its tokens (the paper); `normalized` spreads it over them, so that
         a span's total is its severity however long it is; `first` pays the first token. As controls with the same
-        information, `sequence` puts the total of `normalized` on the last token (scalar reward) and `shuffled` deals the
-        rewards of `normalized` to random tokens.
+        information, `sequence` puts the total of `normalized` on the last token (a scalar reward) and `shuffled` deals
+        the rewards of `normalized` to random tokens.
     omission_cap: the most that all omissions together cost.
     truncation_penalty: what being cut at the length limit costs on top.
     """
 
     mode: Mode = "normalized"
-    omission_cap: float = 2.0
-    truncation_penalty: float = 1.0
+    omission_cap: NonNegativeFloat = 2.0
+    truncation_penalty: NonNegativeFloat = 1.0
 
 
 def token_rewards(

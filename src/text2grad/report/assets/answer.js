@@ -118,12 +118,16 @@ function tokenAnswer(sample, tokens) {
   const nodes = pieces.map((piece, i) => {
     const last = i === pieces.length - 1;
     const node =
-      piece.start === piece.end ? endChip(last ? "end token" : "special token")
-      : element("span", { class: "token" }, leadAndBody(piece, characters, spans));
+      piece.start === piece.end
+        ? endChip(last ? "end token" : "special token")
+        : element("span", { class: "token" }, leadAndBody(piece, characters, spans));
     if (last && sample.feedback?.omissions.length) node.setAttribute("data-targets", omissionTargets(sample.feedback));
     if (piece.tokens.some((token) => token.text.includes("\n"))) node.classList.add("newline");
     node.tabIndex = i === 0 ? 0 : -1;
-    box.append(characters.slice(drawn, piece.start).join(""), explained(node, () => explainPiece(piece, sample.feedback, last)));
+    box.append(
+      characters.slice(drawn, piece.start).join(""),
+      explained(node, () => explainPiece(piece, sample.feedback, last)),
+    );
     drawn = piece.end;
     return node;
   });
@@ -165,9 +169,15 @@ function explainPiece(piece, feedback, last) {
         ["probability", probabilityChange(token)],
       ]),
     ]),
-    piece.tokens.length > 1 ? element("p", { class: "note" }, "These tokens share a character; the strongest gives the colour.") : null,
+    piece.tokens.length > 1
+      ? element("p", { class: "note" }, "These tokens share a character; the strongest gives the colour.")
+      : null,
     ...spans.map(spanVerdict),
-    ...(last ? (feedback?.omissions ?? []).map((omission) => element("p", { class: "poor verdict" }, `missing: ${omission.text}`)) : []),
+    ...(last
+      ? (feedback?.omissions ?? []).map((omission) =>
+          element("p", { class: "poor verdict" }, `missing: ${omission.text}`),
+        )
+      : []),
   ];
 }
 
@@ -178,7 +188,11 @@ function probabilityChange({ before, after, change }) {
 
 function spanVerdict(span) {
   const severity = span.severity === 1 ? "" : `, severity ${number(span.severity)}`;
-  return element("p", { class: `${span.label} verdict` }, `${span.label}${severity}` + (span.reason ? `: ${span.reason}` : ""));
+  return element(
+    "p",
+    { class: `${span.label} verdict` },
+    `${span.label}${severity}` + (span.reason ? `: ${span.reason}` : ""),
+  );
 }
 
 // A held-out answer: no tokens are logged, so the critic's marks themselves are coloured.
@@ -200,7 +214,11 @@ function markedAnswer(completion, feedback) {
   if (feedback?.omissions.length) {
     const chip = endChip("end of the answer", omissionTargets(feedback));
     paint(chip, -Math.max(...feedback.omissions.map((omission) => omission.severity)), 1);
-    box.append(explained(chip, () => feedback.omissions.map((omission) => element("p", { class: "poor verdict" }, `missing: ${omission.text}`))));
+    box.append(
+      explained(chip, () =>
+        feedback.omissions.map((omission) => element("p", { class: "poor verdict" }, `missing: ${omission.text}`)),
+      ),
+    );
   }
   return box;
 }

@@ -1,7 +1,8 @@
 // A critique whose phrases point into the answer, and the lights that show where.
 
 function critiqueOf(feedback, completion) {
-  if (!feedback) return element("div", { class: "critique" }, element("p", { class: "empty" }, "No critique was recorded."));
+  if (!feedback)
+    return element("div", { class: "critique" }, element("p", { class: "empty" }, "No critique was recorded."));
   const characters = Array.from(completion);
   const nowhere = feedback.spans.map((span, i) => [span, `span-${i}`]).filter(([span]) => !span.phrase);
   return element(
@@ -9,11 +10,24 @@ function critiqueOf(feedback, completion) {
     { class: "critique" },
     feedback.status === "failed" ? failure(feedback) : null,
     feedback.critique ? element("p", { class: "text", dir: "auto" }, phrasesOf(feedback, characters)) : null,
-    list("Marked", nowhere.map(([span, target]) =>
-      pointer(target, span.label, [`“${quote(span, characters)}”`, span.reason ? ` ${span.reason}` : ""], () => spanCard(span, characters)))),
-    list("Missing", feedback.omissions.map((omission, i) =>
-      pointer(`omission-${i}`, "omission", [omission.text], () => [omissionCard(omission)]))),
-    list("Quotes not found in the answer", feedback.unmatched.map((text) => element("span", { class: "unmatched" }, `“${text}”`))),
+    list(
+      "Marked",
+      nowhere.map(([span, target]) =>
+        pointer(target, span.label, [`“${quote(span, characters)}”`, span.reason ? ` ${span.reason}` : ""], () =>
+          spanCard(span, characters),
+        ),
+      ),
+    ),
+    list(
+      "Missing",
+      feedback.omissions.map((omission, i) =>
+        pointer(`omission-${i}`, "omission", [omission.text], () => [omissionCard(omission)]),
+      ),
+    ),
+    list(
+      "Quotes not found in the answer",
+      feedback.unmatched.map((text) => element("span", { class: "unmatched" }, `“${text}”`)),
+    ),
     feedback.reasoning ? folded("Reasoning", element("p", { class: "text", dir: "auto" }, feedback.reasoning)) : null,
   );
 }
@@ -31,14 +45,28 @@ function failure(feedback) {
 
 function list(title, items) {
   if (items.length === 0) return null;
-  return [element("h4", {}, title), element("ul", {}, items.map((item) => element("li", {}, item)))];
+  return [
+    element("h4", {}, title),
+    element(
+      "ul",
+      {},
+      items.map((item) => element("li", {}, item)),
+    ),
+  ];
 }
 
 // Something that can be hovered, focused or pressed to light what it points at.
 function pointer(targets, kind, children, explain) {
   const node = element(
     "span",
-    { class: `phrase ${kind}`, role: "button", tabindex: "0", "aria-pressed": "false", "data-targets": targets, dir: "auto" },
+    {
+      class: `phrase ${kind}`,
+      role: "button",
+      tabindex: "0",
+      "aria-pressed": "false",
+      "data-targets": targets,
+      dir: "auto",
+    },
     ...children,
   );
   return explained(node, explain);
@@ -47,15 +75,27 @@ function pointer(targets, kind, children, explain) {
 function phrasesOf(feedback, answer) {
   const characters = Array.from(feedback.critique);
   const pointing = [
-    ...feedback.spans.map((span, i) => ({ phrase: span.phrase, target: `span-${i}`, kind: span.label, card: () => spanCard(span, answer) })),
-    ...feedback.omissions.map((omission, i) => ({ phrase: omission.phrase, target: `omission-${i}`, kind: "omission", card: () => [omissionCard(omission)] })),
+    ...feedback.spans.map((span, i) => ({
+      phrase: span.phrase,
+      target: `span-${i}`,
+      kind: span.label,
+      card: () => spanCard(span, answer),
+    })),
+    ...feedback.omissions.map((omission, i) => ({
+      phrase: omission.phrase,
+      target: `omission-${i}`,
+      kind: "omission",
+      card: () => [omissionCard(omission)],
+    })),
   ]
     .filter(({ phrase }) => phrase)
     .map((item) => ({ ...item, start: item.phrase[0], end: item.phrase[1] }));
   return stretches(0, characters.length, pointing).map(({ start, end, marks }) => {
     const text = characters.slice(start, end).join("");
     if (marks.length === 0) return text;
-    return pointer(marks.map((mark) => mark.target).join(" "), marks[0].kind, [text], () => marks.flatMap((mark) => mark.card()));
+    return pointer(marks.map((mark) => mark.target).join(" "), marks[0].kind, [text], () =>
+      marks.flatMap((mark) => mark.card()),
+    );
   });
 }
 
@@ -64,7 +104,10 @@ function quote(span, characters) {
 }
 
 function spanCard(span, characters) {
-  const how = span.match === "fuzzy" || span.match === "freeform" ? ` (${span.match} match, confidence ${percent(span.confidence)})` : "";
+  const how =
+    span.match === "fuzzy" || span.match === "freeform"
+      ? ` (${span.match} match, confidence ${percent(span.confidence)})`
+      : "";
   return [element("p", { class: "token-name" }, `“${quote(span, characters)}”${how}`), spanVerdict(span)];
 }
 
@@ -84,7 +127,10 @@ function lightLinks(root) {
   let pinned = new Set();
   const light = (targets) => {
     for (const node of root.querySelectorAll("[data-targets]")) {
-      node.classList.toggle("lit", node.dataset.targets.split(" ").some((target) => targets.has(target)));
+      node.classList.toggle(
+        "lit",
+        node.dataset.targets.split(" ").some((target) => targets.has(target)),
+      );
     }
   };
   const pin = (targets) => {

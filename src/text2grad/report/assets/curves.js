@@ -30,7 +30,9 @@ function startCurves(metrics) {
   const known = new Set(["step", ...MAIN_CURVES.map((curve) => curve.name)]);
   for (const name of Object.keys(metrics).filter((name) => !known.has(name))) {
     const title = name.replaceAll("_", " ");
-    other.append(chart({ name, title: title[0].toUpperCase() + title.slice(1), note: OTHER_NOTES[name] ?? "" }, metrics));
+    other.append(
+      chart({ name, title: title[0].toUpperCase() + title.slice(1), note: OTHER_NOTES[name] ?? "" }, metrics),
+    );
   }
 }
 
@@ -57,10 +59,11 @@ function chart(curve, metrics) {
   const describePoint = (point) =>
     `step ${point.step}: ${show(point.value)}` + (curve.bars && point.of !== null ? ` of ${point.of}` : "");
   const rest = () => {
-    readout.textContent =
-      curve.bars ? `${number(measured.reduce((sum, point) => sum + point.value, 0))} in all`
-      : measured.length > 1 ? `${show(measured[0].value)} → ${show(measured.at(-1).value)}`
-      : show(measured[0].value);
+    readout.textContent = curve.bars
+      ? `mean ${number(measured.reduce((sum, point) => sum + point.value, 0) / measured.length)} a step`
+      : measured.length > 1
+        ? `${show(measured[0].value)} → ${show(measured.at(-1).value)}`
+        : show(measured[0].value);
   };
   const image = vector("svg", {
     role: "img",
@@ -86,20 +89,34 @@ function plot(image, points, measured, curve, show) {
   const [firstStep, lastStep] = [steps[0], steps.at(-1)];
   const edge = firstStep === lastStep || curve.bars ? 0.5 : 0;
   const values = measured.map((point) => point.value);
-  const yTicks = ticks(Math.min(...values, ...(curve.zero ? [0] : [])), Math.max(...values, ...(curve.bars ? [1] : [])), 4);
+  const low = Math.min(...values, ...(curve.zero ? [0] : []));
+  const high = Math.max(...values, ...(curve.bars ? [1] : []));
+  const yTicks = ticks(low, high, 4).filter((tick) => !curve.bars || Number.isInteger(tick));
   const x = scale(firstStep - edge, lastStep + edge, CHART.left, width - CHART.right);
   const y = scale(yTicks[0], yTicks.at(-1), CHART.height - CHART.bottom, CHART.top);
   image.setAttribute("viewBox", `0 0 ${width} ${CHART.height}`);
   image.scales = { x, y };
   image.replaceChildren(
     ...yTicks.flatMap((tick) => [
-      vector("line", { class: tick === 0 ? "axis" : "grid", x1: CHART.left, x2: width - CHART.right, y1: y(tick), y2: y(tick) }),
-      vector("text", { x: CHART.left - 6, y: y(tick), "text-anchor": "end", "dominant-baseline": "central" }, show(tick)),
+      vector("line", {
+        class: tick === 0 ? "axis" : "grid",
+        x1: CHART.left,
+        x2: width - CHART.right,
+        y1: y(tick),
+        y2: y(tick),
+      }),
+      vector(
+        "text",
+        { x: CHART.left - 6, y: y(tick), "text-anchor": "end", "dominant-baseline": "central" },
+        show(tick),
+      ),
     ]),
     ...stepTicks(firstStep, lastStep, width).map((tick) =>
       vector("text", { x: x(tick), y: CHART.height - 6, "text-anchor": "middle" }, number(tick)),
     ),
-    ...(curve.bars ? bars(measured, x, y, (width - CHART.left - CHART.right) / (lastStep - firstStep + 1)) : line(points, x, y)),
+    ...(curve.bars
+      ? bars(measured, x, y, (width - CHART.left - CHART.right) / (lastStep - firstStep + 1))
+      : line(points, x, y)),
     vector("line", { class: "cursor", y1: CHART.top, y2: CHART.height - CHART.bottom, visibility: "hidden" }),
     vector("circle", { class: "picked", r: 4.5, visibility: "hidden" }),
   );

@@ -29,10 +29,13 @@ function number(value) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
   const digits =
-    size === 0 ? "0"
-    : size < 1e-3 || size >= 1e6 ? value.toExponential(1)
-    : size >= 1000 ? Math.round(value).toLocaleString("en")
-    : String(Number(value.toPrecision(3)));
+    size === 0
+      ? "0"
+      : size < 1e-3 || size >= 1e6
+        ? value.toExponential(1)
+        : size >= 1000
+          ? Math.round(value).toLocaleString("en")
+          : String(Number(value.toPrecision(3)));
   return digits.replaceAll("-", "−");
 }
 
@@ -55,7 +58,12 @@ function folds({ prompt, reference }) {
     "div",
     { class: "folds" },
     folded("Prompt", turnsOf(prompt).map(turnNode)),
-    reference ? folded("Reference", [reference].flat().map((content) => turnNode({ content }))) : null,
+    reference
+      ? folded(
+          "Reference",
+          [reference].flat().map((content) => turnNode({ content })),
+        )
+      : null,
   );
 }
 

@@ -10,8 +10,15 @@ function comparison(example, open) {
   return element(
     "details",
     { class: "example", open },
-    element("summary", {}, element("strong", {}, example.id), element("span", { class: "note", dir: "auto" }, opening(example.prompt))),
-    element("div", { class: "example-body" },
+    element(
+      "summary",
+      {},
+      element("strong", {}, example.id),
+      element("span", { class: "note", dir: "auto" }, opening(example.prompt)),
+    ),
+    element(
+      "div",
+      { class: "example-body" },
       folds(example),
       element("div", { class: "beside even" }, side("Before", example.before), side("After", example.after)),
     ),

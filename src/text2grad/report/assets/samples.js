@@ -7,13 +7,27 @@ function startSamples(samples) {
   const limits = scaleLimits(samples);
   const state = { step: steps.length - 1, sample: 0, mode: "reward" };
 
-  const slider = element("input", { type: "range", min: 0, max: steps.length - 1, "aria-label": "Step", input: () => goTo(Number(slider.value)) });
+  const slider = element("input", {
+    type: "range",
+    min: 0,
+    max: steps.length - 1,
+    "aria-label": "Step",
+    input: () => goTo(Number(slider.value)),
+  });
   const stepName = element("output", { class: "step-name", "aria-live": "polite" });
   const chips = element("div", { class: "sample-chips", role: "group", "aria-label": "Samples of this step" });
   const legend = element("div", { class: "legend" });
   const view = element("div", { class: "sample-view" });
-  const back = element("button", { type: "button", "aria-label": "Previous step", click: () => goTo(state.step - 1) }, "‹");
-  const forth = element("button", { type: "button", "aria-label": "Next step", click: () => goTo(state.step + 1) }, "›");
+  const back = element(
+    "button",
+    { type: "button", "aria-label": "Previous step", click: () => goTo(state.step - 1) },
+    "‹",
+  );
+  const forth = element(
+    "button",
+    { type: "button", "aria-label": "Next step", click: () => goTo(state.step + 1) },
+    "›",
+  );
   const putOut = lightLinks(view);
   let colour = () => {};
 
@@ -55,7 +69,8 @@ function startSamples(samples) {
   });
   document.addEventListener("keydown", (event) => {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const elsewhere = event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.target.matches("input");
+    const elsewhere =
+      event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.target.matches("input");
     if (move && !elsewhere) goTo(state.step + move);
   });
   root.append(
@@ -64,7 +79,15 @@ function startSamples(samples) {
       { class: "controls" },
       element("div", { class: "step-picker" }, back, slider, forth, stepName),
       chips,
-      element("div", { class: "colouring" }, modeSwitch(state.mode, (mode) => { state.mode = mode; recolour(); }), legend),
+      element(
+        "div",
+        { class: "colouring" },
+        modeSwitch(state.mode, (mode) => {
+          state.mode = mode;
+          recolour();
+        }),
+        legend,
+      ),
     ),
     view,
   );
@@ -144,7 +167,13 @@ function modeSwitch(chosen, choose) {
       element(
         "label",
         {},
-        element("input", { type: "radio", name: "mode", value: mode, checked: mode === chosen, change: () => choose(mode) }),
+        element("input", {
+          type: "radio",
+          name: "mode",
+          value: mode,
+          checked: mode === chosen,
+          change: () => choose(mode),
+        }),
         element("span", {}, title),
       ),
     ),
@@ -171,7 +200,11 @@ function scaleLimits(samples) {
   const tokens = samples.flatMap(tokensOf);
   return Object.fromEntries(
     Object.entries(MODES).map(([mode, { value }]) => {
-      const sizes = tokens.map(value).filter(Boolean).map(Math.abs).sort((a, b) => a - b);
+      const sizes = tokens
+        .map(value)
+        .filter(Boolean)
+        .map(Math.abs)
+        .sort((a, b) => a - b);
       return [mode, sizes.length ? sizes[Math.floor(0.98 * (sizes.length - 1))] : 1];
     }),
   );

@@ -15,7 +15,12 @@ function explainedAround(node) {
 }
 
 function showTooltip(anchor) {
-  tooltip.replaceChildren(...explanations.get(anchor)().flat().filter((child) => child !== null));
+  tooltip.replaceChildren(
+    ...explanations
+      .get(anchor)()
+      .flat()
+      .filter((child) => child !== null),
+  );
   tooltip.hidden = false;
   anchor.setAttribute("aria-describedby", "tooltip");
   const place = anchor.getClientRects()[0];

@@ -1,4 +1,4 @@
-"""English word lists for `words.py`: closed classes, irregular forms, number words, words too general to be wrong."""
+"""English word lists: closed classes, irregular forms, number words, words too general to be wrong."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ GENERAL_WORDS = frozenset(
     """
     add aim allow appear ask available base become begin bring call carry case cause change come common continue
     current day different early end every expect far find first follow former full further get give go good great group
-    grow happen help high hold important include increase involve keep kind know large last late lead leave less let
+    grow happen help high hold important include increase involve keep kind know large last late lead leave less
     level like local long look lot low main major make man mean member month move name new next number offer old one open
     order part people person place plan play point possible present produce provide put reach reason receive recent
     reduce remain report result return run say second see seek serve set several show side similar single site small
@@ -165,7 +165,6 @@ IRREGULAR_VERBS = {
 IRREGULAR_FORMS = IRREGULAR_VERBS | {
     form: base
     for base, forms in {
-        "center": "centre centres centers",
         "child": "children",
         "choose": "choice choices",
         "cut": "cutting",
@@ -187,7 +186,9 @@ IRREGULAR_FORMS = IRREGULAR_VERBS | {
     for form in forms.split()
 }
 
-ABBREVIATIONS = frozenset("mr mrs ms dr prof st sr jr no vs etc inc ltd co corp gen sen rep capt sgt approx dept est".split())
+ABBREVIATIONS = frozenset(
+    "mr mrs ms dr prof st sr jr vs etc inc ltd co corp gen sen rep capt sgt approx dept est".split()
+)
 
 CALENDAR_WORDS = frozenset(
     """
@@ -219,7 +220,6 @@ NUMBER_WORDS = {
     ),
     **TENS,
     "dozen": 12,
-    "twice": 2,
 }
 SCALES = {
     "hundred": 100.0,

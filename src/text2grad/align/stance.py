@@ -1,0 +1,187 @@
+"""What a comment says about each thing that it quotes: blame, praise, or that it should have been there.
+
+The rule, per quotation, in this order:
+
+1. It is *wanted*, neither blamed nor praised, where the comment offers it as what should be there: 'should be "X"',
+   'not "A" but "X"', '"A" -> "X"', 'replace "A" with "X"', 'the correct date is "X"', 'it never mentions "X"' (nor does
+   it), or as the words of the source: 'the article says "X"'. In '"A" instead of "B"' and '"A", not "B"' the comment
+   may mean either; the one that the answer contains is blamed, the other is wanted.
+2. Otherwise the nearest cue of the same clause decides: "wrong", "not", "should", ... blame; "right", "good", "well",
+   ... praise; a negation turns praise into blame ("not good") and a flaw into praise ("nothing wrong with"). What
+   comes after the last "but" outweighs what comes before it.
+3. Without any cue it is blamed: people seldom quote what is fine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from text2grad.align.normalize import Range
+
+Stance = Literal["poor", "good", "wanted"]
+
+_HIDDEN = "\ue000"  # stands for every character of a quotation, so that its own words are no cues
+
+_SENTENCE_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<=[.!?])\s+|[;\n]+")
+_CLAUSE_END = re.compile(r",\s+|\s(?=(?:and|but|while|whereas|although|though|however|yet)\b)", re.IGNORECASE)
+
+_FLAW = (
+    r"wrong\w*|incorrect\w*|inaccura\w+|false\w*|bad|badly|errors?|mistakes?|mistaken\w*|mislead\w+|problems?|"
+    r"problematic|issues?|fail(?:s|ed|ure|ures)?|bugs?|buggy|confus\w+|unclear|missing"
+)
+_BLAME = (
+    rf"{_FLAW}|not|\w+n['’]t|never|no|nor|none|nowhere|cannot|poor\w*|unsupported|invent\w*|made[ -]up|hallucinat\w*|"
+    r"fabricat\w*|contradict\w*|vague\w*|irrelevant\w*|unnecessar\w+|redundan\w+|repeat\w*|repetiti\w+|lacks?|lacking|"
+    r"too|should|must|instead|rather than|remov\w+|delet\w+|drop\w*|chang\w+|replac\w+|fix\w*|typos?|misspel\w+|"
+    r"unhelpful\w*|useless|broken|crash\w*|awkward\w*|wordy|untrue|doubtful|exaggerat\w*|overstat\w*|off-topic|"
+    r"nonsens\w*|meaningless|weird|odd|strange|ugly|harmful|rude|biased|outdated|crude"
+)
+_MERIT = (
+    r"good|great|nice\w*|excellent\w*|correct|correctly|right|rightly|accurate|accurately|(?<!as )well|clear|clearly|"
+    r"helpful\w*|useful|precise|precisely|perfect|perfectly|fine|true|proper|properly|elegant\w*|strong|apt|aptly|"
+    r"supported|faithful\w*|concise\w*|love|loved|best|works|relevant|brilliant\w*|spot on|liked|enjoy\w*|appreciat\w*|"
+    r"praise\w*|thanks|kudos|impress\w*|I(?:\s+\w+)?\s+like"
+)
+_NEGATION = r"(?:not|\w+n['’]t|never|no|nothing|hardly|barely|without)(?!\s+(?:only|just)\b)"
+_CUE = re.compile(
+    rf"\b(?:(?P<no_flaw>{_NEGATION}\s+(?:\w+\s+){{0,2}}?(?:{_FLAW}))"
+    rf"|(?P<no_merit>{_NEGATION}\s+(?:\w+\s+){{0,2}}?(?:{_MERIT}))"
+    rf"|(?P<blame>{_BLAME})|(?P<merit>{_MERIT}))(?!\w)",
+    re.IGNORECASE,
+)
+_CONTRAST = re.compile(r"\b(?:but|however|yet|except)\b", re.IGNORECASE)
+
+# Small words that may stand between a cue and its quotation without turning the meaning.
+_FILL = (
+    r"(?:\s+(?:the|a|an|as|to|in|on|at|by|for|of|with|like|just|simply|something|written|called|spelt|spelled|phrased"
+    r"|named|words?|values?|phrases?|names?)){0,3}[\s:]*$"
+)
+_SOURCE = r"\b(?:source|article|document|passage|question|prompt|reference|context|original|paper|user|task|spec\w*)\b"
+_CLOSED = rf"{_HIDDEN}[\"'`”’»]*"
+_WANTED = re.compile(
+    "|".join(
+        f"(?:{pattern}){_FILL}"
+        for pattern in (
+            r"\b(?:should|must|ought to|needs? to|ha(?:s|ve) to)(?:\s+(?:really|rather|actually|probably|instead))?"
+            r"\s+(?:have\s+)?(?:be|been|read|say|said|use|used|write|mention\w*|include\w*|state\w*|call\w*|return\w*)",
+            r"\bwould(?:\s+have)?\s+be(?:en)?|\b(?:would|could)\s+(?:say|read|use|write|mention|include|state|add)",
+            r"\b(?:replace|chang|correct|fix|rewr[io]|rephras|renam|turn)\w*\b[^.;]*\s(?:with|by|to|as|into)",
+            r"\b(?:correct|right|actual|real|true|proper|expected|intended|better)(?:\s+(?!that\b|to\b|in\b)\w+){0,2}?"
+            r"\s+(?:is|are|was|were|being)",
+            r"\b(?:expect(?:s|ed)?|meant|supposed to be|missing|omit(?:s|ted)?|lack(?:s|ed)?|forg[eo]t(?:s|ten)?"
+            r"|leaves? out|left out)",
+            rf"\bnot\b[^{_HIDDEN}.;]*{_HIDDEN}+[\"'`”’»]*,?\s+but",
+            rf"{_CLOSED}\s*(?:->|=>|→)",
+            r"(?:^|[,:]\s*|\b(?:please|rather|just)\s+)(?:use|write|say|try|put)",
+            rf"{_SOURCE}(?:(?!\bnot\b|n['’]t\b|\bnever\b|\bno\b)[^{_HIDDEN}.;,])*?"
+            r"\b(?:says?|said|states?|stated|reads?|mentions?|mentioned|gives?|gave|has|had|asks?|asked|wants?|wanted"
+            r"|calls?|called|is|was),?",
+        )
+    ),
+    re.IGNORECASE,
+)
+_NOT_MENTIONED = re.compile(
+    rf"\b(?:not|\w+n['’]t|never|fails? to|failed to|without)\s+(?:mention|includ|cover|cit|say|stat)\w*{_FILL}",
+    re.IGNORECASE,
+)
+_ANY_SOURCE = re.compile(_SOURCE, re.IGNORECASE)
+_RIVAL = re.compile(
+    rf"{_CLOSED}(?P<not>,?\s+(?:and\s+)?not){_FILL}|\b(?:instead of|rather than|in place of){_FILL}", re.IGNORECASE
+)
+_OPENING_MARKS = "\"'`“‘«„"
+
+
+def stances(comment: str, ranges: Sequence[Range], occurs: Callable[[int], bool]) -> list[Stance]:
+    """What `comment` says about each of its quotations.
+
+    `ranges` are the quotations' contents, in order, without overlap; occurs(i) says whether the answer contains the
+    i-th one. The rule is this module's docstring.
+    """
+    hidden = _hide(comment, ranges)
+    sentences = [sentence_around(comment, bounds, ranges) for bounds in ranges]
+    befores = [
+        hidden[sentence[0] : start].rstrip(_OPENING_MARKS)
+        for sentence, (start, _) in zip(sentences, ranges, strict=True)
+    ]
+    found: list[Stance] = [
+        "wanted" if _wanted(before, i, occurs) else _polarity(hidden, sentence, bounds, ranges)
+        for i, (before, sentence, bounds) in enumerate(zip(befores, sentences, ranges, strict=True))
+    ]
+    for i, before in enumerate(befores):
+        if rival := _RIVAL.search(before):
+            previous = i - 1 if i and sentences[i - 1] == sentences[i] else None
+            _settle_rivals(found, previous, i, occurs, second_is_blamed=bool(rival["not"]))
+    return found
+
+
+def sentence_around(comment: str, bounds: Range, ranges: Sequence[Range]) -> Range:
+    """The sentence of `comment` that holds the quotation `bounds`; marks within quotations end no sentence."""
+    return _around(bounds, _cuts(_SENTENCE_END, _hide(comment, ranges)), len(comment))
+
+
+def _wanted(before: str, i: int, occurs: Callable[[int], bool]) -> bool:
+    if _NOT_MENTIONED.search(before):
+        return not _ANY_SOURCE.search(before) and not occurs(i)
+    return _WANTED.search(before) is not None
+
+
+def _settle_rivals(
+    found: list[Stance], first: int | None, second: int, occurs: Callable[[int], bool], second_is_blamed: bool
+) -> None:
+    """One of two rivals is blamed, the other wanted: by what was said, else by which of them the answer contains."""
+    if first is None:
+        found[second] = "poor" if occurs(second) else "wanted"
+        return
+    if found[first] == "wanted" or occurs(first) == occurs(second):
+        blame_second = found[first] == "wanted" or second_is_blamed
+    else:
+        blame_second = occurs(second)
+    found[first], found[second] = ("wanted", "poor") if blame_second else ("poor", "wanted")
+
+
+def _polarity(hidden: str, sentence: Range, bounds: Range, ranges: Sequence[Range]) -> Stance:
+    """The nearest cue in the quotation's clause, else in its sentence, else blame."""
+    clause = _clause_around(hidden, sentence, bounds, ranges)
+    for start, end in (clause, sentence):
+        cues = list(_CUE.finditer(hidden, start, end))
+        contrasts = [match.end() for match in _CONTRAST.finditer(hidden, start, end)]
+        cues = [cue for cue in cues if contrasts and cue.start() > contrasts[-1]] or cues
+        if cues:
+            nearest = min(cues, key=lambda cue: max(bounds[0] - cue.end(), cue.start() - bounds[1]))
+            return "good" if nearest.lastgroup in ("merit", "no_flaw") else "poor"
+    return "poor"
+
+
+def _clause_around(hidden: str, sentence: Range, bounds: Range, ranges: Sequence[Range]) -> Range:
+    """The part of the sentence around a quotation; it is cut where either side has a quotation and a cue of its own."""
+
+    def complete(start: int, end: int) -> bool:
+        quotes = any(start <= begin and stop <= end for begin, stop in ranges)
+        return quotes and _CUE.search(hidden, start, end) is not None
+
+    start, cuts = sentence[0], []
+    for cut in (match.end() for match in _CLAUSE_END.finditer(hidden, *sentence)):
+        if complete(start, cut) and complete(cut, sentence[1]):
+            cuts.append((cut, cut))
+            start = cut
+    begin, stop = _around(bounds, cuts, sentence[1])
+    return max(begin, sentence[0]), stop
+
+
+def _hide(comment: str, ranges: Sequence[Range]) -> str:
+    for start, end in ranges:
+        comment = comment[:start] + _HIDDEN * (end - start) + comment[end:]
+    return comment
+
+
+def _cuts(pattern: re.Pattern[str], text: str) -> list[Range]:
+    return [match.span() for match in pattern.finditer(text)]
+
+
+def _around(bounds: Range, cuts: Sequence[Range], length: int) -> Range:
+    """The stretch between the last cut before `bounds` and the first one after it."""
+    start = max((after for _, after in cuts if after <= bounds[0]), default=0)
+    end = min((before for before, _ in cuts if before >= bounds[1]), default=length)
+    return start, end

@@ -1,0 +1,122 @@
+"""The command line: it parses, calls, and turns errors that a person can fix into one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from text2grad.errors import UserError
+
+app = typer.Typer(
+    help="Teach language models from written feedback.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+@app.callback()
+def settings() -> None:
+    """Quieten the libraries' own progress bars and warnings: ours say what is going on."""
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TRANSFORMERS_NO_PROGRESS_BAR", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Argument(help="The run's YAML file, for instance configs/quickstart.yaml.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Settings to change, as section.key=value: policy.max_steps=10 seed=2")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Same as model.name=...: smollm2, a hub name, or a folder.")] = None,
+    output_dir: Annotated[Path | None, typer.Option(help="Same as output_dir=...: the run's folder.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in output_dir where it stopped.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Run the whole pipeline: sample answers, have them criticised, train, evaluate, and write report.html.
+
+    Everything lands in output_dir. A run that was interrupted goes on with --resume as if nothing had happened.
+    """
+    from text2grad.config import load_config
+    from text2grad.display import TerminalDisplay
+    from text2grad.pipeline import run as run_pipeline
+
+    named = {"model.name": model, "output_dir": output_dir}
+    options = [f"{key}={json.dumps(str(value))}" for key, value in named.items() if value is not None]
+    settings = load_config(config, [*(overrides or []), *options])
+    with TerminalDisplay(Console()) as display:
+        run_pipeline(settings, display, resume)
+
+
+@app.command()
+def explain(
+    prompt: Annotated[str, typer.Option(help="What the model was asked.")],
+    completion: Annotated[str, typer.Option(help="What it answered.")],
+    feedback: Annotated[str, typer.Option(help="What you think of the answer; quote the words that you mean.")],
+    model: Annotated[str, typer.Option(help="smollm2, a hub name, or a folder.")] = "smollm2",
+    step_size: Annotated[
+        float, typer.Option(min=1e-6, help="How far the gradient step moves rewarded tokens, in nats, on average.")
+    ] = 0.5,
+    plain_prompts: Annotated[
+        bool, typer.Option("--plain-prompts", help="Use the prompt without a chat template.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Show what one comment does: which words it is about, their rewards, and every token's probability before and
+    after one gradient step. Nothing is saved.
+
+    Example: text2grad explain --prompt "When do we meet?" --completion "We meet on Friday at noon."
+    --feedback 'The meeting was not on "Friday".'
+    """
+    from text2grad import models
+    from text2grad.display import explanation_view
+    from text2grad.explain import explain as explain_comment
+    from text2grad.explain import located
+
+    located(feedback, completion)  # a comment that points nowhere is known before the model is loaded
+    tokenizer = models.load_tokenizer(model)
+    explanation = explain_comment(
+        models.load_model(model), tokenizer, prompt, completion, feedback, step_size, plain_prompts
+    )
+    if as_json:
+        print(json.dumps(explanation.to_dict(), ensure_ascii=False))
+    else:
+        Console().print(explanation_view(explanation))
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="A run's folder.")],
+    debug: Debug = False,
+) -> None:
+    """Write RUN/report.html: curves, and every logged sample token by token. Works while a run is under way."""
+    from text2grad.report import build_report
+
+    print(build_report(run))
+
+
+def main() -> None:
+    """Run the command line; the exit code is 1 for an error that the user can fix, 130 for Ctrl-C."""
+    debug = "--debug" in sys.argv
+    try:
+        app()
+    except UserError as error:
+        if debug:
+            raise
+        Console(stderr=True).print(f"[bold red]Error:[/bold red] {escape(str(error))}", soft_wrap=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        if debug:
+            raise
+        print("Interrupted. What was saved is whole; a run goes on with --resume.", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,98 @@
+"""`text2grad run`: the whole road, from prompts to report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Protocol
+
+import yaml
+from peft import LoraConfig
+
+from text2grad.config import RunConfig, changed_keys
+from text2grad.critics import Critic
+from text2grad.critics.named import make_critic
+from text2grad.errors import UserError
+from text2grad.evaluate.heldout import compare
+from text2grad.files import replace_text
+from text2grad.policy.listen import listen
+from text2grad.policy.trainer import Text2GradTrainer
+from text2grad.report import build_report
+from text2grad.runs import RunFolder
+from text2grad.schema import Example, read_examples
+from text2grad.tasks import load_examples
+
+MAY_CHANGE = {"policy.max_steps", "evaluate.resamples", "report.examples"}  # when a run is resumed
+
+
+class Display(Protocol):
+    """Who watches the run."""
+
+    def phase(self, name: str) -> None: ...
+    def step(self, metrics: dict[str, Any], total: int) -> None: ...
+    def finished(self, evaluation: dict[str, Any] | None, report: Path, examples: int) -> None: ...
+
+
+def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
+    """Answer held-out prompts, train, answer them again, compare, and write the report. Returns the run's folder."""
+    folder = RunFolder(config.output_dir)
+    if resume:
+        _refuse_other_settings(config, folder)
+    critic = make_critic(config.critic.name, config.critic.options)
+    heldout = load_examples(config.data.heldout, "heldout") if config.data.heldout else []
+    display.phase("Loading the model")
+    trainer = make_trainer(config, critic)
+    trainer.start(resume)
+    replace_text(folder.config, config.to_yaml())
+
+    if heldout:
+        trainer.encode(heldout)  # a prompt that does not fit should be known now, not after hours of training
+    if heldout and not folder.before.exists():
+        display.phase("Answering held-out prompts before training")
+        answered = judged(trainer, critic, heldout, config.evaluate.temperature, reference=True)
+        replace_text(folder.before, "".join(a.model_dump_json(exclude_defaults=True) + "\n" for a in answered))
+    display.phase("Training")
+    trainer.train(on_step=lambda metrics: display.step(metrics, config.policy.max_steps))
+    trainer.save_model()
+    evaluation = None
+    if heldout:
+        display.phase("Answering held-out prompts after training")
+        after = judged(trainer, critic, heldout, config.evaluate.temperature)
+        evaluation = compare(list(read_examples(folder.before)), after, config.evaluate.resamples, config.seed)
+        replace_text(folder.evaluation, json.dumps(evaluation, ensure_ascii=False))
+    display.finished(evaluation, build_report(folder.root), config.report.examples)
+    return folder
+
+
+def make_trainer(config: RunConfig, critic: Critic) -> Text2GradTrainer:
+    """The trainer that a run's settings describe."""
+    lora = config.model.lora
+    return Text2GradTrainer(
+        model=config.model.name,
+        critic=critic,
+        args=config.trainer_args(),
+        train_dataset=load_examples(config.data.train, "train"),
+        peft_config=LoraConfig(r=lora.r, lora_alpha=lora.alpha, target_modules=lora.target_modules) if lora else None,
+        plain_prompts=config.model.plain_prompts,
+    )
+
+
+def judged(
+    trainer: Text2GradTrainer, critic: Critic, examples: list[Example], temperature: float, reference: bool = False
+) -> list[Example]:
+    """Answers to the examples with the critic's feedback attached. reference: answer as the untrained model."""
+    answered = trainer.answer(examples, temperature, reference)
+    feedback = listen(critic, answered)
+    return [example.model_copy(update={"feedback": said}) for example, said in zip(answered, feedback, strict=True)]
+
+
+def _refuse_other_settings(config: RunConfig, folder: RunFolder) -> None:
+    if not folder.config.is_file():
+        raise UserError(f"{folder.root}: no run to resume; start it without --resume")
+    before = RunConfig.parse(yaml.safe_load(folder.config.read_text(encoding="utf-8")), where=str(folder.config))
+    changed = [key for key in changed_keys(before, config) if key not in MAY_CHANGE]
+    if changed:
+        raise UserError(
+            f"{folder.root} was started with other settings ({', '.join(changed)}); "
+            f"resume it with its own {folder.config}, or start a new run in another output_dir"
+        )

@@ -1,0 +1,87 @@
+"""Ways to shut a program in, and which of them works on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import site
+import sys
+import sysconfig
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from text2grad.sandbox.outcome import Limits
+
+Backend = Literal["bubblewrap", "namespaces", "unsafe"]
+
+SCRATCH = "/scratch"
+PYTHON = os.path.realpath(sys.executable)
+SUPERVISOR = Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
+LAUNCHER = str(Path(__file__).with_name("launch.py"))
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives")
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_FIRST_SPARE_UID = 2_000_000_000
+_NOBODY = 65534
+
+
+def command(backend: Backend, limits: Limits, status_fd: int) -> list[str]:
+    """What to start so that the supervisor runs, shut in by `backend`."""
+    supervisor = [PYTHON, "-I", "-S", "-c", SUPERVISOR, str(status_fd)]
+    if backend == "bubblewrap":
+        return [*_bubblewrap(limits), *supervisor]
+    if backend == "namespaces":
+        plan = {"readable": readable(), "scratch": SCRATCH, "disk": limits.disk}
+        return [PYTHON, "-I", "-S", LAUNCHER, json.dumps(plan), *supervisor]
+    return supervisor
+
+
+def _bubblewrap(limits: Limits) -> list[str]:
+    arguments = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--as-pid-1", "--clearenv"]
+    arguments += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+    # The superuser's processes are not counted, so the supervisor gives the program a user of its own.
+    arguments += (
+        ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        if os.geteuid() == 0
+        else ["--unshare-user", "--disable-userns"]
+    )
+    for path in readable():
+        arguments += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind", path, path]
+    for name in _DEVICES:
+        arguments += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
+    arguments += ["--proc", "/proc", "--perms", "0777", "--size", str(limits.disk), "--tmpfs", SCRATCH]
+    arguments += ["--symlink", SCRATCH, "/tmp", "--symlink", SCRATCH, "/dev/shm", "--remount-ro", "/"]
+    return [*arguments, "--"]
+
+
+@cache
+def readable() -> list[str]:
+    """The interpreter, its packages, and the system's libraries: what a Python program needs to start."""
+    wanted = [*_SYSTEM, sys.base_prefix, os.path.dirname(os.path.dirname(PYTHON)), *packages()]
+    found: list[str] = []
+    for path in map(os.path.normpath, wanted):
+        if os.path.lexists(path) and not any(Path(path).is_relative_to(shown) for shown in found):
+            found.append(path)
+    return found
+
+
+@cache
+def packages() -> list[str]:
+    """The folders that this interpreter imports installed packages from, the user's own folder left out."""
+    paths = sysconfig.get_paths()
+    return [path for path in dict.fromkeys([paths["purelib"], paths["platlib"], *site.getsitepackages()]) if os.path.isdir(path)]
+
+
+def spare_uid() -> int | None:
+    """A user that nobody else is, for a program started by the superuser; None for an ordinary user.
+
+    Where the container that this runs in has no such user, it is "nobody".
+    """
+    if os.geteuid() != 0:
+        return None
+    ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    wanted = _FIRST_SPARE_UID + os.getpid() % 100_000 * 1_000 + next_slot()
+    return wanted if any(start <= wanted < start + length for start, _, length in ranges) else _NOBODY

@@ -1,0 +1,134 @@
+"""Namespaces without bubblewrap: a root folder with nothing in it but what is named, no network, no other processes.
+
+It runs as a script of its own, `python -I -S launch.py PLAN COMMAND...`, and needs nothing but the standard library.
+PLAN is JSON: {"readable": [paths], "scratch": path, "disk": bytes}. An ordinary user gets a user namespace; the
+superuser needs none. Linux 5.14 or newer.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+_NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (1 << bit for bit in (17, 26, 27, 28, 29, 30))
+_NOSUID, _NODEV, _BIND, _REC, _PRIVATE = 2, 4, 1 << 12, 1 << 14, 1 << 18
+_DETACH = 2
+_MOUNT_SETATTR, _PIVOT_ROOT = 442, {"x86_64": 155, "aarch64": 41}
+_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_ATTR_READ_ONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _MountAttributes(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("attr_set", "attr_clr", "propagation", "userns_fd"))
+
+
+def main(plan: dict[str, Any], command: list[str]) -> None:
+    _enter_namespaces()
+    child = os.fork()
+    if child:
+        _follow(child)
+    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _build_root(plan)
+    _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    os.execv(command[0], command)
+
+
+def _enter_namespaces() -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    flags = _NEWNS | _NEWUTS | _NEWIPC | _NEWPID | _NEWNET
+    _call("unshare", flags if uid == 0 else flags | _NEWUSER)
+    if uid != 0:
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+        Path("/proc/sys/user/max_user_namespaces").write_text("0")  # the program makes none within this one
+
+
+def _follow(child: int) -> None:
+    """End as the child ends; it ends with this process."""
+    _, status = os.waitpid(child, 0)
+    os._exit(max(0, os.waitstatus_to_exitcode(status)))
+
+
+def _build_root(plan: dict[str, Any]) -> None:
+    """The old root stays at /old while the new one is put together under /new, then goes."""
+    _mount("none", "/", "", _REC | _PRIVATE)
+    _mount("tmpfs", "/tmp", "tmpfs", _NOSUID | _NODEV, "mode=755,size=1m")
+    os.chdir("/tmp")
+    os.mkdir("new")
+    os.mkdir("old")
+    _mount("/tmp/new", "/tmp/new", "", _BIND)
+    _pivot_root("/tmp", "/tmp/old")
+    os.chdir("/new")
+    for path in plan["readable"]:
+        _show(path)
+    for name in _DEVICES:
+        _bind(f"/old/dev/{name}", f"/new/dev/{name}")
+    os.mkdir("/new/proc")
+    _mount("proc", "/new/proc", "proc", _NOSUID | _NODEV)
+    scratch = plan["scratch"]
+    os.mkdir(f"/new{scratch}")
+    _mount("tmpfs", f"/new{scratch}", "tmpfs", _NOSUID | _NODEV, f"mode=777,size={plan['disk']},nr_inodes=10000")
+    os.symlink(scratch, "/new/tmp")
+    os.symlink(scratch, "/new/dev/shm")
+    _pivot_root(".", ".")
+    _call("umount2", b".", _DETACH)
+    os.chdir("/")
+    _protect("/", 0, _ATTR_READ_ONLY)
+
+
+def _show(path: str) -> None:
+    """`path` of the old root, readable in the new one; links stay links."""
+    old, new = f"/old{path}", f"/new{path}"
+    if os.path.islink(old):
+        os.makedirs(os.path.dirname(new), exist_ok=True)
+        os.symlink(os.readlink(old), new)
+    else:
+        _bind(old, new)
+        _protect(new, _AT_RECURSIVE, _ATTR_READ_ONLY | _ATTR_NOSUID | _ATTR_NODEV)
+
+
+def _bind(source: str, target: str) -> None:
+    folder = os.path.isdir(source)
+    os.makedirs(target if folder else os.path.dirname(target), exist_ok=True)
+    if not folder:
+        Path(target).touch()
+    _mount(source, target, "", _BIND | _REC)
+
+
+def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    _call("mount", source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode())
+
+
+def _pivot_root(new: str, old: str) -> None:
+    _call("syscall", ctypes.c_long(_PIVOT_ROOT[os.uname().machine]), new.encode(), old.encode())
+
+
+def _protect(path: str, how: int, attributes: int) -> None:
+    wanted = _MountAttributes(attr_set=attributes)
+    size = ctypes.c_size_t(ctypes.sizeof(wanted))
+    _call(
+        "syscall",
+        ctypes.c_long(_MOUNT_SETATTR),
+        _AT_FDCWD,
+        path.encode(),
+        ctypes.c_uint(how),
+        ctypes.byref(wanted),
+        size,
+    )
+
+
+def _call(name: str, *arguments: Any) -> None:
+    if getattr(_libc, name)(*arguments) == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}{arguments}: {os.strerror(number)}")
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]), sys.argv[2:])

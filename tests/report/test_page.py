@@ -1,0 +1,171 @@
+"""The page in a real browser: what a reader sees, hovers and presses."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from text2grad.report import build_report
+
+HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
+LIT = "Array.from(document.querySelectorAll('.sample-view .answer .lit')).map((node) => node.textContent).join('')"
+LIT_PHRASES = "Array.from(document.querySelectorAll('.sample-view .critique .lit')).map((node) => node.textContent)"
+
+
+@pytest.fixture
+def report(make_run: Callable[..., Path]) -> Path:
+    return build_report(make_run(steps=4, samples=4))
+
+
+@pytest.fixture
+def first_step(browser: Any, report: Path) -> Any:
+    """The browser at the first step's first sample, whose critique has six phrases and an omission."""
+    browser.open(report)
+    browser.evaluate("for (let i = 0; i < 3; i++) document.querySelector('[aria-label=\"Previous step\"]').click()")
+    return browser
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (360, "dark")])
+def test_the_page_loads_without_complaint_and_fits_the_screen(browser: Any, report: Path, width: int, scheme: str):
+    browser.open(report, width=width, scheme=scheme)
+    assert browser.evaluate("document.querySelectorAll('#main-curves .chart').length") == 5
+    assert browser.evaluate("document.querySelectorAll('#examples .example').length") == 4
+    assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert browser.complaints() == []
+
+
+def test_an_unfinished_run_loads_without_complaint(browser: Any, tmp_path: Path):
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "reward": null, "kl": 0.1}\n')
+    browser.open(build_report(tmp_path))
+    assert browser.evaluate("document.querySelector('[data-metric=reward]').textContent").endswith(
+        "No values recorded."
+    )
+    assert browser.complaints() == []
+
+
+def test_hovering_a_phrase_lights_its_span(first_step: Any):
+    phrases = first_step.evaluate(
+        "Array.from(document.querySelectorAll('.critique .phrase')).slice(0, 7).map((n) => n.textContent)"
+    )
+    assert phrases[1] == "not on Friday"
+    first_step.hover(".sample-view .phrase:nth-of-type(2)")
+    assert first_step.evaluate(LIT) == "Friday"
+    first_step.hover("h1")
+    assert first_step.evaluate(LIT) == ""
+
+
+def test_offsets_count_code_points_after_an_emoji(first_step: Any):
+    first_step.hover(".sample-view .phrase:nth-of-type(5)")
+    assert first_step.evaluate(LIT) == "President Larsen"
+
+
+def test_hovering_a_marked_word_lights_its_phrase(first_step: Any):
+    first_step.hover(".sample-view .answer .mark[data-targets=span-1]")
+    assert first_step.evaluate(LIT_PHRASES) == ["not on Friday"]
+
+
+def test_an_omission_lights_the_end_token(first_step: Any):
+    first_step.hover(".sample-view .critique li .phrase.omission")
+    assert first_step.evaluate("document.querySelector('.sample-view .end').classList.contains('lit')")
+    assert first_step.evaluate(LIT_PHRASES) == ["when the work starts", "the start on 3 May"]
+
+
+def test_a_pressed_phrase_stays_lit_until_escape(first_step: Any):
+    first_step.evaluate("document.querySelector('.sample-view .phrase').focus()")
+    first_step.press("Enter")
+    first_step.evaluate("document.activeElement.blur()")
+    assert first_step.evaluate(LIT) == "Tarvik"
+    assert first_step.evaluate("document.querySelector('.sample-view .phrase').ariaPressed") == "true"
+    first_step.evaluate("document.querySelector('.sample-view .phrase').focus()")
+    first_step.press("Escape")
+    assert first_step.evaluate(LIT) == ""
+
+
+def test_the_answer_reads_as_it_was_sampled(first_step: Any, report: Path):
+    sample = json.loads((report.parent / "samples.jsonl").read_text().splitlines()[0])
+    assert first_step.evaluate("document.querySelector('.sample-view .answer').textContent") == sample["completion"]
+
+
+def test_a_token_shows_its_numbers_and_those_it_shares_a_character_with(first_step: Any):
+    first_step.hover(".sample-view .answer .mark[data-targets=span-1]")
+    shown = first_step.evaluate("document.getElementById('tooltip').textContent")
+    assert shown.startswith("␣Fridayreward−1advantage")
+    assert "%" in shown
+    first_step.evaluate(
+        "Array.from(document.querySelectorAll('.token')).find((n) => n.textContent.includes('🐟')).id = 'fish'"
+    )
+    first_step.hover("#fish")
+    assert "These tokens share a character" in first_step.evaluate("document.getElementById('tooltip').textContent")
+
+
+def test_the_switch_recolours_the_tokens(first_step: Any):
+    coloured = "document.querySelectorAll('.sample-view .token:is(.poor, .good)').length"
+    by_reward = first_step.evaluate(coloured)
+    first_step.evaluate("document.querySelector('[value=change]').click()")
+    assert first_step.evaluate(coloured) > by_reward
+    assert "more likely" in first_step.evaluate("document.querySelector('.legend').textContent")
+
+
+def test_a_failed_critique_is_shown_as_one(browser: Any, report: Path):
+    browser.open(report)
+    browser.evaluate("Array.from(document.querySelectorAll('.chip')).at(-1).click()")
+    assert "This critique failed." in browser.evaluate("document.querySelector('.sample-view').textContent")
+    assert browser.evaluate("document.querySelectorAll('.sample-view .token:is(.poor, .good)').length") == 0
+
+
+def test_arrow_keys_change_the_step(browser: Any, report: Path):
+    browser.open(report)
+    step = "document.querySelector('.step-name').textContent"
+    assert browser.evaluate(step) == "Step 4"
+    browser.press("ArrowLeft")
+    assert browser.evaluate(step) == "Step 3"
+    browser.press("ArrowRight")
+    assert browser.evaluate(step) == "Step 4"
+
+
+def test_a_step_without_a_reward_is_a_gap_in_the_curve(browser: Any, report: Path):
+    browser.open(report)
+    path = browser.evaluate("document.querySelector('[data-metric=reward] .smooth').getAttribute('d')")
+    assert path.count("M") == 2
+    assert browser.evaluate("document.querySelectorAll('[data-metric=reward] .raw').length") == 3
+    browser.hover("[data-metric=failed] svg")
+    assert "of 8" in browser.evaluate("document.querySelector('[data-metric=failed] .readout').textContent")
+
+
+def test_the_theme_can_be_switched(browser: Any, report: Path):
+    browser.open(report, scheme="light")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    light = browser.evaluate(colour)
+    browser.evaluate("document.getElementById('theme').click()")
+    assert browser.evaluate(colour) != light
+    browser.evaluate("document.getElementById('theme').click()")
+    assert browser.evaluate(colour) == light
+
+
+def test_a_hostile_answer_is_shown_and_not_run(browser: Any, report: Path):
+    feedback = {"critic": HOSTILE, "critique": HOSTILE, "unmatched": [HOSTILE]}
+    feedback["spans"] = [
+        {"start": 0, "end": len(HOSTILE), "label": "poor", "phrase": [0, len(HOSTILE)], "reason": HOSTILE}
+    ]
+    tokens = [{"text": HOSTILE, "start": 0, "end": len(HOSTILE), "reward": -1.0}]
+    sample = {"step": 1, "sample": 0, "prompt": HOSTILE, "completion": HOSTILE, "feedback": feedback, "tokens": tokens}
+    (report.parent / "samples.jsonl").write_text(json.dumps(sample) + "\n")
+    browser.open(build_report(report.parent))
+    browser.hover(".sample-view .phrase")
+    assert browser.evaluate(LIT) == HOSTILE
+    assert browser.evaluate("document.querySelectorAll('img').length") == 0
+    assert browser.evaluate("typeof window.hacked") == "undefined"
+    assert browser.complaints() == []
+
+
+def test_the_policy_refuses_what_would_get_past_the_escaping(browser: Any, report: Path):
+    browser.open(report)
+    browser.evaluate("document.body.insertAdjacentHTML('beforeend', `<img src=x onerror='window.hacked = 1'>`)")
+    browser.evaluate(
+        "const s = document.createElement('script'); s.textContent = 'window.hacked = 1'; document.body.append(s)"
+    )
+    browser.evaluate("new Promise((done) => setTimeout(done, 100))")
+    assert browser.evaluate("typeof window.hacked") == "undefined"
+    assert any("Content Security Policy" in complaint for complaint in browser.complaints())
