@@ -12,8 +12,9 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, compress, count, groupby
+from itertools import accumulate, compress, count, groupby, pairwise
 from numbers import Integral
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -43,52 +44,55 @@ def vocabulary(tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
     return known
 
 
-class Table(dict[int, T]):
-    """Token id -> something, learnt when the id is first looked up."""
-
-    def __init__(self, learn: Callable[[int], None]) -> None:
-        super().__init__()
-        self._learn = learn
-
-    def __missing__(self, token_id: int) -> T:
-        self._learn(token_id)
-        return self[token_id]
-
-    def look_up(self, ids: Iterable[int]) -> list[T]:
-        return list(map(self.__getitem__, ids))
-
-
 class Vocabulary(ABC):
-    """The bytes that token ids add to the text.
-
-    tiles: what each token adds unless `changes` says otherwise; put together, the tiles are the text in UTF-8.
-    begun: how many characters begin in each tile.
-    continuing: the ids whose tiles begin inside a character; holds for ids that have been looked up.
-    """
+    """The bytes that token ids add to the text: their tiles, which put together are the text in UTF-8."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         # Not the tokenizer itself: a reference to the key would keep its entry in `_VOCABULARIES` for ever.
         self._backend: Tokenizer = tokenizer.backend_tokenizer
         self._owner = _name(tokenizer)
+        self._tiles: dict[int, bytes] = {}
+        self._begun: dict[int, int] = {}
         self._special: set[int] = set()
         self._loose: set[int] = set()
-        self.tiles: Table[bytes] = Table(self._learn)
-        self.begun: Table[int] = Table(self._learn)
-        self.continuing: set[int] = set()
-
-    @abstractmethod
-    def changes(self, ids: Sequence[int], loose: list[int]) -> dict[int, bytes]:
-        """Index -> tile of the tokens that add something else in this context; `loose` as for the same ids."""
+        self._continuing: set[int] = set()
 
     @abstractmethod
     def _spell(self, token: str) -> str | bytes:
         """What the token adds anywhere but at the start: characters, or bytes where it is loose."""
 
-    def loose(self, ids: Sequence[int]) -> list[int]:
-        """Indices of the loose tokens; the ids have been looked up before."""
-        if self._loose.isdisjoint(ids):
-            return []
-        return list(compress(count(), map(self._loose.__contains__, ids)))
+    @abstractmethod
+    def is_plain(self, ids: Sequence[int]) -> bool:
+        """Whether no token depends on its neighbours: there are no `changes`, and none is `continuing`."""
+
+    @abstractmethod
+    def changes(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Index -> tile of the tokens that add something else in this context than `tiles` has."""
+
+    # The methods above and `continuing` are for ids that `tiles` or `begun` has been asked for.
+
+    def tiles(self, ids: Sequence[int]) -> tuple[bytes, ...]:
+        """What each token adds, but for `changes`."""
+        return self._look_up(self._tiles, ids)
+
+    def begun(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """How many characters begin in each of `tiles`."""
+        return self._look_up(self._begun, ids)
+
+    def continuing(self, ids: Sequence[int], changes: dict[int, bytes]) -> Iterable[int]:
+        """Indices, in order, of the tokens that begin inside a character, `changes` being made."""
+        usual = compress(count(), map(self._continuing.__contains__, ids))
+        if not changes:
+            return usual
+        return sorted({*usual} - changes.keys() | {index for index, tile in changes.items() if continues(tile)})
+
+    def _look_up(self, table: dict[int, T], ids: Sequence[int]) -> tuple[T, ...]:
+        try:
+            return _values(table, ids)
+        except KeyError:
+            for token_id in set(ids).difference(table):
+                self._learn(token_id)
+            return _values(table, ids)
 
     def _learn(self, token_id: int) -> None:
         token = self._token(token_id)
@@ -101,10 +105,10 @@ class Vocabulary(ABC):
             if isinstance(piece, bytes):
                 self._loose.add(token_id)
             tile = piece if isinstance(piece, bytes) else piece.encode()
-        self.tiles[token_id] = tile
-        self.begun[token_id] = characters_begun(tile)
+        self._tiles[token_id] = tile
+        self._begun[token_id] = characters_begun(tile)
         if continues(tile):
-            self.continuing.add(token_id)
+            self._continuing.add(token_id)
 
     def _token(self, token_id: int) -> str:
         if not isinstance(token_id, Integral):
@@ -134,16 +138,18 @@ class ByteLevel(Vocabulary):
         except UnicodeDecodeError:
             return data
 
-    def changes(self, ids: Sequence[int], loose: list[int]) -> dict[int, bytes]:
-        if not loose:
-            return {}
-        tiles = self.tiles.look_up(ids)
+    def is_plain(self, ids: Sequence[int]) -> bool:
+        return self._loose.isdisjoint(ids)
+
+    def changes(self, ids: Sequence[int]) -> dict[int, bytes]:
+        tiles = self.tiles(ids)
         data = b"".join(tiles)
         if _is_valid(data):
             return {}
         mended = replace_invalid(data)
-        starts = list(accumulate(map(len, tiles), initial=0))
-        return {index: b"".join(mended[starts[index] : starts[index + 1]]) for index in loose}
+        starts = accumulate(map(len, tiles), initial=0)
+        spans = enumerate(pairwise(starts))
+        return {index: b"".join(mended[start:end]) for index, (start, end) in spans if ids[index] in self._loose}
 
 
 class Pieces(Vocabulary):
@@ -165,9 +171,12 @@ class Pieces(Vocabulary):
         byte = _BYTE_TOKEN.fullmatch(text) if self._byte_fallback else None
         return bytes.fromhex(byte[1]) if byte else text
 
-    def changes(self, ids: Sequence[int], loose: list[int]) -> dict[int, bytes]:
+    def is_plain(self, ids: Sequence[int]) -> bool:
+        return not ids  # the first token may be written differently, or be stripped
+
+    def changes(self, ids: Sequence[int]) -> dict[int, bytes]:
         visible = [index for index, token_id in enumerate(ids) if token_id not in self._special]
-        changed = self._mended(ids, visible) if loose else {}
+        changed = {} if self._loose.isdisjoint(ids) else self._mended(ids, visible)
         if visible and ids[visible[0]] not in self._loose:
             changed[visible[0]] = self._join([self._token(ids[visible[0]])]).encode()
         for character, at_most in self._strips:
@@ -179,7 +188,7 @@ class Pieces(Vocabulary):
         mended: dict[int, bytes] = {}
         for loose, run in groupby(visible, key=lambda index: ids[index] in self._loose):
             members = list(run)
-            if loose and not _is_valid(b"".join(self.tiles[ids[index]] for index in members)):
+            if loose and not _is_valid(b"".join(self._tiles[ids[index]] for index in members)):
                 mended |= dict.fromkeys(members, REPLACEMENT)
         return mended
 
@@ -188,13 +197,20 @@ class Pieces(Vocabulary):
     ) -> dict[int, bytes]:
         stripped: dict[int, bytes] = {}
         for index in visible:
-            tile = changed.get(index, self.tiles[ids[index]])
+            tile = changed.get(index, self._tiles[ids[index]])
             while at_most and tile.startswith(character):
                 tile, at_most = tile.removeprefix(character), at_most - 1
             stripped[index] = tile
             if tile or not at_most:
                 break
         return stripped
+
+
+def _values(table: dict[int, T], ids: Sequence[int]) -> tuple[T, ...]:
+    if len(ids) < 2:
+        return tuple(table[token_id] for token_id in ids)
+    values: tuple[T, ...] = itemgetter(*ids)(table)  # the fastest way through a dictionary
+    return values
 
 
 _VOCABULARIES: WeakKeyDictionary[PreTrainedTokenizerBase, Vocabulary] = WeakKeyDictionary()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from text2grad.align.pieces import characters_begun, continues, vocabulary
+from text2grad.align.pieces import characters_begun, vocabulary
 from text2grad.schema import Range
 
 if TYPE_CHECKING:
@@ -26,9 +26,10 @@ def decode(ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> str:
     outside the vocabulary is an error.
     """
     words = vocabulary(tokenizer)
-    tiles = words.tiles.look_up(ids)
-    for index, tile in words.changes(ids, words.loose(ids)).items():
-        tiles[index] = tile
+    tiles = list(words.tiles(ids))
+    if not words.is_plain(ids):
+        for index, tile in words.changes(ids).items():
+            tiles[index] = tile
     return b"".join(tiles).decode()
 
 
@@ -39,21 +40,19 @@ def offsets(ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> list[Rang
     character, it lies at that character's start.
     """
     words = vocabulary(tokenizer)
-    ranges = _tile(map(words.begun.__getitem__, ids))
-    loose = words.loose(ids)
-    changes = words.changes(ids, loose)
-    if changes:
-        begun = words.begun.look_up(ids)
-        for index, tile in changes.items():
-            begun[index] = characters_begun(tile)
-        ranges = _tile(begun)
-    for index in loose:
-        if continues(changes[index]) if index in changes else ids[index] in words.continuing:
-            start, end = ranges[index]
-            ranges[index] = (start - 1, end)
-            while ranges[index - 1] == (start, start):  # tokens without width, inside the character
-                index -= 1
-                ranges[index] = (start - 1, start - 1)
+    begun = list(words.begun(ids))
+    if words.is_plain(ids):
+        return _tile(begun)
+    changes = words.changes(ids)
+    for index, tile in changes.items():
+        begun[index] = characters_begun(tile)
+    ranges = _tile(begun)
+    for index in words.continuing(ids, changes):
+        start, end = ranges[index]
+        ranges[index] = (start - 1, end)
+        while ranges[index - 1][0] == start:  # a token without width that stands inside the character
+            index -= 1
+            ranges[index] = (start - 1, start - 1)
     return ranges
 
 

@@ -9,7 +9,7 @@ from text2grad.errors import UserError
 
 
 class Breaker:
-    """Opens when `failures` attempts in a row failed and nothing came back for `seconds`; then every question is refused.
+    """Opens when `failures` attempts in a row failed and nothing came back for `seconds`; then nothing more is asked.
 
     An answer of any kind that shows a working server (a rate limit, say) closes the row. An endpoint that has never
     answered, and that a question with all its retries could not even connect to, is down without further proof.

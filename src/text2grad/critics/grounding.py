@@ -6,21 +6,21 @@ its severity, blame and omissions count theirs negatively. That sum is also what
 below are made such that only a good summary has a high one.
 
 Praise
-    told        +0.5  A key fact, once: one of up to six names, numbers and central words, at most two from a sentence of
-                      the source. It counts where a sentence within the length limit, and in its own words, connects the
-                      fact with at least two of the words that stand with it in the source.
+    told        +0.5  A key fact, once: one of up to six names, numbers and central words, at most two from one
+                      sentence of the source. It counts where a sentence of the summary's own, within the length limit,
+                      connects the fact with at least two of the words that stand with it in the source.
 
 Blame
     number      -0.8  A number whose value the source does not have; after "about" and the like, none within 10% of it.
     name        -0.7  A name, or the part of one, that the source does not have; neither as demonym nor as acronym.
     word        -0.25 Any other content word that the source does not have in any form. Very general words are free.
     filler      -0.5  "Here is a summary", "The text discusses ...", where the source does not talk so.
-    copied      -0.6 to -1  A run of twelve words, or nearly all of a sentence, in the words and the order of the source.
-    repeated    -0.3 to -1  Four words, two of them content, that stood there before; a sentence of which four fifths of
-                      the content were said before; a word doubled.
+    copied      -0.6 to -1  Twelve words, or nearly all of a sentence, in the words and the order of the source.
+    repeated    -0.3 to -1  Four words, two of them content, that stood there before; a sentence of which four fifths
+                      of the content were said before; a word doubled.
     listed      -0.3 to -1  What is no sentence: under four words, hardly any function words, an enumeration, no verb.
     broken      -0.3  "the of", "a was", "of and", "the.": the grammar of a shuffled bag of words.
-    padding     -0.05 a word  Whatever comes after the length limit: 45% of the source, at least 15 and at most 60 words.
+    padding     -0.05 a word  What comes after the length limit: 45% of the source, at least 15, at most 60 words.
     layout      -0.2  Line breaks and list marks.
     unfinished  -0.3  No full stop at the end.
 
@@ -28,10 +28,11 @@ Omissions, which the decision to stop pays for
     a fact      -0.3  A key fact that no sentence within the length limit mentions. Being copied, it is not missing.
     a statement -1    Fewer than eight words: silence must cost more than a clumsy attempt.
 
-So a shorter answer earns less praise and leaves out more; a longer one pays for padding and repetition, and wins nothing
-back since every fact is praised once; a copied sentence pays more than the two facts in it are worth; a list of key words
-is no sentence and tells nothing. Marks never overlap, long faults are marked over six words at most, and marks cover at
-most 40% of a text (60 characters of a short one), gravest first: labels all over a text teach nothing.
+So a shorter answer earns less praise and leaves out more; a longer one pays for padding and repetition, and wins
+nothing back since every fact is praised once; a copied sentence pays as much as the omission of the facts in it would
+cost, and earns no praise; a list of key words is no sentence and tells nothing. Marks never overlap, long faults are
+marked over six words at most, and marks cover at most 40% of a text (60 characters of a short one), gravest first:
+labels all over a text teach nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from text2grad.critics.prose.facts import Fact
 from text2grad.critics.prose.marks import Finding, Mark, gravest, place
 from text2grad.critics.prose.source import Source
 from text2grad.critics.prose.wording import REMARKS, Critique
-from text2grad.critics.prose.words import Text, read
+from text2grad.critics.prose.words import Text, names, read
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Omission, Span
 
@@ -99,17 +100,18 @@ def length_limit(source: Source) -> int:
 
 def judge(summary: Text, source: Source, limit: int) -> tuple[list[Mark], list[Fact]]:
     """The marks on a summary, in reading order, and the facts that it leaves out."""
+    found = list(names(summary))
     copied = copied_runs(summary, source)
     non_sentences = faults.non_sentences(summary)
     told, missing = tell_facts(summary, source.facts, copied, non_sentences, limit)
     # in order of precedence: a word belongs to the first that claims it
     findings = [
         *faults.unsupported_numbers(summary, source),
-        *faults.unsupported_names(summary, source),
+        *faults.unsupported_names(summary, found, source),
         *faults.fillers(summary, source),
         *faults.repetitions(summary),
         *faults.broken_grammar(summary),
-        *faults.unsupported_words(summary, source),
+        *faults.unsupported_words(summary, found, source),
         *told,
         *faults.copies(copied),
         *faults.listings(non_sentences),

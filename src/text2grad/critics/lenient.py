@@ -23,7 +23,7 @@ _DEEPEST = 20
 Place = Literal["key", "member", "item"]
 
 
-class NotJson(ValueError):
+class NotJsonError(ValueError):
     """The text has no structure that could be read without guessing."""
 
 
@@ -40,7 +40,7 @@ def read_object(text: str, start: int) -> Read:
     """The object whose brace is text[start]; first with quotation marks taken strictly, then leniently."""
     try:
         return _Reader(text, strict_marks=True).object(start, depth=0)
-    except NotJson:
+    except NotJsonError:
         return _Reader(text, strict_marks=False).object(start, depth=0)
 
 
@@ -60,7 +60,7 @@ class _Reader:
             if key.cut or colon == len(self.text):
                 break
             if self.text[colon] != ":":
-                raise NotJson(f'no ":" after the key at character {at}')
+                raise NotJsonError(f'no ":" after the key at character {at}')
             value = self._value(self._skip(colon + 1), "member", depth)
             if not value.cut or isinstance(value.value, dict | list):
                 members[key.value] = value.value
@@ -87,7 +87,7 @@ class _Reader:
         if at == len(self.text):
             return Read(None, at, cut=True)
         if depth == _DEEPEST:
-            raise NotJson(f"nested more than {_DEEPEST} deep")
+            raise NotJsonError(f"nested more than {_DEEPEST} deep")
         if self.text[at] == "{":
             return self.object(at, depth + 1)
         if self.text[at] == "[":
@@ -96,7 +96,7 @@ class _Reader:
             return self._string(at, place)
         literal = _LITERAL.match(self.text, at)
         if literal is None:
-            raise NotJson(f"no value at character {at}")
+            raise NotJsonError(f"no value at character {at}")
         # A number at the very end may have lost digits.
         value = _WORDS[literal[0]] if literal[1] else float(literal[0])
         return Read(value, literal.end(), cut=literal.end() == len(self.text) and not literal[1])
@@ -104,7 +104,7 @@ class _Reader:
     def _string(self, start: int, place: Place) -> Read:
         mark = self.text[start]
         if mark not in "\"'":
-            raise NotJson(f"no string at character {start}")
+            raise NotJsonError(f"no string at character {start}")
         letters: list[str] = []
         at = start + 1
         while at < len(self.text):
@@ -140,7 +140,7 @@ class _Reader:
         if at == len(self.text) or self.text[at] == closing:
             return at
         if self.text[at] != ",":
-            raise NotJson(f'neither "," nor "{closing}" at character {at}')
+            raise NotJsonError(f'neither "," nor "{closing}" at character {at}')
         return self._skip(at + 1)
 
     def _skip(self, at: int) -> int:

@@ -17,7 +17,9 @@ def make_critic(name: str, options: dict[str, Any]) -> Critic:
     """The critic of that name, or the class at `package.module:Class`, made with the options."""
     kind = _imported(name) if ":" in name else CRITICS.get(name)
     if kind is None:
-        raise UserError(f'unknown critic "{name}"{did_you_mean(name, CRITICS)}, or give your own as package.module:Class')
+        raise UserError(
+            f'unknown critic "{name}"{did_you_mean(name, CRITICS)}, or give your own as package.module:Class'
+        )
     try:
         critic = kind(**options)
     except TypeError as error:

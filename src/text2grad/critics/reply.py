@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from text2grad.critics.lenient import NotJson, read_object
+from text2grad.critics.lenient import NotJsonError, read_object
 
 Label = Literal["good", "poor"]
 
@@ -72,27 +72,27 @@ class Reply:
     unread: list[str] = field(default_factory=list)
 
 
-class Unreadable(ValueError):
+class UnreadableError(ValueError):
     """The reply holds no critique that can be read without guessing; the message says why."""
 
 
 def read_reply(raw: str) -> Reply:
-    """Read a reply that may be fenced, followed by prose, single-quoted or cut off; raises Unreadable.
+    """Read a reply that may be fenced, followed by prose, single-quoted or cut off; raises UnreadableError.
 
     What is not finished is left out; the critique itself must be finished.
     """
     problem = "there is no JSON object in the reply"
     for value in _objects(_THOUGHTS.sub("", raw)):
-        if isinstance(value, NotJson):
+        if isinstance(value, NotJsonError):
             problem = f"the reply is not JSON: {value}"
         elif not _text(value.get("critique")):
             problem = "the reply has no finished critique"
         else:
             return _reply(value)
-    raise Unreadable(problem)
+    raise UnreadableError(problem)
 
 
-def _objects(text: str) -> Iterator[dict[str, Any] | NotJson]:
+def _objects(text: str) -> Iterator[dict[str, Any] | NotJsonError]:
     """The objects that stand in the text, outermost first, read strictly where that is possible."""
     decoder = json.JSONDecoder(strict=False)
     at, tried = text.find("{"), 0
@@ -107,7 +107,7 @@ def _objects(text: str) -> Iterator[dict[str, Any] | NotJson]:
                 read = read_object(text, at)
                 end = read.end
                 yield read.value
-            except NotJson as error:
+            except NotJsonError as error:
                 yield error
         at = text.find("{", end)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 
-class Again(Exception):
+class PassingError(Exception):
     """An attempt failed in a way that a later one may not; `after` is the pause that the server asked for."""
 
     def __init__(self, why: str, after: float | None = None, raw: str | None = None, connected: bool = True) -> None:
@@ -30,11 +30,11 @@ def attempts(most: int, base: float, longest: float) -> AsyncRetrying:
 
     def pause(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        asked = error.after if isinstance(error, Again) else None
+        asked = error.after if isinstance(error, PassingError) else None
         return jittered(state) if asked is None else min(asked + spread(state), longest)
 
     return AsyncRetrying(
-        retry=retry_if_exception_type(Again), stop=stop_after_attempt(most), wait=pause, reraise=True
+        retry=retry_if_exception_type(PassingError), stop=stop_after_attempt(most), wait=pause, reraise=True
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from text2grad.align.quotes import locate, locate_all
-from text2grad.critics.reply import Quoted, Reply, Unreadable, read_reply
+from text2grad.critics.reply import Quoted, Reply, UnreadableError, read_reply
 from text2grad.schema import Example, Feedback, Omission, Range, Span
 
 
@@ -14,7 +14,7 @@ def verdict(raw: str, example: Example, critic: str, threshold: float = 0.75) ->
     """
     try:
         reply = read_reply(raw)
-    except Unreadable as error:
+    except UnreadableError as error:
         return Feedback.failure(critic, f"unreadable: {error}", raw)
     contexts = [span.phrase for span in reply.spans]
     matches = locate_all(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import os
 import shutil
-import site
 import sys
 import sysconfig
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -26,6 +24,8 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _FIRST_SPARE_UID = 2_000_000_000
 _NOBODY = 65534
+_SLOTS = 1_000  # programs side by side before two of them share a user, and with it a count of processes
+_slots = itertools.count()
 
 
 def command(backend: Backend, limits: Limits, status_fd: int) -> list[str]:
@@ -34,8 +34,7 @@ def command(backend: Backend, limits: Limits, status_fd: int) -> list[str]:
     if backend == "bubblewrap":
         return [*_bubblewrap(limits), *supervisor]
     if backend == "namespaces":
-        plan = {"readable": readable(), "scratch": SCRATCH, "disk": limits.disk}
-        return [PYTHON, "-I", "-S", LAUNCHER, json.dumps(plan), *supervisor]
+        return [PYTHON, "-I", "-S", LAUNCHER, SCRATCH, str(limits.disk), *readable(), "--", *supervisor]
     return supervisor
 
 
@@ -48,6 +47,8 @@ def _bubblewrap(limits: Limits) -> list[str]:
         if os.geteuid() == 0
         else ["--unshare-user", "--disable-userns"]
     )
+    for parent in _parents(readable()):
+        arguments += ["--perms", "0755", "--dir", parent]
     for path in readable():
         arguments += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind", path, path]
     for name in _DEVICES:
@@ -57,13 +58,20 @@ def _bubblewrap(limits: Limits) -> list[str]:
     return [*arguments, "--"]
 
 
+def _parents(paths: list[str]) -> list[str]:
+    """The folders that lead to `paths`, the outer ones first, each once."""
+    found = [str(parent) for path in paths for parent in reversed(Path(path).parents)]
+    return [parent for parent in dict.fromkeys(found) if parent != "/"]
+
+
 @cache
 def readable() -> list[str]:
     """The interpreter, its packages, and the system's libraries: what a Python program needs to start."""
     wanted = [*_SYSTEM, sys.base_prefix, os.path.dirname(os.path.dirname(PYTHON)), *packages()]
     found: list[str] = []
     for path in map(os.path.normpath, wanted):
-        if os.path.lexists(path) and not any(Path(path).is_relative_to(shown) for shown in found):
+        shown = any(Path(path).is_relative_to(other) for other in found)
+        if path != "/" and os.path.lexists(path) and not shown:
             found.append(path)
     return found
 
@@ -72,7 +80,7 @@ def readable() -> list[str]:
 def packages() -> list[str]:
     """The folders that this interpreter imports installed packages from, the user's own folder left out."""
     paths = sysconfig.get_paths()
-    return [path for path in dict.fromkeys([paths["purelib"], paths["platlib"], *site.getsitepackages()]) if os.path.isdir(path)]
+    return [path for path in dict.fromkeys((paths["purelib"], paths["platlib"])) if os.path.isdir(path)]
 
 
 def spare_uid() -> int | None:
@@ -83,5 +91,5 @@ def spare_uid() -> int | None:
     if os.geteuid() != 0:
         return None
     ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
-    wanted = _FIRST_SPARE_UID + os.getpid() % 100_000 * 1_000 + next_slot()
+    wanted = _FIRST_SPARE_UID + os.getpid() % 100_000 * _SLOTS + next(_slots) % _SLOTS
     return wanted if any(start <= wanted < start + length for start, _, length in ranges) else _NOBODY

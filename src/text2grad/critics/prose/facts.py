@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from text2grad.critics.prose.lexicon import CALENDAR_WORDS
+from text2grad.critics.prose.lexicon import CALENDAR_WORDS, word_set
 from text2grad.critics.prose.words import Key, Text, Word, names, runs
 
 MAX_FACTS = 6
@@ -23,7 +23,7 @@ _LATENESS_MALUS = 0.5
 _ENOUGH_FACTS = 4
 
 _COMPANIONS_NEEDED, _COMPANY = 2, 8
-_COUNT_JOINTS = frozenset("of the a an and or per to more".split())
+_COUNT_JOINTS = word_set("of the a an and or per to more")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from text2grad.critics.prose.lexicon import (
     CONJUNCTIONS,
     IRREGULAR_VERBS,
     SUBJECTS,
+    word_set,
 )
 from text2grad.critics.prose.marks import Finding, Mark
 from text2grad.critics.prose.source import Source
-from text2grad.critics.prose.words import Key, Text, names, runs
+from text2grad.critics.prose.words import Key, Text, runs
 
 NUMBER, NAME, WORD = 0.8, 0.7, 0.25
 COPIED_LEAST, COPIED_PER_WORD, COPIED_PIECE = 0.6, 0.05, 20
@@ -33,25 +34,23 @@ _SHORTEST_SENTENCE = 4
 _LEAST_FUNCTION_SHARE = 0.12
 _ENUMERATION_STOPS, _ENUMERATION_STRIDE = 3, 4
 
-_NEVER_AFTER_ARTICLE = frozenset(
-    "a an the and or but nor of to from at by with for is are was were be has have had".split()
-)
-_NEVER_AFTER_OF = frozenset("and or but nor of is are was were has have had will would".split())
+_NEVER_AFTER_ARTICLE = word_set("a an the and or but nor of to from at by with for is are was were be has have had")
+_NEVER_AFTER_OF = word_set("and or but nor of is are was were has have had will would")
 _DOUBLED_RIGHTLY = frozenset({"had", "that"})
 _FILLER = re.compile(
     r"""
     (?:sure|certainly|of\ course|here(?:['’]s|\ is|\ are)|below\ is)\b[^.!?\n]{0,60}?[:,!]
     |(?:in\ (?:summary|short|conclusion)|to\ (?:summari[sz]e|sum\ up))\b
-    |(?:in\ )?(?:this|the)\ (?:text|article|passage|document|paper|report|story|piece|essay|study|summary|author|writer)s?
-     \b(?:[,\ ]+\w+){0,3}?[,\ ]+(?:discuss|describ|highlight|explor|explain|present|provid|focus|examin|mention|outlin
-     |talk|tell|detail|emphasi[sz]|propos|investigat|introduc|show|say|state|report)\w*
+    |(?:in\ )?(?:this|the)\ (?:text|article|passage|document|paper|report|story|piece|essay|study|summary|author
+     |writer)s?\b(?:[,\ ]+\w+){0,3}?[,\ ]+(?:discuss|describ|highlight|explor|explain|present|provid|focus|examin
+     |mention|outlin|talk|tell|detail|emphasi[sz]|propos|investigat|introduc|show|say|state|report)\w*
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _COMMA = re.compile("[,;:|/]")
 _LIST_MARK = r"[-*•#>]+[^\S\n]+"
-_LINE_BREAK = re.compile(rf"\s*\n\s*(?:{_LIST_MARK})?|\A{_LIST_MARK}")
-_COMPLETE = re.compile(r"\s*[.!?…。！？][\"'”’»)\]*]*\s*\Z")
+_LINE_BREAK = re.compile(rf"(?<!\s)\s*\n\s*(?:{_LIST_MARK})?|\A{_LIST_MARK}")
+_COMPLETE = re.compile(r"[.!?…。！？][\"'”’»)\]*]*\Z")
 
 
 def unsupported_numbers(summary: Text, source: Source) -> Iterator[Finding]:
@@ -61,16 +60,17 @@ def unsupported_numbers(summary: Text, source: Source) -> Iterator[Finding]:
             yield Finding("number", range(i, i + 1), NUMBER, reach=1)
 
 
-def unsupported_names(summary: Text, source: Source) -> Iterator[Finding]:
+def unsupported_names(summary: Text, found: Iterable[range], source: Source) -> Iterator[Finding]:
     """One finding for each run of unsupported words in a name: of "Jo Falcato", only "Jo" if the source has Falcato."""
-    for name in names(summary):
+    for name in found:
         is_supported = source.supports_name(summary.words[name.start : name.stop])
         for run in runs(i for i, supported in zip(name, is_supported, strict=True) if not supported):
             yield Finding("name", run, NAME, reach=len(run))
 
 
-def unsupported_words(summary: Text, source: Source) -> Iterator[Finding]:
-    in_names = {i for name in names(summary) for i in name}
+def unsupported_words(summary: Text, found: Iterable[range], source: Source) -> Iterator[Finding]:
+    """Content words that are neither numbers nor part of the names `found`."""
+    in_names = {i for name in found for i in name}
     for i, word in enumerate(summary.words):
         is_ordinary = word.is_content and not word.lexeme.is_number and i not in in_names
         if is_ordinary and not source.supports_word(word):
@@ -212,7 +212,7 @@ def layout(summary: Text) -> Iterator[Mark]:
 
 
 def unfinished(summary: Text) -> Iterator[Finding]:
-    if summary.words and not _COMPLETE.search(summary.string, summary.words[-1].end):
+    if summary.words and not _COMPLETE.search(summary.string.rstrip()):
         last = len(summary.words) - 1
         yield Finding("unfinished", range(last, last + 1), UNFINISHED, reach=1)
 

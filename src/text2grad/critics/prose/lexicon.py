@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-ARTICLES = frozenset("a an the".split())
-CONJUNCTIONS = frozenset("and or but nor".split())
-PREPOSITIONS = frozenset(
-    """
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a string."""
+    return frozenset(words.split())
+
+
+def _numbered(words: str, start: int, step: int = 1) -> dict[str, int]:
+    return {word: start + step * i for i, word in enumerate(words.split())}
+
+
+ARTICLES = word_set("a an the")
+CONJUNCTIONS = word_set("and or but nor")
+PREPOSITIONS = word_set("""
     about above across after against along amid among amongst around at before behind below beneath beside besides
     between beyond by despite down during except for from in inside into like near of off on onto out outside over past
     per through throughout to toward towards under underneath unlike up upon via with within without
-    """.split()
-)
-AUXILIARIES = frozenset(
-    """
+    """)
+AUXILIARIES = word_set("""
     am is are was were be been being has have had having do does did doing done will would shall should can could may
     might must cannot ought need
     don't doesn't didn't won't wouldn't can't couldn't shouldn't isn't aren't wasn't weren't hasn't haven't hadn't
-    """.split()
-)
-SUBJECTS = frozenset(
-    """
+    """)
+SUBJECTS = word_set("""
     i he she it we they who which that there what
     i'm you're he's she's it's we're they're i've you've we've they've i'll you'll he'll she'll it'll we'll they'll
     i'd you'd he'd she'd we'd they'd that's there's what's who's let's
-    """.split()
-)
+    """)
 FUNCTION_WORDS = (
     ARTICLES
     | CONJUNCTIONS
     | PREPOSITIONS
     | AUXILIARIES
     | SUBJECTS
-    | frozenset(
-        """
+    | word_set("""
         this these those such same other another each every either neither both all any some no none few many much more
         most less least several enough own
         me my mine myself you your yours yourself him his himself her hers herself its itself us our ours ourselves them
@@ -42,23 +45,20 @@ FUNCTION_WORDS = (
         not only just also too very even still again ever never always often sometimes already soon then now later ago
         however therefore thus hence moreover meanwhile instead otherwise rather quite almost nearly well away back
         together today perhaps maybe
-        """.split()
-    )
+        """)
 )
 
 # Said of almost anything, so hardly ever unsupported. Words that announce a summary ("discusses", "text") are not here.
-GENERAL_WORDS = frozenset(
-    """
+GENERAL_WORDS = word_set("""
     add aim allow appear ask available base become begin bring call carry case cause change come common continue
-    current day different early end every expect far find first follow former full further get give go good great group
-    grow happen help high hold important include increase involve keep kind know large last late lead leave less
-    level like local long look lot low main major make man mean member month move name new next number offer old one open
-    order part people person place plan play point possible present produce provide put reach reason receive recent
-    reduce remain report result return run say second see seek serve set several show side similar single site small
-    spend stand start state stay stop system take team tell thing time total turn type use various want way
-    week woman word work year young
-    """.split()
-)
+    current day different early end every expect far find first follow former full further get give go good great
+    group grow happen help high hold important include increase involve keep kind know large last late lead leave less
+    level like local long look lot low main major make man mean member month move name new next number offer old one
+    open order part people person place plan play point possible present produce provide put reach reason receive
+    recent reduce remain report result return run say second see seek serve set several show side similar single site
+    small spend stand start state stay stop system take team tell thing time total turn type use various want way week
+    woman word work year young
+    """)
 
 IRREGULAR_VERBS = {
     form: base
@@ -186,40 +186,24 @@ IRREGULAR_FORMS = IRREGULAR_VERBS | {
     for form in forms.split()
 }
 
-ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof st sr jr vs etc inc ltd co corp gen sen rep capt sgt approx dept est".split()
-)
+ABBREVIATIONS = word_set("mr mrs ms dr prof st sr jr vs etc inc ltd co corp gen sen rep capt sgt approx dept est")
 
-CALENDAR_WORDS = frozenset(
-    """
+CALENDAR_WORDS = word_set("""
     january february march april may june july august september october november december
     monday tuesday wednesday thursday friday saturday sunday
-    """.split()
-)
+    """)
 
-UNITS = dict(zip("one two three four five six seven eight nine".split(), range(1, 10), strict=True)) | dict(
-    zip("first second third fourth fifth sixth seventh eighth ninth".split(), range(1, 10), strict=True)
+UNITS = _numbered("one two three four five six seven eight nine", 1) | _numbered(
+    "first second third fourth fifth sixth seventh eighth ninth", 1
 )
-TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+TENS = _numbered("twenty thirty forty fifty sixty seventy eighty ninety", 20, step=10)
 NUMBER_WORDS = {
     "zero": 0,
-    **UNITS,
-    **dict(
-        zip(
-            "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(),
-            range(10, 20),
-            strict=True,
-        )
-    ),
-    **dict(
-        zip(
-            "tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth".split(),
-            range(10, 20),
-            strict=True,
-        )
-    ),
-    **TENS,
     "dozen": 12,
+    **UNITS,
+    **TENS,
+    **_numbered("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen", 10),
+    **_numbered("tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth", 10),
 }
 SCALES = {
     "hundred": 100.0,

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from text2grad.critics.prose.facts import Fact, key_facts
+from text2grad.critics.prose.lexicon import word_set
 from text2grad.critics.prose.words import Key, Text, Word
 
-_SHORTEST_PART = 5
+_SHORTEST_PART, _LONGEST_PART = 5, 20
 _DEMONYM = re.compile("(?:ish|ian|an|ese|ic|i)$")
 _DEMONYM_ROOT = 4
 _LONGEST_ACRONYM = 6
 _ROUNDING = 0.1
-_ROUNDERS = frozenset("about around almost nearly over roughly approximately some than least under".split())
+_ROUNDERS = word_set("about around almost nearly over roughly approximately some than least under")
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,7 @@ class Source:
         if word.lexeme.stem in self._stems or word.lexeme.is_general:
             return True
         lowered = word.text.lower()
-        return lowered in self._beginnings or any(
-            lowered[:length] in self._spellings for length in range(_SHORTEST_PART, len(lowered))
-        )
+        return lowered in self._beginnings or not self._spellings.isdisjoint(_beginnings(lowered))
 
     def supports_name(self, name: Sequence[Word]) -> list[bool]:
         """For each word of a name, whether the source has it, its demonym, its acronym or what it is an acronym of."""
@@ -77,9 +76,7 @@ class Source:
 
     @cached_property
     def _beginnings(self) -> frozenset[str]:
-        return frozenset(
-            spelling[:length] for spelling in self._spellings for length in range(_SHORTEST_PART, len(spelling))
-        )
+        return frozenset(part for spelling in self._spellings for part in _beginnings(spelling))
 
     @cached_property
     def _values(self) -> frozenset[float]:
@@ -100,3 +97,7 @@ class Source:
                 for length in range(2, _LONGEST_ACRONYM + 1):
                     found.update(letters[i : i + length] for i in range(len(letters) - length + 1))
         return frozenset(found)
+
+
+def _beginnings(spelling: str) -> list[str]:
+    return [spelling[:length] for length in range(_SHORTEST_PART, min(_LONGEST_PART, len(spelling)))]

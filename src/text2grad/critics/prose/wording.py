@@ -28,7 +28,7 @@ _LONGEST_QUOTE = 80
 
 
 class Critique:
-    """Grows sentence by sentence; every method returns where its items ended up, for `Span.phrase` and `Omission.phrase`."""
+    """Grows sentence by sentence; every method returns the ranges of the text where its items are quoted or named."""
 
     def __init__(self) -> None:
         self._text = ""

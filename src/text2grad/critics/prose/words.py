@@ -15,12 +15,13 @@ from text2grad.critics.prose.lexicon import (
     ABBREVIATIONS,
     FUNCTION_WORDS,
     GENERAL_WORDS,
-    IRREGULAR_FORMS,
     NUMBER_WORDS,
     SCALES,
     TENS,
     UNITS,
+    word_set,
 )
+from text2grad.critics.prose.stems import stem
 
 Key = str | float
 
@@ -36,18 +37,12 @@ _WORD = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _NUMBER = re.compile(rf"[$£€¥]?({_DIGITS})[ ]?([^\W\d_]*)")
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]*]*\s|[。！？\n]")
-_VOWEL = re.compile("[aeiouy]")
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]*]*\s|[。！？\n]")
 # Function words by their letters, content by their capitals.
 _CAPITALS_TELL = frozenset({"US", "IT", "WHO", "May"})
 _NAME_JOINTS = frozenset({" ", "-"})
-_NAME_PARTICLES = frozenset("of de del da do du des la le el al van von der den bin".split())
-_DERIVATIONS = tuple(
-    """
-    isation ization ational ation ition ment ness ance ence able ible ity ive ion ally ly al er or ist ism ful ous ant ent
-    ise ize iser izer ate at is iz
-    """.split()
-)
+_NAME_PARTICLES = word_set("of de del da do du des la le el al van von der den bin")
+_GENERAL_STEMS = frozenset(map(stem, GENERAL_WORDS))
 
 
 class Lexeme(NamedTuple):
@@ -208,51 +203,3 @@ def _parse_digits(digits: str) -> float:
     """`1,200` is 1200, `6.4` is 6.4, `1.200.000` is 1200000; times read like decimals, so that 6:30 is 6.30."""
     digits = digits.replace(",", "").replace(":", ".")
     return float(digits.replace(".", "") if digits.count(".") > 1 else digits)
-
-
-@lru_cache(maxsize=1 << 16)
-def stem(word: str) -> str:
-    """What a lower-case word shares with its inflections, near derivations and other spellings; not itself a word.
-
-    Errs towards joining words that differ ("invest", "investor"): for a critic, a missed fault costs less than
-    blame for an honest paraphrase.
-    """
-    word = IRREGULAR_FORMS.get(word, word)
-    if len(word) <= 3:
-        return word
-    return _strip_ending(_strip_derivation(_strip_inflection(word)))
-
-
-def _strip_inflection(word: str) -> str:
-    if word.endswith(("ies", "ied")):
-        return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
-        word = word[:-2]
-    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        word = word[:-1]
-    if word.endswith("tre"):
-        return word[:-2] + "er"
-    for suffix in ("ing", "ed"):
-        rest = word.removesuffix(suffix)
-        if rest != word and len(rest) >= 3 and _VOWEL.search(rest):
-            return rest
-    return word
-
-
-def _strip_derivation(word: str) -> str:
-    for suffix in _DERIVATIONS:
-        if word.endswith(suffix) and len(word) - len(suffix) >= 4:
-            return word[: -len(suffix)]
-    return word
-
-
-def _strip_ending(word: str) -> str:
-    """Drop what inflection drops or doubles ("make", "planned"); "colour" is "color"."""
-    if len(word) > 4:
-        word = word.replace("our", "or")
-    if len(word) > 3 and word[-1] in "eyi":
-        word = word[:-1]
-    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
-
-
-_GENERAL_STEMS = frozenset(map(stem, GENERAL_WORDS))

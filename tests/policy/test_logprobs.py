@@ -1,0 +1,50 @@
+import torch
+
+from text2grad.policy.logprobs import chunked_logprobs
+
+
+def plain(hidden: torch.Tensor, head: torch.nn.Linear, targets: torch.Tensor, temperature: float) -> torch.Tensor:
+    return torch.log_softmax(head(hidden).float() / temperature, -1)[torch.arange(len(targets)), targets]
+
+
+def test_chunks_give_the_values_and_gradients_of_the_whole() -> None:
+    torch.manual_seed(0)
+    head = torch.nn.Linear(8, 50)
+    targets = torch.randint(50, (11,))
+    gradients = []
+    for score in (lambda h: plain(h, head, targets, 0.7), lambda h: chunked_logprobs(h, head, targets, 0.7, chunk=4)[0]):
+        hidden = torch.linspace(-1, 1, 88).reshape(11, 8).requires_grad_()
+        head.zero_grad()
+        logprobs = score(hidden)
+        (logprobs * torch.arange(11)).sum().backward()
+        gradients.append((logprobs.detach(), hidden.grad, head.weight.grad))
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_entropy_of_a_uniform_distribution_is_log_of_its_size() -> None:
+    head = torch.nn.Linear(4, 32)
+    torch.nn.init.zeros_(head.weight)
+    torch.nn.init.zeros_(head.bias)
+    logprobs, entropy = chunked_logprobs(torch.randn(3, 4), head, torch.tensor([0, 5, 31]), temperature=1.0)
+    torch.testing.assert_close(entropy, torch.full((3,), 32.0).log())
+    torch.testing.assert_close(logprobs, -entropy)
+
+
+def test_no_more_than_a_chunk_of_the_vocabulary_is_held() -> None:
+    head = torch.nn.Linear(4, 1000)
+    widest = 0
+
+    def project(hidden: torch.Tensor) -> torch.Tensor:
+        nonlocal widest
+        widest = max(widest, len(hidden))
+        return head(hidden)
+
+    chunked_logprobs(torch.randn(40, 4), project, torch.zeros(40, dtype=torch.long), 1.0, chunk=16)
+    assert widest == 16
+
+
+def test_scores_are_float32_whatever_the_states_are() -> None:
+    head = torch.nn.Linear(4, 10, dtype=torch.bfloat16)
+    logprobs, entropy = chunked_logprobs(torch.randn(2, 4, dtype=torch.bfloat16), head, torch.tensor([1, 2]), 1.0)
+    assert logprobs.dtype == entropy.dtype == torch.float32

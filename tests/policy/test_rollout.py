@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import PreTrainedModel
+
+from text2grad.models import load_model
+from text2grad.policy.rollout import draw, noise, sample
+from text2grad.policy.streams import Stream
+
+PROMPTS = [[10, 11, 12, 13], [20, 21], [30]]
+END = 1
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: Path) -> PreTrainedModel:
+    return load_model(tiny_model).eval()
+
+
+def roll(model: PreTrainedModel, prompts: list[list[int]], samples: list[int], n: int = 1, length: int = 12) -> list[list[int]]:
+    uniforms = noise(Stream.SAMPLING, 7, 1, samples, length)
+    return sample(model, prompts, uniforms, temperature=1.3, end_ids=[END], pad_id=END, num_generations=n)
+
+
+def test_noise_is_keyed_by_sample_and_purpose_not_by_batch() -> None:
+    whole = noise(Stream.SAMPLING, 0, 3, range(4), 5)
+    assert torch.equal(noise(Stream.SAMPLING, 0, 3, [2], 5)[0], whole[2])
+    for other in (noise(Stream.SAMPLING, 1, 3, range(4), 5), noise(Stream.SAMPLING, 0, 4, range(4), 5)):
+        assert not torch.isclose(whole, other).any()
+    assert not torch.isclose(whole, noise(Stream.EVALUATION, 0, 3, range(4), 5)).any()
+
+
+def test_draw_inverts_the_cumulative_distribution() -> None:
+    logits = torch.tensor([[0.2, 0.5, 0.3]]).log().expand(4, 3)
+    assert draw(logits, torch.tensor([0.0, 0.19, 0.21, 0.71]), temperature=1.0).tolist() == [0, 0, 1, 2]
+    assert draw(logits, torch.tensor([0.999999999] * 4), temperature=1.0).tolist() == [2] * 4
+    assert draw(logits, torch.zeros(4), temperature=0).tolist() == [1] * 4
+
+
+def test_draw_never_takes_an_impossible_token() -> None:
+    logits = torch.tensor([[float("-inf"), 0.0, float("-inf")]])
+    for uniform in (0.0, 0.5, 1 - 1e-16):
+        assert draw(logits, torch.tensor([uniform], dtype=torch.float64), temperature=1.0).item() == 1
+
+
+def test_draws_follow_the_tempered_distribution() -> None:
+    logits = torch.tensor([0.0, 1.0, 2.0, -1.0])
+    uniforms = torch.rand(40_000, generator=torch.Generator().manual_seed(0))
+    drawn = draw(logits.expand(len(uniforms), 4), uniforms, temperature=0.7)
+    shares = torch.bincount(drawn, minlength=4) / len(drawn)
+    torch.testing.assert_close(shares, torch.softmax(logits / 0.7, -1), atol=0.01, rtol=0)
+
+
+def test_padding_and_neighbours_do_not_change_an_answer(model: PreTrainedModel) -> None:
+    together = roll(model, PROMPTS, [0, 1, 2])
+    assert together == [roll(model, [prompt], [i])[0] for i, prompt in enumerate(PROMPTS)]
+
+
+def test_answers_to_one_prompt_share_its_cache_and_are_drawn_apart(model: PreTrainedModel) -> None:
+    shared = roll(model, [PROMPTS[0]], [0, 1, 2], n=3)
+    assert shared == roll(model, [PROMPTS[0]] * 3, [0, 1, 2])
+    assert len({tuple(ids) for ids in shared}) == 3
+
+
+def test_an_answer_ends_with_the_first_end_token(model: PreTrainedModel) -> None:
+    many = roll(model, [[i] for i in range(40, 104)], list(range(64)), length=60)
+    ended = [ids for ids in many if END in ids]
+    assert ended, "the tiny model ends some answers"
+    assert all(ids.index(END) == len(ids) - 1 for ids in ended)
+    assert all(len(ids) == 60 for ids in many if END not in ids)

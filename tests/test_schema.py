@@ -1,0 +1,104 @@
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from text2grad.errors import UserError
+from text2grad.schema import (
+    Example,
+    Feedback,
+    Message,
+    Omission,
+    Span,
+    from_dataset,
+    read_examples,
+    to_dataset,
+    write_examples,
+)
+
+
+def full_example(prompt: str | list[Message] = "Summarise.") -> Example:
+    critique = 'It invents "Friday" and leaves out the price.'
+    return Example(
+        id="a-1",
+        prompt=prompt,
+        completion="They met on Friday 🎉.",
+        reference=["They met on Monday."],
+        tests="assert True",
+        feedback=Feedback(
+            critique=critique,
+            spans=[Span(start=12, end=18, label="poor", severity=0.5, phrase=(12, 18), reason="not in the source")],
+            omissions=[Omission(text="the price", phrase=(34, 43))],
+            unmatched=["elsewhere"],
+            scores=[(0, 4, 0.25)],
+            score=-1.5,
+            critic="human",
+        ),
+        meta={"source": {"page": 3}},
+    )
+
+
+@pytest.mark.parametrize("prompt", ["Summarise.", [Message(role="user", content="Summarise.")]])
+def test_json_lines_and_datasets_round_trip(tmp_path: Path, prompt: str | list[Message]) -> None:
+    examples = [full_example(prompt), Example(id="b", prompt=prompt)]
+    write_examples(tmp_path / "data.jsonl", examples)
+    assert list(read_examples(tmp_path / "data.jsonl")) == examples
+    assert list(from_dataset(to_dataset(examples))) == examples
+
+
+def test_unknown_fields_of_an_example_are_kept_in_meta() -> None:
+    example = Example.model_validate({"id": "1", "prompt": "p", "topic": "rain", "meta": {"page": 2}})
+    assert example.meta == {"page": 2, "topic": "rain"}
+
+
+def test_span_takes_its_critic_from_the_feedback() -> None:
+    assert Feedback(critic="lint", spans=[Span(start=0, end=1, label="poor")]).spans[0].critic == "lint"
+
+
+@pytest.mark.parametrize(
+    ("record", "says"),
+    [
+        (
+            '{"id": "1", "prompt": "p", "completion": "abc", "feedback": {"critic": "c", "spans": '
+            '[{"start": 0, "end": 2, "label": "good"}, {"start": 1, "end": 9, "label": "poor"}]}}',
+            "feedback.spans[1].end is 9 but the completion has 3 characters",
+        ),
+        (
+            '{"id": "1", "prompt": "p", "feedback": {"critic": "c", "spans": [{"start": 2, "end": 2, "label": "good"}]}}',
+            "feedback.spans[0]: end is 2 but start is 2",
+        ),
+        (
+            '{"id": "1", "prompt": "p", "feedback": {"critic": "c", "critique": "bad", "omissions": '
+            '[{"text": "x", "phrase": [0, 5]}]}}',
+            "omissions[0].phrase.end is 5 but the critique has 3 characters",
+        ),
+        ('{"id": "1", "prompt": "p", "feedback": {"critic": "c", "status": "failed"}}', "say what went wrong"),
+        ('{"id": "1", "prompt": "p", "feedback": {"critic": "c", "spams": []}}', "feedback.spams"),
+        ('{"id": "1"}', "prompt: Field required"),
+        ('{"id": "1", "prompt": ', "Invalid JSON"),
+    ],
+)
+def test_an_error_names_file_line_and_field(tmp_path: Path, record: str, says: str) -> None:
+    path = tmp_path / "feedback.jsonl"
+    path.write_text('{"id": "0", "prompt": "fine"}\n\n' + record + "\n")
+    with pytest.raises(UserError) as error:
+        list(read_examples(path))
+    assert str(error.value).startswith(f"{path}:3: ")
+    assert says in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nowhere.jsonl: no such file"):
+        list(read_examples(tmp_path / "nowhere.jsonl"))
+
+
+def test_mixed_prompts_do_not_become_a_dataset() -> None:
+    mixed = [Example(id="1", prompt="p"), Example(id="2", prompt=[Message(role="user", content="p")])]
+    with pytest.raises(UserError, match="prompt is a string in some"):
+        to_dataset(mixed)
+
+
+def test_severity_and_confidence_have_bounds() -> None:
+    for field, value in [("severity", 0.0), ("severity", 1.1), ("confidence", -0.1), ("confidence", 1.1)]:
+        with pytest.raises(ValidationError, match=field):
+            Span.model_validate({"start": 0, "end": 1, "label": "poor", field: value})
