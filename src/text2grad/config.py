@@ -49,7 +49,7 @@ class CriticSettings(Settings):
 class EvaluateSettings(Settings):
     """How held-out prompts are answered before and after training."""
 
-    temperature: NonNegativeFloat = Field(0.0, description="0 takes the most probable token")
+    temperature: NonNegativeFloat | None = Field(None, description="of the answers; null is the training temperature")
     resamples: PositiveInt = Field(10_000, description="of the paired bootstrap")
 
 

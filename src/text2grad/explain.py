@@ -80,7 +80,8 @@ def explain(
         raise UserError("the model's tokenizer cannot spell the completion exactly; check it for unusual characters")
     ranges = offsets(ids, tokenizer)
     rewards, _ = token_rewards(feedback, ranges, len(ids) - 1, Credit(mode="uniform"), np.random.default_rng(0))
-    before, after = step(Policy(model.to(torch.float32), keep_reference=False), prompt_ids, ids, rewards.tolist(), step_size)
+    policy = Policy(model, keep_reference=False)
+    before, after = step(policy, prompt_ids, ids, rewards.tolist(), step_size)
     tokens = [
         TokenChange(completion[s:e], s, e, float(reward), float(np.exp(b)), float(np.exp(a)), b, a)
         for (s, e), reward, b, a in zip(ranges, rewards, before, after, strict=True)

@@ -40,6 +40,7 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
         _refuse_other_settings(config, folder)
     critic = make_critic(config.critic.name, config.critic.options)
     heldout = load_examples(config.data.heldout, "heldout") if config.data.heldout else []
+    temperature = config.policy.temperature if config.evaluate.temperature is None else config.evaluate.temperature
     display.phase("Loading the model")
     trainer = make_trainer(config, critic)
     trainer.start(resume)
@@ -49,7 +50,7 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
         trainer.encode(heldout)  # a prompt that does not fit should be known now, not after hours of training
     if heldout and not folder.before.exists():
         display.phase("Answering held-out prompts before training")
-        answered = judged(trainer, critic, heldout, config.evaluate.temperature, reference=True)
+        answered = judged(trainer, critic, heldout, temperature, reference=True)
         replace_text(folder.before, "".join(a.model_dump_json(exclude_defaults=True) + "\n" for a in answered))
     display.phase("Training")
     trainer.train(on_step=lambda metrics: display.step(metrics, config.policy.max_steps))
@@ -57,7 +58,7 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     evaluation = None
     if heldout:
         display.phase("Answering held-out prompts after training")
-        after = judged(trainer, critic, heldout, config.evaluate.temperature)
+        after = judged(trainer, critic, heldout, temperature)
         evaluation = compare(list(read_examples(folder.before)), after, config.evaluate.resamples, config.seed)
         replace_text(folder.evaluation, json.dumps(evaluation, ensure_ascii=False))
     display.finished(evaluation, build_report(folder.root), config.report.examples)

@@ -97,6 +97,8 @@ def test_folding_settles(text: str) -> None:
         ("1,2,3", 1, False),
         ("in 2012.", 7, False),
         ("cafe\u0301", 4, True),
+        ("cafe\u0301 noir", 5, False),
+        ("e\u0301te\u0301", 2, True),
         ("周五的会议", 2, False),
         ("금요일에", 3, False),
         ("👩\u200d💻", 1, True),

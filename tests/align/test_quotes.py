@@ -89,6 +89,11 @@ class TestWords:
         assert locate("会议", "周五的会议取消了") == Match(3, 5, "exact", 1.0)
         assert locate("금요일", "회의는 금요일에 있다") == Match(4, 7, "exact", 1.0)
 
+    def test_accents_belong_to_their_letters(self) -> None:
+        text = "un cafe\u0301 noir"
+        assert locate("cafe", text) == Match(3, 8, "normalized", 0.95)
+        assert locate("Café", text) == Match(3, 8, "normalized", 0.98)
+
     def test_code_points_are_counted_not_bytes(self) -> None:
         assert locate("not on Friday", "🎉🎉 It is NOT on\u00a0Friday") == Match(9, 22, "normalized", 0.98)
 

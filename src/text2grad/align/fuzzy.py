@@ -56,7 +56,7 @@ def _search(needle: Spelling, hay: Spelling, words: list[Range], threshold: floa
         return
     first, last = _refined(needle.text, hay.text, words, _rough(needle, hay, words, threshold))
     start, end = words[first][0], words[last][1]
-    similarity = _similarity(needle.text, hay.text[start:end])
+    similarity = _similarity(needle.text, hay.text[start:end], threshold)
     if similarity < threshold:
         return
     yield Window(start, end, similarity)
@@ -98,11 +98,13 @@ def _refined(needle: str, hay: str, words: list[Range], rough: Range) -> Range:
     return first, last
 
 
-def _similarity(needle: str, window: str) -> float:
+def _similarity(needle: str, window: str, threshold: float) -> float:
+    """In [0, 1]; 0 as soon as it is clear that it is below the threshold."""
     words = needle.split(" ")
-    if len(words) < _LONG and not _same_numbers(needle, window):
+    ratio = fuzz.ratio(needle, window) / 100
+    if ratio < threshold or (len(words) < _LONG and not _same_numbers(needle, window)):
         return 0.0
-    return min(fuzz.ratio(needle, window) / 100, _words_kept(words, window.split(" ")))
+    return min(ratio, _words_kept(words, window.split(" ")))
 
 
 def _words_kept(needle: list[str], window: list[str]) -> float:

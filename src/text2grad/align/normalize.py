@@ -32,12 +32,14 @@ _UNEVEN = re.compile(rf"\s\s+|[^\S ]|[^\s{_COMPOSING}][{_COMPOSING}]+|[^\x00-\x7
 
 _SEPARATORS = re.compile(r"[\s.,;:!?'()\[\]{}|\\/*\-¡¿·•。、「」『』【】《》〈〉]+")
 _NUMBER_MARKS = frozenset(".,:/-*")
+_POINTED_NUMBER = re.compile(r"\d+\.\d+|\d+,\d{3}(?!\d)")
 
 # Scripts written without spaces between words, and Hangul, whose particles cling to their noun.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
+_JOINER = "\u200d"  # holds an emoji sequence together
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _WORD = re.compile(rf"[{_UNSPACED}]|[^ {_UNSPACED}]+")
 
@@ -86,30 +88,25 @@ def splits_word(text: str, position: int) -> bool:
     if not 0 < position < len(text):
         return False
     before, after = text[position - 1], text[position]
-    if _joins(before) or _joins(after):
+    if before == _JOINER or after == _JOINER or _is_mark(after):
         return True
-    if before.isdigit() or after.isdigit():
-        return _splits_number(text, position) or (_is_word(before) and _is_word(after))
-    return _is_word(before) and _is_word(after)
+    return (_is_word(before) and _is_word(after)) or _splits_number(text, position)
 
 
 def _splits_number(text: str, position: int) -> bool:
     """Whether the cut lies beside the point of "1.5" or the comma of "1,000"."""
-    around = text[max(0, position - 4) : position + 4]
-    cut = position - max(0, position - 4)
-    return any(match.start() < cut < match.end() for match in _NUMBER.finditer(around))
-
-
-_NUMBER = re.compile(r"\d+\.\d+|\d+,\d{3}(?!\d)")
+    first = max(0, position - 5)
+    numbers = _POINTED_NUMBER.finditer(text[first : position + 5])
+    return any(number.start() < position - first < number.end() for number in numbers)
 
 
 def _is_word(char: str) -> bool:
-    return (char.isalnum() or char == "_") and not _IS_UNSPACED.match(char)
+    return (char.isalnum() or char == "_" or _is_mark(char)) and not _IS_UNSPACED.match(char)
 
 
-def _joins(char: str) -> bool:
-    """Combining marks, and the joiner that holds an emoji sequence together."""
-    return char == "\u200d" or (char >= "\u0300" and unicodedata.category(char).startswith("M"))
+def _is_mark(char: str) -> bool:
+    """Accents, vowel signs: what belongs to the character before it."""
+    return char >= "\u0300" and unicodedata.category(char).startswith("M")
 
 
 def _rewritten(source: Spelling, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]) -> Spelling:

@@ -45,7 +45,10 @@ def vocabulary(tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
 
 
 class Vocabulary(ABC):
-    """The bytes that token ids add to the text: their tiles, which put together are the text in UTF-8."""
+    """The bytes that token ids add to the text: their tiles, which put together are the text in UTF-8.
+
+    Ids are learnt when `tiles` or `begun` is first asked for them; the other methods are for ids that have been.
+    """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         # Not the tokenizer itself: a reference to the key would keep its entry in `_VOCABULARIES` for ever.
@@ -68,8 +71,6 @@ class Vocabulary(ABC):
     @abstractmethod
     def changes(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Index -> tile of the tokens that add something else in this context than `tiles` has."""
-
-    # The methods above and `continuing` are for ids that `tiles` or `begun` has been asked for.
 
     def tiles(self, ids: Sequence[int]) -> tuple[bytes, ...]:
         """What each token adds, but for `changes`."""
@@ -105,10 +106,11 @@ class Vocabulary(ABC):
             if isinstance(piece, bytes):
                 self._loose.add(token_id)
             tile = piece if isinstance(piece, bytes) else piece.encode()
-        self._tiles[token_id] = tile
-        self._begun[token_id] = characters_begun(tile)
         if continues(tile):
             self._continuing.add(token_id)
+        # Last, because an id in the tables counts as learnt: another thread may look it up at once.
+        self._tiles[token_id] = tile
+        self._begun[token_id] = characters_begun(tile)
 
     def _token(self, token_id: int) -> str:
         if not isinstance(token_id, Integral):
@@ -172,7 +174,7 @@ class Pieces(Vocabulary):
         return bytes.fromhex(byte[1]) if byte else text
 
     def is_plain(self, ids: Sequence[int]) -> bool:
-        return not ids  # the first token may be written differently, or be stripped
+        return len(ids) == 0  # the first token may be written differently, or be stripped
 
     def changes(self, ids: Sequence[int]) -> dict[int, bytes]:
         visible = [index for index, token_id in enumerate(ids) if token_id not in self._special]
@@ -282,15 +284,15 @@ def replace_invalid(data: bytes) -> list[bytes]:
     one to three bytes, or else a single byte. The last byte of a subpart takes what the others leave.
     """
     shares: list[bytes] = []
-    while not _is_valid(data):
+    while True:
         try:
             data.decode()
         except UnicodeDecodeError as error:
-            shares += _bytes(data[: error.start])
             width = error.end - error.start
-            shares += [*_bytes(REPLACEMENT[: width - 1]), REPLACEMENT[width - 1 :]]
+            shares += [*_bytes(data[: error.start]), *_bytes(REPLACEMENT[: width - 1]), REPLACEMENT[width - 1 :]]
             data = data[error.end :]
-    return shares + _bytes(data)
+        else:
+            return shares + _bytes(data)
 
 
 def _bytes(data: bytes) -> list[bytes]:

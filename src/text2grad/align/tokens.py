@@ -40,12 +40,12 @@ def offsets(ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> list[Rang
     character, it lies at that character's start.
     """
     words = vocabulary(tokenizer)
-    begun = list(words.begun(ids))
+    begun: Sequence[int] = words.begun(ids)
     if words.is_plain(ids):
         return _tile(begun)
     changes = words.changes(ids)
-    for index, tile in changes.items():
-        begun[index] = characters_begun(tile)
+    if changes:
+        begun = [characters_begun(changes[i]) if i in changes else usual for i, usual in enumerate(begun)]
     ranges = _tile(begun)
     for index in words.continuing(ids, changes):
         start, end = ranges[index]
@@ -68,7 +68,10 @@ def overlapping(start: int, end: int, offsets: Sequence[Range]) -> list[int]:
     if start >= end:
         return []
     first = bisect_left(offsets, (start,))
-    while first and (offsets[first - 1][1] > start or offsets[first - 1][0] == offsets[first - 1][1]):
+    while first:
+        token_start, token_end = offsets[first - 1]
+        if token_start < token_end <= start:
+            break
         first -= 1
     found = []
     for index in range(first, len(offsets)):

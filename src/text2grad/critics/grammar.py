@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 from text2grad.critics.reply import SEVERITIES
 
-_CHUNK = re.compile(r"\w+|\s+|[^\w\s]")
+# A word; a character of a script without spaces; a long word in pieces, so that each fits into a quotation.
+_CHUNK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]{1,40}|\s|[^\w\s]")
+_QUOTE_START = r"[^ \\]"  # neither white space nor an escape
 _SPECIAL = r'"\\\x00-\x1f\x7f'  # what JSON escapes
 
 
@@ -39,26 +41,37 @@ CRITIQUE: {_prose(limits.critique)}
 
 def closing_grammar(answer: str, critique: str, limits: Limits) -> str:
     """`, "spans": [...], "omissions": [...]}`, with at least one span where the answer has anything to quote."""
-    quotable = bool(answer.strip())
-    spans = f'SPAN (", " SPAN){{0,{limits.spans - 1}}}' if limits.spans > 1 else "SPAN"
-    missing = f'[MISSING (", " MISSING){{0,{limits.omissions - 1}}}]' if limits.omissions else ""
-    start = f'", \\"spans\\": [" {spans if quotable else ""} "], \\"omissions\\": [" {missing} "]}}"'
-    rules = [f"start: {start}".replace("SPAN", "span").replace("MISSING", "missing")]
-    if quotable:
-        rules.append(
+    spans = _some("span", limits.spans) if quotable(answer) else ""
+    missing = f"[{_some('missing', limits.omissions)}]" if limits.omissions else ""
+    rules = [f'start: ", \\"spans\\": [" {spans} "], \\"omissions\\": [" {missing} "]}}"']
+    if spans:
+        rules += [
             r'span: "{\"quote\": \"" QUOTE "\", \"phrase\": \"" PHRASE "\", \"label\": \"" LABEL '
-            r'"\", \"severity\": \"" SEVERITY "\"}"'
-        )
-        rules += [f"QUOTE: {_part_of(answer, limits.quote)}", 'LABEL: "good" | "poor"']
-    if limits.omissions:
-        rules.append(
-            r'missing: "{\"text\": \"" TEXT "\", \"phrase\": \"" PHRASE "\", \"severity\": \"" SEVERITY "\"}"'
-        )
-        rules.append(f"TEXT: {_prose(limits.omission)}")
-    if quotable or limits.omissions:
-        rules.append(f"PHRASE: {_part_of(critique, limits.critique)}")
-        rules.append("SEVERITY: " + " | ".join(f'"{word}"' for word in SEVERITIES))
+            r'"\", \"severity\": \"" SEVERITY "\"}"',
+            f"QUOTE: {_part_of(answer, limits.quote)}",
+            'LABEL: "good" | "poor"',
+        ]
+    if missing:
+        rules += [
+            r'missing: "{\"text\": \"" TEXT "\", \"phrase\": \"" PHRASE "\", \"severity\": \"" SEVERITY "\"}"',
+            f"TEXT: {_prose(limits.omission)}",
+        ]
+    if spans or missing:
+        rules += [
+            f"PHRASE: {_part_of(critique, limits.critique)}",
+            "SEVERITY: " + " | ".join(f'"{word}"' for word in SEVERITIES),
+        ]
     return "\n".join(rules) + "\n"
+
+
+def quotable(text: str) -> bool:
+    """Whether a quotation can begin anywhere in it."""
+    return any(re.match(_QUOTE_START, chunk) for chunk in _chunks(text))
+
+
+def _some(item: str, most: int) -> str:
+    """From one to `most` of the item."""
+    return f'{item} (", " {item}){{0,{most - 1}}}' if most > 1 else item
 
 
 def _prose(most: int) -> str:
@@ -67,6 +80,11 @@ def _prose(most: int) -> str:
 
 
 def _part_of(text: str, most: int) -> str:
-    """Neighbouring words and marks of the text as JSON holds them, from the first letter of a word on."""
-    chunks = [json.dumps(chunk, ensure_ascii=False)[1:-1] for chunk in _CHUNK.findall(text)]
-    return f'%regex {{ "substring_chunks": {json.dumps(chunks)} }} & /[^ ](?s:.{{0,{max(most - 1, 0)}}})/'
+    """Neighbouring words and marks of the text, as JSON holds them."""
+    chunks = json.dumps(_chunks(text))
+    return f'%regex {{ "substring_chunks": {chunks} }} & /{_QUOTE_START}(?s:.{{0,{most - 1}}})/'
+
+
+def _chunks(text: str) -> list[str]:
+    """Words, spaces and marks, each escaped as a whole: a quotation can never split an escape."""
+    return [json.dumps(chunk, ensure_ascii=False)[1:-1] for chunk in _CHUNK.findall(text)]

@@ -100,18 +100,24 @@ def length_limit(source: Source) -> int:
 
 def judge(summary: Text, source: Source, limit: int) -> tuple[list[Mark], list[Fact]]:
     """The marks on a summary, in reading order, and the facts that it leaves out."""
-    found = list(names(summary))
+    found_names = list(names(summary))
+    invented = list(faults.unsupported_names(summary, found_names, source))
     copied = copied_runs(summary, source)
     non_sentences = faults.non_sentences(summary)
-    told, missing = tell_facts(summary, source.facts, copied, non_sentences, limit)
+    told, missing = tell_facts(
+        summary,
+        source.facts,
+        unheard=_members([*non_sentences, range(limit, len(summary.words))]),
+        untold=_members([*copied, *_spoilt(found_names, invented)]),
+    )
     # in order of precedence: a word belongs to the first that claims it
     findings = [
         *faults.unsupported_numbers(summary, source),
-        *faults.unsupported_names(summary, found, source),
+        *invented,
         *faults.fillers(summary, source),
         *faults.repetitions(summary),
         *faults.broken_grammar(summary),
-        *faults.unsupported_words(summary, found, source),
+        *faults.unsupported_words(summary, found_names, source),
         *told,
         *faults.copies(copied),
         *faults.listings(non_sentences),
@@ -123,23 +129,32 @@ def judge(summary: Text, source: Source, limit: int) -> tuple[list[Mark], list[F
 
 
 def tell_facts(
-    summary: Text, facts: Sequence[Fact], copied: Sequence[range], non_sentences: Sequence[range], limit: int
+    summary: Text, facts: Sequence[Fact], unheard: set[int], untold: set[int]
 ) -> tuple[list[Finding], list[Fact]]:
-    """Praise for the facts that the summary tells in its own words, and the facts that it does not even mention.
+    """Praise for the first telling of each fact, and the facts that are missing.
 
-    What non-sentences hold, and what comes after the length limit, is not mentioned.
+    unheard: words that count for nothing, in no sentence or beyond the length limit.
+    untold: words that mention a fact without telling it, copied or part of a wrong name.
     """
     told, missing = [], []
-    in_copy = {i for run in copied for i in run}
-    unheard = {i for sentence in non_sentences for i in sentence} | set(range(limit, len(summary.words)))
     for fact in facts:
         mentions = [mention for mention in fact.mentions(summary) if unheard.isdisjoint(mention)]
-        own = [mention for mention in mentions if in_copy.isdisjoint(mention) and fact.is_told(summary, mention)]
-        if own:
-            told.append(Finding("told", own[0], TOLD, reach=len(own[0])))
+        tellings = [mention for mention in mentions if untold.isdisjoint(mention) and fact.is_told(summary, mention)]
+        if tellings:
+            told.append(Finding("told", tellings[0], TOLD, reach=len(tellings[0])))
         elif not mentions:
             missing.append(fact)
     return told, missing
+
+
+def _spoilt(found_names: Sequence[range], invented: Sequence[Finding]) -> list[range]:
+    """The names with a part that the source does not have: of "Anna Falcato" for Inês Falcato, the rest is no merit."""
+    wrong = _members([finding.words for finding in invented])
+    return [name for name in found_names if not wrong.isdisjoint(name)]
+
+
+def _members(ranges: Sequence[range]) -> set[int]:
+    return {i for words in ranges for i in words}
 
 
 def _feedback(name: str, summary: Text, marks: list[Mark], missing: list[Fact], is_too_short: bool) -> Feedback:

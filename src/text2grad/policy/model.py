@@ -43,7 +43,7 @@ class Policy(nn.Module):
         if peft_config is not None:
             model = get_peft_model(_merged(model), peft_config)
         _disable_dropout(model)
-        self.model = model
+        self.model: Any = model
         if keep_reference and not (isinstance(model, PeftModel) and _starts_as_identity(model)):
             # Adapter off would not be the policy at step 0, so that policy is kept as a frozen copy.
             self._reference = copy.deepcopy(model).requires_grad_(False).eval()

@@ -15,10 +15,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from text2grad.sandbox import probe
 from text2grad.sandbox.backends import Backend
-from text2grad.sandbox.execution import SandboxFailure, execute
+from text2grad.sandbox.execution import SandboxError, execute
 from text2grad.sandbox.outcome import MEBIBYTE, Limits, Outcome, Program
 
-__all__ = ["MEBIBYTE", "Backend", "Limits", "Outcome", "Program", "Sandbox", "SandboxFailure"]
+__all__ = ["MEBIBYTE", "Backend", "Limits", "Outcome", "Program", "Sandbox", "SandboxError"]
 
 
 class Sandbox:

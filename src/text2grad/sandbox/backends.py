@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import marshal
 import os
 import shutil
 import sys
@@ -17,9 +18,9 @@ Backend = Literal["bubblewrap", "namespaces", "unsafe"]
 
 SCRATCH = "/scratch"
 PYTHON = os.path.realpath(sys.executable)
-SUPERVISOR = Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
 LAUNCHER = str(Path(__file__).with_name("launch.py"))
 
+_LOAD = "import marshal, sys; exec(marshal.loads(bytes.fromhex(sys.argv[2])))"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _FIRST_SPARE_UID = 2_000_000_000
@@ -30,12 +31,19 @@ _slots = itertools.count()
 
 def command(backend: Backend, limits: Limits, status_fd: int) -> list[str]:
     """What to start so that the supervisor runs, shut in by `backend`."""
-    supervisor = [PYTHON, "-I", "-S", "-c", SUPERVISOR, str(status_fd)]
+    supervisor = [PYTHON, "-I", "-S", "-c", _LOAD, str(status_fd), _supervisor()]
     if backend == "bubblewrap":
         return [*_bubblewrap(limits), *supervisor]
     if backend == "namespaces":
         return [PYTHON, "-I", "-S", LAUNCHER, SCRATCH, str(limits.disk), *readable(), "--", *supervisor]
     return supervisor
+
+
+@cache
+def _supervisor() -> str:
+    """The program of the first process inside, compiled once for all of them."""
+    source = Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
+    return marshal.dumps(compile(source, "inside.py", "exec")).hex()
 
 
 def _bubblewrap(limits: Limits) -> list[str]:
@@ -47,7 +55,7 @@ def _bubblewrap(limits: Limits) -> list[str]:
         if os.geteuid() == 0
         else ["--unshare-user", "--disable-userns"]
     )
-    for parent in _parents(readable()):
+    for parent in ["/dev", *_parents(readable())]:
         arguments += ["--perms", "0755", "--dir", parent]
     for path in readable():
         arguments += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind", path, path]

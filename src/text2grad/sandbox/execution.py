@@ -27,7 +27,7 @@ _MAIN = (
 )
 
 
-class SandboxFailure(RuntimeError):
+class SandboxError(RuntimeError):
     """The sandbox itself broke; the program may never have run."""
 
 
@@ -60,7 +60,9 @@ def _execute(program: Program, limits: Limits, backend: Backend, scratch: str) -
     began = time.monotonic()
     out, err, status = _Stream(limits.output), _Stream(limits.output), _Stream(_CHUNK)
     with _started(limits, backend) as (process, status_pipe):
-        assert process.stdin and process.stdout and process.stderr
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         _send(process.stdin, _job(program, limits, backend, scratch))
         streams = {process.stdout: out, process.stderr: err, status_pipe: status}
         finished = _collect(streams, began + limits.wall + _GRACE)
@@ -72,7 +74,7 @@ def _execute(program: Program, limits: Limits, backend: Backend, scratch: str) -
         said = {"ending": "time", "code": None}
     if "ending" not in said:
         detail = said.get("failed") or err.text().strip() or f"it ended with code {process.returncode}"
-        raise SandboxFailure(f"the {backend} sandbox could not run a program: {detail}")
+        raise SandboxError(f"the {backend} sandbox could not run a program: {detail}")
     return Outcome(
         ending=said["ending"],
         code=said["code"],
@@ -133,7 +135,7 @@ def _started(limits: Limits, backend: Backend) -> Iterator[tuple[subprocess.Pope
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Closing its standard input tells the supervisor to end; one that cannot hear is killed, and takes all along."""
-    assert process.stdin
+    assert process.stdin is not None
     process.stdin.close()
     if not _ended(process, seconds=1.0):
         process.kill()

@@ -9,7 +9,7 @@ from functools import cache
 
 from text2grad.errors import UserError
 from text2grad.sandbox.backends import Backend
-from text2grad.sandbox.execution import SandboxFailure, execute
+from text2grad.sandbox.execution import SandboxError, execute
 from text2grad.sandbox.outcome import Limits, Program
 
 # It prints the walls that it got through. The first line is told what the outside looks like.
@@ -47,11 +47,11 @@ if not 1 <= children < 16:
 def backend() -> Backend:
     """The first of bubblewrap and plain namespaces that holds; found once for the life of the process."""
     reasons = []
-    for candidate in _installed():
-        leak = _leaks(candidate)
-        if leak is None:
+    for candidate in installed():
+        reason = leak(candidate)
+        if reason is None:
             return candidate
-        reasons.append(f"{candidate}: {leak}")
+        reasons.append(f"{candidate}: {reason}")
     raise UserError(
         "no sandbox for untrusted code works here "
         f"({'; '.join(reasons) or 'this is not Linux'}); install bubblewrap and allow user namespaces, "
@@ -59,18 +59,18 @@ def backend() -> Backend:
     )
 
 
-def _installed() -> list[Backend]:
+def installed() -> list[Backend]:
     if sys.platform != "linux":
         return []
     return ["bubblewrap", "namespaces"] if shutil.which("bwrap") else ["namespaces"]
 
 
-def _leaks(candidate: Backend) -> str | None:
+def leak(candidate: Backend) -> str | None:
     """What is wrong with a way to shut programs in; None if nothing is."""
     source = _WALLS.format(outside=os.getcwd(), home=os.path.expanduser("~"), prefix=sys.base_prefix)
     try:
         outcome = execute(Program(source), Limits(wall=5.0, processes=8), candidate)
-    except SandboxFailure as failure:
+    except SandboxError as failure:
         return str(failure).splitlines()[-1]
     if not outcome.ok:
         return f"the trial program ended with {outcome.ending} {outcome.code} {outcome.stderr.strip()[-200:]}"

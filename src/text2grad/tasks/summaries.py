@@ -9,7 +9,7 @@ from typing import Literal
 
 from text2grad.schema import Example
 
-PROMPT = "Summarise this text in one sentence of at most 25 words.\n\n{document}"
+PROMPT = "{document}\n\nSummarise the text above in one short sentence."
 
 
 def read(split: Literal["train", "heldout"]) -> Iterator[Example]:

@@ -21,6 +21,8 @@ _REPETITION_BONUS = 0.4
 _LATENESS_MALUS = 0.5
 # A word that is said only once is a fact only where there are few others.
 _ENOUGH_FACTS = 4
+# More capitals in a row are a headline or a list.
+_LONGEST_NAME = 8
 
 _COMPANIONS_NEEDED, _COMPANY = 2, 8
 _COUNT_JOINTS = word_set("of the a an and or per to more")
@@ -42,7 +44,7 @@ class Fact:
     acronym: str | None
 
     def mentions(self, text: Text) -> Iterator[range]:
-        """Runs of words that name the fact: half of its words in a row, its last word as a name, or its acronym."""
+        """Runs of words that name the fact: most of its words in a row, its last word as a name, or its acronym."""
         for sentence in text.sentences:
             for run in runs(i for i in sentence if text.keys[i] in self.keys or text.words[i].text == self.acronym):
                 if self._is_named_by(text.words[run.start : run.stop]):
@@ -59,7 +61,7 @@ class Fact:
         last = words[-1]
         is_last_name = last.lexeme.key == self.keys[-1] and last.text[0].isupper()
         distinct = {word.lexeme.key for word in words}
-        return is_last_name or last.text == self.acronym or 2 * len(distinct) >= len(self.keys)
+        return is_last_name or last.text == self.acronym or 2 * len(distinct) > len(self.keys)
 
 
 class _Candidate(NamedTuple):
@@ -93,6 +95,8 @@ def _candidates(text: Text) -> Iterator[_Candidate]:
     for words in [*found, *(range(i, i + 1) for i in range(len(text.words)) if i not in in_names)]:
         first = text.words[words.start]
         if not first.is_content or first.lexeme.is_general or first.text.lower() in CALENDAR_WORDS:
+            continue
+        if len(words) > _LONGEST_NAME:
             continue
         if first.lexeme.is_number and _follows_number(text, words.start):
             continue

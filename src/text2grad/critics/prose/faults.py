@@ -31,11 +31,15 @@ _PIECE = 2 * REACH
 _REPEATED_RUN, _REPEATED_CONTENT = 4, 2
 _RESTATED_CONTENT, _RESTATED_SHARE = 4, 0.8
 _SHORTEST_SENTENCE = 4
-_LEAST_FUNCTION_SHARE = 0.12
-_ENUMERATION_STOPS, _ENUMERATION_STRIDE = 3, 4
+_LEAST_FUNCTION_SHARE = 0.1
+_ENUMERATION_STOPS, _ENUMERATION_STRIDE = 4, 5
 
-_NEVER_AFTER_ARTICLE = word_set("a an the and or but nor of to from at by with for is are was were be has have had")
-_NEVER_AFTER_OF = word_set("and or but nor of is are was were has have had will would")
+_FINITE = word_set("is are was were has had will would")
+_NEVER_AFTER = (
+    dict.fromkeys(ARTICLES, ARTICLES | CONJUNCTIONS | (_FINITE - {"will"}) | word_set("be have of to from at with for"))
+    | dict.fromkeys(word_set("of from with at for into"), CONJUNCTIONS | _FINITE | {"of"})
+    | dict.fromkeys(word_set("in on to by"), _FINITE | {"of"})
+)
 _DOUBLED_RIGHTLY = frozenset({"had", "that"})
 _FILLER = re.compile(
     r"""
@@ -124,8 +128,8 @@ def _repeated_runs(summary: Text) -> Iterator[Finding]:
             end = i + _REPEATED_RUN
             while end < sentence.stop and keys[end] == keys[earlier + end - i]:
                 end += 1
+            repeated_until = end
             if sum(summary.words[j].is_content for j in range(i, end)) >= _REPEATED_CONTENT:
-                repeated_until = end
                 for piece in _pieces(range(i, end), COPIED_PIECE):
                     yield Finding("repeated", piece, max(REPEATED_LEAST, REPEATED_PER_WORD * len(piece)), REACH)
 
@@ -154,10 +158,14 @@ def non_sentences(summary: Text) -> list[range]:
 
 def _enumerates(summary: Text, sentence: range) -> bool:
     """Whether commas and conjunctions leave only a few words in a row, all through the sentence."""
-    commas = sum(_COMMA.search(summary.after(i)) is not None for i in sentence[:-1])
-    conjunctions = sum(summary.words[i].text.lower() in CONJUNCTIONS for i in sentence)
-    stops = commas + conjunctions
-    return stops >= _ENUMERATION_STOPS and len(sentence) < _ENUMERATION_STRIDE * (stops + 1)
+    stops, stride, longest = 0, 0, 0
+    for i in sentence[:-1]:
+        is_conjunction = summary.words[i].text.lower() in CONJUNCTIONS
+        stride = 0 if is_conjunction else stride + 1
+        longest = max(longest, stride)
+        if is_conjunction or _COMMA.search(summary.after(i)):
+            stops, stride = stops + 1, 0
+    return stops >= _ENUMERATION_STOPS and max(longest, stride + 1) <= _ENUMERATION_STRIDE
 
 
 def _hints_at_verb(summary: Text, i: int, sentence: range) -> bool:
@@ -184,15 +192,15 @@ def listings(non_sentences: Iterable[range]) -> Iterator[Finding]:
 
 
 def broken_grammar(summary: Text) -> Iterator[Finding]:
-    """Articles and "of" before what never follows them: "the of", "a was", "of and"; an article before a full stop."""
+    """Articles and prepositions before what never follows them: "the of", "a was", "from and"; "the" at the end."""
     for i, word in enumerate(summary.words):
-        lowered = word.text.lower()
-        if lowered not in ARTICLES and lowered != "of":
+        spelling = word.text.lower() if word.opens else word.text  # "A" inside a sentence is a label
+        if spelling not in _NEVER_AFTER:
             continue
-        never = _NEVER_AFTER_OF if lowered == "of" else _NEVER_AFTER_ARTICLE
-        if summary.after(i) == " " and i + 1 < len(summary.words) and summary.words[i + 1].text in never:
+        gap = summary.after(i)
+        if gap == " " and i + 1 < len(summary.words) and summary.words[i + 1].text in _NEVER_AFTER[spelling]:
             yield Finding("broken", range(i, i + 2), BROKEN, reach=2)
-        elif lowered in ARTICLES and summary.after(i)[:1] in (".", "!", "?") and len(word.text) > 1:
+        elif gap[:1] in (".", "!", "?") and spelling in ("the", "an"):
             yield Finding("broken", range(i, i + 1), BROKEN, reach=1)
 
 

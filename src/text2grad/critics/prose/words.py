@@ -28,9 +28,10 @@ Key = str | float
 _DIGITS = r"\d+(?:[.,:]\d+)*"
 _SCALE = "|".join(name for name in SCALES if len(name) > 2)
 _SPELT = f"(?:{'|'.join(TENS)})-(?:{'|'.join(UNITS)})|{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))}"
+_SPELT_INITIALS = "".join(sorted({word[0] for word in NUMBER_WORDS}))  # a look ahead spares most words the long list
 _WORD = re.compile(
     rf"""[$£€¥]?{_DIGITS}(?:[ ](?:{_SCALE}|am|pm)\b|[^\W\d_]+|%)?   # €6.4 million, 12,600, 71st, 9 am, 1990s, 40%
-    |(?:{_SPELT})\b(?:[ ](?:{_SCALE})\b)?                           # twenty-five, third, two million
+    |(?=[{_SPELT_INITIALS}])(?:{_SPELT})\b(?:[ ](?:{_SCALE})\b)?     # twenty-five, third, two million
     |(?:[^\W\d_]\.){{2,}}                                           # U.S., e.g.
     |[^\W_]+(?:['’][^\W_]+)*                                        # word, isn't, Seq2Seq
     """,

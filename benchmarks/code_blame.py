@@ -1,0 +1,169 @@
+"""Do the lines that the code critic blames, and those that a written critique is aligned to, need the fix?
+
+195 failing programs, each with a person's critique and a person's fix. A line is right to blame if the fix changed it.
+Blamed lines are compared with as many lines taken at random (the exact expectation) and with as many last lines. At
+most 30% of a program's statements are blamed, at least one; the bars are for programs of four statements and more,
+where the two can be had together. Programs whose fix only inserts lines have no line to blame and are left out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness import Bar, data_folder, options, report, show
+
+from text2grad.align import code
+from text2grad.align.program import Answer, extract
+from text2grad.align.statements import statements
+from text2grad.critics.code import CodeCritic
+from text2grad.evaluate.significance import Interval, paired_bootstrap
+from text2grad.schema import Example, Span
+from text2grad.tasks import ilf_code
+
+SHARE = 0.3
+RESAMPLES, SEED = 10_000, 0
+MEASURES = ("hit rate", "precision")
+RIVALS = ("random", "last")
+ABOVE_ZERO = Bar(at_least=1e-9)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One program: its lines, those that the fix changed, and those that were blamed."""
+
+    lines: list[int]
+    changed: set[int]
+    blamed: set[int]
+
+    def hit(self, lines: Iterable[int]) -> float:
+        return float(bool(self.changed & set(lines)))
+
+    def precision(self, lines: Sequence[int]) -> float:
+        return len(self.changed & set(lines)) / len(lines)
+
+    def figures(self) -> dict[tuple[str, str], float]:
+        """Hit rate and precision: blamed, as many at random, as many last."""
+        count, total = len(self.blamed), len(self.lines)
+        missed = math.comb(total - len(self.changed), count) / math.comb(total, count)
+        last = self.lines[-count:]
+        return {
+            ("hit rate", "blamed"): self.hit(self.blamed),
+            ("hit rate", "random"): 1 - missed,
+            ("hit rate", "last"): self.hit(last),
+            ("precision", "blamed"): self.precision(sorted(self.blamed)),
+            ("precision", "random"): len(self.changed) / total,
+            ("precision", "last"): self.precision(last),
+        }
+
+
+def main() -> None:
+    args = options(__doc__ or "")
+    examples = list(ilf_code.read(data_folder() / "ilf_code" / "surge_annotations.jsonl.gz"))
+    examples = examples[:40] if args.quick else examples
+    feedback = CodeCritic(max_share=SHARE).critique(examples)
+    by_tests = [(example, feedback.spans) for example, feedback in zip(examples, feedback, strict=True)]
+    by_critique = [(example, _aligned(example)) for example in examples]
+    figures: dict[str, float] = {"programs": len(examples)}
+    figures["programs_passing"] = sum(item.score == 1 for item in feedback)
+    figures["critiques_failed"] = sum(item.status == "failed" for item in feedback)
+    for name, pairs in (("tests", by_tests), ("critique", by_critique)):
+        rows = [row for row in (_row(example, spans) for example, spans in pairs) if row is not None]
+        figures |= _compare(f"{name}_all", rows)
+        figures |= _compare(f"{name}_long", [row for row in rows if len(row.lines) * SHARE >= 1])
+    bars = {
+        f"{name}_long_{_key(measure)}_minus_{rival}_low": ABOVE_ZERO
+        for name in ("tests", "critique")
+        for measure in MEASURES
+        for rival in RIVALS
+    }
+    bars |= {f"{name}_long_blamed_share_max": Bar(at_most=SHARE) for name in ("tests", "critique")}
+    report("code_blame", figures, bars, args)
+
+
+def _aligned(example: Example) -> list[Span]:
+    """What the critique's words mean in the code."""
+    assert example.feedback is not None
+    assert isinstance(example.prompt, str)
+    return code.locate(example.feedback.critique, example.completion, prompt=example.prompt, label="poor")
+
+
+def _row(example: Example, spans: Sequence[Span]) -> Row | None:
+    """The surest spans first, as many as the share allows; None where the fix changes no line of the program."""
+    assert isinstance(example.prompt, str)
+    answer = extract(example.completion, example.prompt)
+    lines = list(statements(answer)) if answer else []
+    changed = set(lines) & _changed(example, answer) if answer else set()
+    if not answer or not changed:
+        return None
+    room = max(1, int(SHARE * len(lines)))
+    ranked = sorted((span for span in spans if span.label == "poor"), key=lambda span: -span.confidence * span.severity)
+    blamed: list[int] = []
+    for span in ranked:
+        line = _line_at(answer, span.start)
+        if line in lines and line not in blamed:
+            blamed.append(line)
+    return Row(lines, changed, set(blamed[:room]))
+
+
+def _line_at(answer: Answer, position: int) -> int:
+    before = answer.prefix + answer.code[: position - answer.start]
+    return len(re.findall(r"\r\n|\r|\n", before)) + 1
+
+
+def _changed(example: Example, answer: Answer) -> set[int]:
+    """The lines that the person's fix replaced or deleted; white space, blank lines and comments do not count."""
+    assert isinstance(example.reference, str)
+    assert isinstance(example.prompt, str)
+    begins_again = example.reference.lstrip().startswith('"""') and not answer.code.lstrip().startswith('"""')
+    fixed = example.reference if begins_again else example.prompt + example.reference
+    before, after = _meaningful(answer.source), _meaningful(fixed)
+    matcher = difflib.SequenceMatcher(None, [text for _, text in before], [text for _, text in after], autojunk=False)
+    return {
+        before[index][0]
+        for what, start, end, _, _ in matcher.get_opcodes()
+        if what in ("replace", "delete")
+        for index in range(start, end)
+    }
+
+
+def _meaningful(source: str) -> list[tuple[int, str]]:
+    lines = [(number, re.sub(r"\s+", "", line)) for number, line in enumerate(re.split(r"\r\n|\r|\n", source), 1)]
+    return [(number, line) for number, line in lines if line and not line.startswith("#")]
+
+
+def _compare(name: str, rows: Sequence[Row]) -> dict[str, float]:
+    pointed = [row for row in rows if row.blamed]
+    measured = [row.figures() for row in pointed]
+    figures: dict[str, float] = {f"{name}_programs": len(rows), f"{name}_programs_blamed": len(pointed)}
+    figures[f"{name}_blamed_share_max"] = max(len(row.blamed) / len(row.lines) for row in pointed)
+    table = []
+    for measure in MEASURES:
+        values = {who: [row[measure, who] for row in measured] for who in ("blamed", *RIVALS)}
+        cells = [f"{sum(values[who]) / len(measured):.3f}" for who in values]
+        figures |= {f"{name}_{_key(measure)}_{who}": sum(values[who]) / len(measured) for who in values}
+        for rival in RIVALS:
+            interval = paired_bootstrap(values[rival], values["blamed"], RESAMPLES, SEED)
+            figures |= _interval(f"{name}_{_key(measure)}_minus_{rival}", interval)
+            cells.append(f"{interval.difference:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]")
+        table.append([measure, *cells])
+    title = f"{name}: {len(pointed)} of {len(rows)} programs with a blamed line"
+    show(title, ["", "blamed", "random", "last", "minus random", "minus last"], table)
+    return figures
+
+
+def _interval(name: str, interval: Interval) -> dict[str, float]:
+    return {name: interval.difference, f"{name}_low": interval.low, f"{name}_high": interval.high}
+
+
+def _key(measure: str) -> str:
+    return measure.replace(" ", "_")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()

@@ -1,0 +1,69 @@
+"""How many short programs a second the sandbox runs, and what it holds on to, at 100, 1 000 and 5 000 of them."""
+
+from __future__ import annotations
+
+import gc
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from harness import Bar, options, report, show
+
+from text2grad.sandbox import Program, Sandbox
+
+SIZES = (100, 1_000, 5_000)
+QUICK_SIZES = (20, 100)
+WARM_UP = 20
+
+
+def main() -> None:
+    args = options(__doc__ or "")
+    sizes = QUICK_SIZES if args.quick else SIZES
+    sandbox = Sandbox()
+    _run(sandbox, WARM_UP)
+    figures: dict[str, float | str] = {"backend": sandbox.backend, "workers": sandbox.workers}
+    before = _leftovers()
+    rows, rates, memory = [], [], []
+    for size in sizes:
+        rates.append(_run(sandbox, size))
+        memory.append(_resident_mib())
+        figures |= {f"programs_per_second_{size}": rates[-1], f"resident_mib_{size}": memory[-1]}
+        rows.append([f"{size}", f"{rates[-1]:.1f}", f"{memory[-1]:.1f}"])
+    show(f"{sandbox.backend}, {sandbox.workers} workers", ["programs", "a second", "resident MiB"], rows)
+    figures["slowest_programs_per_second"] = min(rates)
+    figures["rate_last_over_first"] = rates[-1] / rates[0]
+    figures["memory_growth_mib"] = memory[-1] - memory[0]
+    figures["left_behind"] = len(_leftovers() - before)
+    bars = {
+        "slowest_programs_per_second": Bar(at_least=20),
+        "rate_last_over_first": Bar(at_least=0.8),
+        "memory_growth_mib": Bar(at_most=5),
+        "left_behind": Bar(at_most=0),
+    }
+    report("sandbox", figures, bars, args)
+
+
+def _run(sandbox: Sandbox, size: int) -> float:
+    began = time.perf_counter()
+    programs = (Program(f"print(sum(range({number})))") for number in range(size))
+    for number, outcome in enumerate(sandbox.run_all(programs)):
+        assert outcome.stdout == f"{number * (number - 1) // 2}\n", outcome
+    return size / (time.perf_counter() - began)
+
+
+def _resident_mib() -> float:
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _leftovers() -> set[str]:
+    """Scratch folders, and processes that this one started."""
+    folders = {path.name for path in Path(tempfile.gettempdir()).glob("text2grad-*")}
+    children = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    return folders | {child for path in children for child in path.read_text(encoding="ascii").split()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""What people call the parts of a program, such as "the loop" or "the return value", and the nodes that they mean."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+Finder = Callable[[list[ast.AST]], list[ast.AST]]
+
+_ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1, "final": -1, "outer": 0, "inner": -1}
+_ORDINAL = rf"(?:(?P<ordinal>{'|'.join(_ORDINALS)})\s+(?:two\s+)?)?"
+_MOST = 3  # more nodes than this are not what a phrase without an ordinal means
+_ABSENT = re.compile(
+    r"\b(?:add(?:s|ed|ing)?|insert(?:ed|ing)?|miss(?:es|ing)|lacks?|lacking|without|needs?|no|another|additional|use|using)"
+    r"\s+(?:to\s+(?:have|add)\s+)?(?:an?\s+|another\s+|any\s+|one\s+more\s+)?(?:\w+\s+)?$",
+    re.IGNORECASE,
+)
+
+
+class Referent(NamedTuple):
+    """A phrase of a comment and the nodes that it stands for, with how sure that is."""
+
+    start: int
+    end: int
+    nodes: list[ast.AST]
+    confidence: float
+
+
+def _of(*kinds: type[ast.AST]) -> Finder:
+    return lambda nodes: [node for node in nodes if isinstance(node, kinds)]
+
+
+def _conditions(nodes: list[ast.AST]) -> list[ast.AST]:
+    return [node.test for node in nodes if isinstance(node, ast.If | ast.While | ast.IfExp)]
+
+
+def _calls_of(*names: str) -> Finder:
+    return lambda nodes: [node for node in nodes if isinstance(node, ast.Call) and called(node) in names]
+
+
+def _ranges(nodes: list[ast.AST]) -> list[ast.AST]:
+    return _calls_of("range")(nodes) or [node.iter for node in nodes if isinstance(node, ast.For)]
+
+
+def _patterns(nodes: list[ast.AST]) -> list[ast.AST]:
+    """The first argument of the functions of `re`, where it is written out."""
+    found: list[ast.AST] = []
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            module = node.func.value
+            if isinstance(module, ast.Name) and module.id in ("re", "regex"):
+                found.append(node.args[0])
+    return found
+
+
+def _base_cases(nodes: list[ast.AST]) -> list[ast.AST]:
+    return [node for node in nodes if isinstance(node, ast.If) and any(isinstance(s, ast.Return) for s in node.body)]
+
+
+def _recursive_calls(nodes: list[ast.AST]) -> list[ast.AST]:
+    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    return [node for node in nodes if isinstance(node, ast.Call) and called(node) in functions]
+
+
+def _formulas(nodes: list[ast.AST]) -> list[ast.AST]:
+    """The outermost arithmetic of returned or assigned values."""
+    values = [node.value for node in nodes if isinstance(node, ast.Return | ast.Assign | ast.AugAssign) and node.value]
+    return [value for value in values if any(isinstance(part, ast.BinOp) for part in ast.walk(value))]
+
+
+def _arithmetic(*operators: type[ast.operator]) -> Finder:
+    return lambda nodes: [
+        node for node in nodes if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, operators)
+    ]
+
+
+def _else_branches(nodes: list[ast.AST]) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    for node in nodes:
+        if isinstance(node, ast.If) and node.orelse and not isinstance(node.orelse[0], ast.If):
+            found += node.orelse
+    return found
+
+
+def _initial_values(nodes: list[ast.AST]) -> list[ast.AST]:
+    return [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)]
+
+
+_LOOPS = _of(ast.For, ast.While, ast.AsyncFor)
+_PHRASES: tuple[tuple[str, Finder], ...] = (
+    (r"while[\s-]+loops?", _of(ast.While)),
+    (r"for[\s-]+loops?['’]?s?\s+ranges?|loop\s+ranges?|ranges?(?:\(\))?", _ranges),
+    (r"for[\s-]+loops?", _of(ast.For, ast.AsyncFor)),
+    (r"(?:nested\s+)?loops?|iterations?", _LOOPS),
+    (r"return(?:ed)?\s+(?:statements?|values?|expressions?|types?)|return(?:s|ed|ing)?", _of(ast.Return)),
+    (r"base\s+cases?", _base_cases),
+    (r"recursive\s+(?:calls?|parts?|steps?|cases?)|recursion", _recursive_calls),
+    (r"else[\s-]+(?:branch(?:es)?|blocks?|clauses?|statements?|parts?|cases?)", _else_branches),
+    (r"if[\s-]+(?:statements?|branch(?:es)?|blocks?|clauses?|conditions?|checks?)", _conditions),
+    (r"(?:boolean\s+)?condition(?:al)?s?(?:\s+(?:statements?|expressions?|checks?))?|comparisons?", _conditions),
+    (r"regex(?:es)?(?:\s+(?:patterns?|expressions?))?|regular\s+expressions?|patterns?", _patterns),
+    (r"list\s+comprehensions?|comprehensions?", _of(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)),
+    (r"lambdas?(?:\s+functions?)?", _of(ast.Lambda)),
+    (r"import(?:s|\s+statements?)?", _of(ast.Import, ast.ImportFrom)),
+    (r"(?:initial\s+values?|initiali[sz]ations?)", _initial_values),
+    (r"formulas?|formulae|equations?|calculations?|expressions?|arithmetic", _formulas),
+    (r"multiplications?|multipl(?:y|ies|ied|ying)", _arithmetic(ast.Mult)),
+    (r"divisions?|divid(?:e|es|ed|ing)", _arithmetic(ast.Div, ast.FloorDiv)),
+    (r"additions?|plus", _arithmetic(ast.Add)),
+    (r"subtractions?|subtract(?:s|ed|ing)?|minus", _arithmetic(ast.Sub)),
+    (r"modul(?:o|us)|remainders?", _arithmetic(ast.Mod)),
+    (r"exponents?|exponentiations?|powers?", _arithmetic(ast.Pow)),
+    (r"sort(?:s|ed|ing)?", _calls_of("sorted", "sort")),
+    (r"print(?:s|ed|ing)?(?:\s+statements?)?", _calls_of("print")),
+    (r"(?:try|except)[\s-]+(?:blocks?|clauses?|statements?)", _of(ast.Try)),
+    (r"assert(?:s|ions?)", _of(ast.Assert)),
+    (r"slic(?:e|es|ing)|ind(?:ex|exes|ices|exing)|subscripts?", _of(ast.Subscript)),
+)  # fmt: skip
+_COMPILED = tuple((re.compile(rf"\b{_ORDINAL}(?:{words})\b", re.IGNORECASE), finder) for words, finder in _PHRASES)
+
+
+def called(call: ast.Call) -> str | None:
+    """The name of the function that is called, without its module or object."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+
+
+def structural(comment: str, nodes: list[ast.AST]) -> Iterator[Referent]:
+    """The parts of a program that a comment names by what they are.
+
+    nodes: the program's, in the order of its text. Of phrases inside each other the longest counts. A phrase with an
+    ordinal means one node; one that could mean many means none. What the comment wants added is not there yet.
+    """
+    taken: list[tuple[int, int]] = []
+    matches = [(match, finder) for pattern, finder in _COMPILED for match in pattern.finditer(comment)]
+    for match, finder in sorted(matches, key=lambda pair: pair[0].start() - pair[0].end()):
+        start, end = match.span()
+        if any(start < other_end and other_start < end for other_start, other_end in taken):
+            continue
+        taken.append((start, end))
+        if _ABSENT.search(comment[:start]):
+            continue
+        found = _chosen(finder(nodes), match["ordinal"])
+        if found:
+            yield Referent(start, end, found, 0.7 / len(found))
+
+
+def _chosen(found: list[ast.AST], ordinal: str | None) -> list[ast.AST]:
+    if ordinal is None:
+        return found if len(found) <= _MOST else []
+    number = _ORDINALS[ordinal.lower()]
+    return [found[number]] if -len(found) <= number < len(found) else []
+
+
+def identifiers(comment: str, nodes: list[ast.AST]) -> Iterator[Referent]:
+    """The variables, functions and attributes that a comment names: in ticks, in quotes, or unmistakably.
+
+    A plain word such as "count" counts only in ticks or quotes, before "()", or beside "variable", "function" and the
+    like. A variable is where it gets its value, else where it is used; a function is its definition, else its calls.
+    """
+    known = _names(nodes)
+    for match in re.finditer(
+        r"(?P<open>[`'\"“‘]?)(?P<name>[^\W\d]\w*)(?P<call>\([^()\n]*\))?(?P<close>[`'\"”’]?)", comment
+    ):
+        name = match["name"]
+        if name not in known:
+            continue
+        marked = bool(match["open"] and match["close"]) or match["call"] is not None
+        if not (marked or _unmistakable(name) or _introduced(comment, match, len(name))):
+            continue
+        found = known[name]
+        if len(found) <= _MOST:
+            yield Referent(match.start("name"), match.end("name"), found, 0.8 / len(found))
+
+
+def _unmistakable(name: str) -> bool:
+    return "_" in name.strip("_") or (name != name.lower() and name[1:] != name[1:].lower())
+
+
+def _introduced(comment: str, match: re.Match[str], length: int) -> bool:
+    kinds = r"(?:variables?|functions?|methods?|lists?|dict(?:ionary)?|counters?|parameters?|arguments?)"
+    before = re.search(rf"\b{kinds}(?:\s+(?:called|named))?\s+$", comment[: match.start("name")], re.IGNORECASE)
+    after = re.match(rf"\s+{kinds}\b", comment[match.end("name") :], re.IGNORECASE)
+    article = length == 1 and comment[match.start("name") : match.end("name")] in "aAI"
+    return bool(before or after) and not article
+
+
+def _names(nodes: list[ast.AST]) -> dict[str, list[ast.AST]]:
+    stored: dict[str, list[ast.AST]] = {}
+    used: dict[str, list[ast.AST]] = {}
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            stored.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.Name):
+            (stored if isinstance(node.ctx, ast.Store) else used).setdefault(node.id, []).append(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            used.setdefault(node.func.attr, []).append(node)
+    return used | stored

@@ -1,0 +1,166 @@
+"""Source file -> critic -> output file. Nothing is held but what is under way."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from pydantic import ValidationError
+
+from text2grad.annotate.keys import META, critic_digest, record_key
+from text2grad.annotate.store import Store, sole_writer
+from text2grad.annotate.summary import Summary
+from text2grad.critics import Critic
+from text2grad.errors import UserError
+from text2grad.schema import Example, Feedback, describe, read_examples
+
+_FLUSH_SECONDS = 1.0  # a kill may cost the answers of the last second, which are asked for again
+
+
+class AsyncCritic(Protocol):
+    """A critic that waits on a network."""
+
+    async def acritique(self, examples: Sequence[Example]) -> list[Feedback]: ...
+
+
+def annotate(
+    source: Path,
+    out: Path,
+    critic: Critic,
+    *,
+    concurrency: int | None = None,
+    batch_size: int | None = None,
+    retry_failed: bool = False,
+    on_progress: Callable[[Summary], None] = lambda summary: None,
+) -> Summary:
+    """Give every record of `source` the critic's feedback, in `out`, in the order in which answers come.
+
+    A record that `out` already has from the same critic with the same settings is not asked about again, so a run
+    that was killed continues where it stopped. Records that another critic or other settings made are moved to
+    `NAME.stale.jsonl` beside it. Records with the same content, id included, are one record.
+
+    concurrency: how many records are under way at once, for a critic with `acritique`.
+    batch_size: records in one call of a critic without `acritique`, and in one synced write.
+    Either of them None: the critic's attribute of that name, else 16 and 32.
+    retry_failed: ask again about records whose feedback failed.
+    on_progress: called after every write, with the summary so far.
+
+    Stops with a UserError when the source is malformed or the critic says that it cannot go on; what is finished by
+    then, or when Ctrl-C is pressed, is in `out`.
+    """
+    if source.resolve() == out.resolve():
+        raise UserError(f"{out} is the source itself; give another file to write to")
+    with sole_writer(out):
+        store = Store(out, critic_digest(critic))
+        run = _Run(store, critic, batch_size or int(getattr(critic, "batch_size", 32)), on_progress)
+        store.open(run.summary, retry_failed)
+        on_progress(run.summary)
+        if hasattr(critic, "acritique"):
+            width = concurrency or int(getattr(critic, "concurrency", 16))
+            asyncio.run(run.concurrently(run.questions(source), cast(AsyncCritic, critic), width))
+        else:
+            run.in_batches(run.questions(source), critic)
+        return run.summary
+
+
+class _Run:
+    """One pass over the source."""
+
+    def __init__(self, store: Store, critic: Critic, batch_size: int, on_progress: Callable[[Summary], None]) -> None:
+        self.summary = Summary()
+        self._store = store
+        self._batch_size = batch_size
+        self._on_progress = on_progress
+        self._ledger = getattr(critic, "ledger", None)
+        self._began = time.monotonic()
+        self._finished: list[dict[str, Any]] = []
+
+    def questions(self, source: Path) -> Iterator[tuple[bytes, Example]]:
+        """The records that are still to do, with their keys."""
+        for example in read_examples(source):
+            key = record_key(example, self._store.critic)
+            if key not in self._store.done:
+                self._store.done.add(key)
+                yield key, example
+
+    def in_batches(self, questions: Iterator[tuple[bytes, Example]], critic: Critic) -> None:
+        while batch := list(islice(questions, self._batch_size)):
+            feedback = _one_each(critic.critique([example for _, example in batch]), len(batch))
+            for (key, example), given in zip(batch, feedback, strict=True):
+                self._finish(key, example, given)
+            self._flush()
+
+    async def concurrently(
+        self, questions: Iterator[tuple[bytes, Example]], critic: AsyncCritic, concurrency: int
+    ) -> None:
+        """`concurrency` workers share the questions. When one cannot go on, the others finish what they have begun."""
+        stopped: list[UserError] = []
+
+        async def work() -> None:
+            try:
+                while not stopped and (question := next(questions, None)) is not None:
+                    key, example = question
+                    (feedback,) = _one_each(await critic.acritique([example]), 1)
+                    self._finish(key, example, feedback)
+                    if len(self._finished) >= self._batch_size:
+                        self._flush()
+            except UserError as error:
+                stopped.append(error)
+
+        flushing = asyncio.ensure_future(self._flush_regularly())
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(concurrency):
+                    workers.create_task(work())
+        finally:
+            flushing.cancel()
+            self._flush()
+            if hasattr(critic, "aclose"):
+                await critic.aclose()
+        if stopped:
+            raise stopped[0]
+
+    def _finish(self, key: bytes, example: Example, feedback: Feedback) -> None:
+        meta = example.meta | {META: {"key": key.hex(), "critic": self._store.critic}}
+        record = _record(example.model_copy(update={"feedback": feedback, "meta": meta}))
+        self._finished.append(record)
+        self.summary.add(record)
+        self.summary.added += 1
+
+    async def _flush_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(_FLUSH_SECONDS)
+            self._flush()
+
+    def _flush(self) -> None:
+        finished, self._finished = self._finished, []
+        if finished:
+            self._store.append(finished)
+        self.summary.seconds = time.monotonic() - self._began
+        if self._ledger is not None:
+            self.summary.tokens_in = self._ledger.tokens_in
+            self.summary.tokens_out = self._ledger.tokens_out
+            self.summary.cost = self._ledger.cost
+        self._on_progress(self.summary)
+
+
+def _record(annotated: Example) -> dict[str, Any]:
+    """As it is written; feedback that does not fit its example is failed, so that the file can be read again."""
+    record = annotated.model_dump(mode="json", exclude_defaults=True)
+    try:
+        Example.model_validate(record)
+    except ValidationError as error:
+        feedback = annotated.feedback
+        failure = Feedback.failure(feedback.critic if feedback else "", f"invalid: {describe(error)}")
+        return record | {"feedback": failure.model_dump(mode="json", exclude_defaults=True)}
+    return record
+
+
+def _one_each(feedback: list[Feedback], examples: int) -> list[Feedback]:
+    if len(feedback) != examples:
+        raise UserError(f"the critic gave {len(feedback)} feedbacks for {examples} examples; it must give one for each")
+    return feedback

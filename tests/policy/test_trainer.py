@@ -1,0 +1,180 @@
+import json
+import math
+from collections.abc import Sequence
+
+import pytest
+import torch
+from support import MakeTrainer, VowelCritic
+
+from text2grad import Text2GradTrainer
+from text2grad.align.tokens import decode
+from text2grad.errors import UserError
+from text2grad.schema import Example, Feedback, Span
+
+
+def weights(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
+    return {name: p.detach().clone() for name, p in trainer.policy.trainable().items()}
+
+
+def test_blame_makes_vowels_rarer_and_praise_makes_z_more_common(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(max_steps=30, per_device_train_batch_size=16, learning_rate=3e-2, beta=0.0)
+    rewards: list[float] = []
+    trainer.train(on_step=lambda metrics: rewards.append(metrics["reward"]))
+    assert sum(rewards[-5:]) / 5 > sum(rewards[:5]) / 5 + 0.5
+
+
+def test_what_is_trained_on_is_what_was_sampled(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer()
+    rollout = trainer.rollout(1)
+    for ids, example in zip(rollout.completions, rollout.examples, strict=True):
+        assert example.completion == decode(ids, trainer.tokenizer)
+    scores = trainer.score(rollout)
+    assert scores.logprobs.shape == rollout.mask.shape
+    assert torch.equal(scores.logprobs != 0, rollout.mask.bool())
+
+
+def test_a_failed_critique_is_masked_and_does_not_touch_its_neighbours(make_trainer: MakeTrainer) -> None:
+    """Two steps on the same samples: failing the last critique = not having that sample."""
+    whole = make_trainer("whole", critic=VowelCritic(failing=[3]))
+    rollout = whole.rollout(1)
+    metrics, samples = whole.step(1)
+    assert (metrics["failed"], metrics["samples"], metrics["failure"]) == (1, 4, "planted")
+    assert samples[3]["total"] is None
+    assert all(token["advantage"] is None for token in samples[3]["tokens"])
+
+    class OnlyThree:
+        def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+            said = VowelCritic().critique(examples)
+            return [*said[:3], Feedback.failure("vowels", "another error")]
+
+    other = make_trainer("other", critic=OnlyThree())
+    other.step(1)
+    torch.testing.assert_close(weights(whole), weights(other), rtol=0, atol=0)
+    totals = [sum(t["reward"] for t in s["tokens"]) for s in samples[:3]]
+    assert metrics["reward"] == pytest.approx(sum(totals) / 3)
+    assert len(rollout.examples) == 4
+
+
+def test_without_any_valid_critique_nothing_moves_and_the_run_stops_with_the_cause(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(critic=VowelCritic(failing=range(4)), max_steps=9)
+    before = weights(trainer)
+    seen: list[dict[str, object]] = []
+    with pytest.raises(UserError, match="every critique failed in 3 steps in a row, last: planted"):
+        trainer.train(on_step=seen.append)
+    torch.testing.assert_close(weights(trainer), before, rtol=0, atol=0)
+    assert len(seen) == 3
+    recorded = [json.loads(line) for line in trainer.run.metrics.read_text().splitlines()]
+    assert recorded[0]["reward"] is None
+    assert recorded[0]["failed"] == 4
+
+
+def test_feedback_that_points_outside_the_answer_is_a_failure(make_trainer: MakeTrainer) -> None:
+    class Outside:
+        def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+            said = VowelCritic().critique(examples)
+            said[0] = Feedback(critic="outside", spans=[Span(start=0, end=10_000, label="good")])
+            return said
+
+    metrics, _ = make_trainer(critic=Outside()).step(1)
+    assert metrics["failed"] == 1
+    assert "10000" in metrics["failure"]
+
+
+def test_a_critic_that_answers_too_little_is_named(make_trainer: MakeTrainer) -> None:
+    class Lazy:
+        def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+            return []
+
+    with pytest.raises(UserError, match="Lazy returned 0 comments on 4 answers"):
+        make_trainer(critic=Lazy()).step(1)
+
+
+@pytest.mark.parametrize("settings", [{"max_tokens_per_batch": 60}, {"gradient_checkpointing": True}])
+def test_how_a_step_is_cut_up_does_not_change_it(make_trainer: MakeTrainer, settings: dict[str, object]) -> None:
+    plain, other = make_trainer("plain"), make_trainer("other", **settings)
+    for trainer in (plain, other):
+        trainer.step(1)
+    torch.testing.assert_close(weights(plain), weights(other), atol=2e-5, rtol=0)
+
+
+def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer()
+    before = weights(trainer)
+    parameter = trainer.policy.trainable()["value_head.bias"]
+    parameter.register_hook(lambda gradient: gradient * float("nan"))
+    metrics, _ = trainer.step(1)
+    assert metrics["skipped"] == 1
+    assert math.isnan(metrics["grad_norm"])
+    torch.testing.assert_close(weights(trainer), before, rtol=0, atol=0)
+
+
+def test_resuming_after_any_step_gives_the_same_weights_bit_for_bit(make_trainer: MakeTrainer) -> None:
+    settings = {"max_steps": 4, "num_iterations": 2, "kl_control": "adaptive", "lr_scheduler_type": "cosine"}
+    through = make_trainer("through", **settings)
+    through.train()
+
+    class Stop(Exception):
+        pass
+
+    def stop_after_two(metrics: dict[str, object]) -> None:
+        if metrics["step"] == 2:
+            raise Stop
+
+    interrupted = make_trainer("resumed", **settings)
+    with pytest.raises(Stop):
+        interrupted.train(on_step=stop_after_two)
+    resumed = make_trainer("resumed", **settings)
+    resumed.train(resume=True)
+    torch.testing.assert_close(weights(resumed), weights(through), rtol=0, atol=0)
+    timing = {"seconds", "tokens_per_second"}
+    curves = [
+        [{k: v for k, v in json.loads(line).items() if k not in timing} for line in t.run.metrics.read_text().splitlines()]
+        for t in (through, resumed)
+    ]
+    assert curves[0] == curves[1]
+    assert [m["step"] for m in curves[1]] == [1, 2, 3, 4]
+    assert through.run.samples.read_text() == resumed.run.samples.read_text()
+
+
+def test_a_new_run_does_not_overwrite_an_old_one(make_trainer: MakeTrainer) -> None:
+    make_trainer(max_steps=1).train()
+    with pytest.raises(UserError, match="already holds a run"):
+        make_trainer(max_steps=1).train()
+
+
+def test_resume_needs_a_checkpoint_of_the_same_adapter(make_trainer: MakeTrainer) -> None:
+    with pytest.raises(UserError, match="no checkpoint to resume from"):
+        make_trainer().train(resume=True)
+    make_trainer(max_steps=1).train()
+    with pytest.raises(UserError, match="another model or adapter"):
+        make_trainer(lora=False).train(resume=True)
+
+
+def test_every_epoch_asks_every_prompt_once(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(per_device_train_batch_size=4, num_generations=2)
+    asked = [i for step in range(1, 7) for i in trainer._prompts_of(step)]
+    assert sorted(asked[:6]) == sorted(asked[6:]) == list(range(6))
+    assert asked[:6] != asked[6:]
+
+
+def test_full_weights_and_bf16_compute(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(lora=False, bf16=True, max_steps=2, learning_rate=1e-3)
+    trainer.train()
+    assert {p.dtype for p in trainer.policy.trainable().values()} == {torch.float32}
+    saved = trainer.save_model()
+    assert (saved / "model.safetensors").is_file()
+
+
+def test_the_adapter_is_saved_where_peft_reads_it(make_trainer: MakeTrainer, tiny_model: object) -> None:
+    from peft import PeftModel
+
+    from text2grad.models import load_model
+
+    trainer = make_trainer(max_steps=1)
+    trainer.train()
+    loaded = PeftModel.from_pretrained(load_model(str(tiny_model)), trainer.save_model())
+    trained = {k: v for k, v in trainer.policy.model.state_dict().items() if "lora_" in k}
+    assert trained
+    for name, tensor in loaded.state_dict().items():
+        if "lora_" in name:
+            torch.testing.assert_close(tensor, trained[name])

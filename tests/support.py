@@ -1,0 +1,35 @@
+"""Helpers that tests import by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from text2grad import Text2GradTrainer
+from text2grad.schema import Example, Feedback, Span
+
+PROMPTS = [Example(id=str(i), prompt=f"Write the word number {i}.") for i in range(6)]
+
+
+class VowelCritic:
+    """Blames every vowel and praises every z; calls that fail can be planted by position."""
+
+    def __init__(self, failing: Sequence[int] = ()) -> None:
+        self.failing = set(failing)
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return [
+            Feedback.failure("vowels", "planted") if i in self.failing else self.comment(example)
+            for i, example in enumerate(examples)
+        ]
+
+    def comment(self, example: Example) -> Feedback:
+        labels = {"z": "good"} | dict.fromkeys("aeiou", "poor")
+        spans = [
+            Span.model_validate({"start": i, "end": i + 1, "label": labels[c]})
+            for i, c in enumerate(example.completion)
+            if c in labels
+        ]
+        return Feedback(critique="Too many vowels.", spans=spans, critic="vowels")
+
+
+MakeTrainer = Callable[..., Text2GradTrainer]
