@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from text2grad import Text2GradTrainer
@@ -30,6 +31,14 @@ class VowelCritic:
             if c in labels
         ]
         return Feedback(critique="Too many vowels.", spans=spans, critic="vowels")
+
+
+class SlowVowelCritic(VowelCritic):
+    """Leaves time to be killed in the middle of a step."""
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        time.sleep(0.4)
+        return super().critique(examples)
 
 
 MakeTrainer = Callable[..., Text2GradTrainer]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -20,15 +19,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+INTERRUPTED = 130  # the exit code that typer makes of Ctrl-C
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
-@app.callback()
-def settings() -> None:
-    """Quieten the libraries' own progress bars and warnings: ours say what is going on."""
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("TRANSFORMERS_NO_PROGRESS_BAR", "1")
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+def quieten() -> None:
+    """Switch the libraries' own progress bars and warnings off: ours say what is going on."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 
 
 @app.command()
@@ -50,6 +50,7 @@ def run(
     from text2grad.display import TerminalDisplay
     from text2grad.pipeline import run as run_pipeline
 
+    quieten()
     named = {"model.name": model, "output_dir": output_dir}
     options = [f"{key}={json.dumps(str(value))}" for key, value in named.items() if value is not None]
     settings = load_config(config, [*(overrides or []), *options])
@@ -83,6 +84,7 @@ def explain(
     from text2grad.explain import explain as explain_comment
     from text2grad.explain import located
 
+    quieten()
     located(feedback, completion)  # a comment that points nowhere is known before the model is loaded
     tokenizer = models.load_tokenizer(model)
     explanation = explain_comment(
@@ -115,8 +117,7 @@ def main() -> None:
             raise
         Console(stderr=True).print(f"[bold red]Error:[/bold red] {escape(str(error))}", soft_wrap=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        if debug:
-            raise
-        print("Interrupted. What was saved is whole; a run goes on with --resume.", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:
+            print("Interrupted. What was saved is whole; a run goes on with --resume.", file=sys.stderr)
+        raise

@@ -114,10 +114,11 @@ def _set(values: dict[str, Any], override: str) -> None:
         )
     *sections, key = dotted.split(".")
     for section in sections:
-        inner = values.setdefault(section, {})
-        if not isinstance(inner, dict):
+        if values.get(section) is None:
+            values[section] = {}
+        values = values[section]
+        if not isinstance(values, dict):
             raise UserError(f'"{override}": "{section}" is not a section')
-        values = inner
     values[key] = yaml.safe_load(text)
 
 

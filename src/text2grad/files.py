@@ -27,7 +27,7 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise
 
 
-def replace_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+def replace_folder(folder: Path, fill: Callable[[Path], object]) -> None:
     """Build a folder beside its place, then swap it in: at every moment the old or the new one is whole.
 
     Between the two renames only `folder.old` exists; `recover_folder` puts it back.

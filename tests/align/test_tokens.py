@@ -247,22 +247,25 @@ def test_random_ids_agree_with_the_brute_force_and_with_the_tokenizer(kind, data
     assert_exact(data.draw(vocabulary_ids(tokenizer)), tokenizer, spell)
 
 
+BROKEN = st.lists(st.sampled_from(b"\x20\x41\x80\x9f\xa0\xbf\xc2\xe0\xe4\xed\xef\xf0\xf4\xff"), max_size=4).map(bytes)
+VALID = st.sampled_from(["😀", "日", "é", "a\u0301", "\ufffd", " ", "▁"]).map(str.encode)
+
+
+@st.composite
+def byte_by_byte(draw: st.DrawFn, kind: str) -> list[int]:
+    """Dense in what random ids seldom hit: valid and broken UTF-8 cut into single bytes, with any tokens in between."""
+    vocab = KINDS[kind][0].get_vocab()
+    written = {data[0]: token for token, data in BYTE_LEVEL_BYTES.items()} if kind == "byte-level" else BYTE_TOKENS
+    others = st.sampled_from(sorted(set(vocab.values()) - {vocab[written[byte]] for byte in range(256)}))
+    chunks = draw(st.lists(BROKEN | VALID | others, max_size=8))
+    return [i for chunk in chunks for i in ([chunk] if isinstance(chunk, int) else [vocab[written[b]] for b in chunk])]
+
+
 @pytest.mark.parametrize("kind", ["byte-level", "llama", "gemma", "metaspace with bytes"])
 @given(data=st.data())
 @settings(max_examples=150, deadline=None)
 def test_bytes_one_by_one_between_other_tokens(kind, data):
-    """Dense in what random ids seldom hit: valid and broken UTF-8 cut into single bytes, special tokens inside."""
-    tokenizer, spell = KINDS[kind]
-    broken = st.lists(st.sampled_from(b"\x20\x41\x80\x9f\xa0\xbf\xc2\xe0\xe4\xed\xef\xf0\xf4\xff"), max_size=4).map(
-        bytes
-    )
-    valid = st.sampled_from(["😀", "日", "é", "a\u0301", "\ufffd", " ", "▁"]).map(str.encode)
-    vocab = tokenizer.get_vocab()
-    written = {data[0]: token for token, data in BYTE_LEVEL_BYTES.items()} if kind == "byte-level" else BYTE_TOKENS
-    ids = []
-    for chunk in data.draw(st.lists(st.one_of(broken, valid, st.sampled_from(sorted(vocab.values()))), max_size=8)):
-        ids += [vocab[written[byte]] for byte in chunk] if isinstance(chunk, bytes) else [chunk]
-    assert_exact(ids, tokenizer, spell)
+    assert_exact(data.draw(byte_by_byte(kind)), *KINDS[kind])
 
 
 @given(st.binary(max_size=12) | st.lists(st.sampled_from(b"\x41\x80\xa0\xbf\xc2\xe0\xed\xf0\xf4\xff")).map(bytes))
@@ -341,6 +344,17 @@ def test_llama_strips_one_space_of_the_whole_text():
     ids = tokenizer.convert_tokens_to_ids(["<s>", "▁", "▁the", "<0x0A>", "▁the"])
     assert decode(ids, tokenizer) == " the\n the"
     assert offsets(ids, tokenizer) == [(0, 0), (0, 0), (0, 4), (4, 5), (5, 9)]
+
+
+def test_no_more_is_stripped_than_the_decoder_says():
+    llama_tokenizer, _ = KINDS["llama"]
+    double = llama_tokenizer.convert_tokens_to_ids(["▁▁", "▁the"])
+    assert decode(double, llama_tokenizer) == "  the"
+    assert offsets(double, llama_tokenizer) == [(0, 1), (1, 5)]
+    two = sentencepiece(decoders.Sequence([decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 2, 0)]))
+    single = two.convert_tokens_to_ids(["▁", "▁", "▁", "▁the"])
+    assert decode(single, two) == "  the"
+    assert offsets(single, two) == [(0, 0), (0, 0), (0, 1), (1, 5)]
 
 
 def test_byte_tokens_that_are_not_valid_together_are_replaced_one_by_one():
@@ -441,10 +455,10 @@ def test_overlapping_takes_every_token_that_shares_a_character():
 
 
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_overlapping_agrees_with_sets_of_characters(data):
     tokenizer, _ = KINDS["byte-level"]
-    ids = data.draw(vocabulary_ids(tokenizer))
+    ids = data.draw(byte_by_byte("byte-level"))
     text, ranges = decode(ids, tokenizer), offsets(ids, tokenizer)
     start, end = data.draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text) + 1)))
     span = set(range(start, end))

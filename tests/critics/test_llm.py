@@ -289,10 +289,10 @@ def test_a_lone_surrogate_does_not_break_the_record(server, critic, completion, 
     ("options", "sentence"),
     [
         ({"model": "m", "timout": 1}, 'critic llm: unknown key "timout"; did you mean "timeout"?'),
-        ({"model": "m", "base_url": "localhost:8000"}, "must be an http or https address"),
+        ({"model": "m", "base_url": "localhost:8000"}, "base_url: not an http or https address"),
         ({"model": "m", "base_url": "http://me:sk-1@host/v1"}, "must hold no key"),
         ({"model": "m", "base_url": "http://host/v1?key=sk-1"}, "must hold no key"),
-        ({"model": "m", "base_url": "http://host/v1", "max_cost": 1}, "max_cost needs price_in and price_out"),
+        ({"model": "m", "base_url": "http://host/v1", "max_cost": 1}, "max_cost: it needs price_in and price_out"),
         ({"model": "m"}, "needs a key; put it into the environment variable OPENAI_API_KEY"),
     ],
 )

@@ -12,7 +12,10 @@ def test_chunks_give_the_values_and_gradients_of_the_whole() -> None:
     head = torch.nn.Linear(8, 50)
     targets = torch.randint(50, (11,))
     gradients = []
-    for score in (lambda h: plain(h, head, targets, 0.7), lambda h: chunked_logprobs(h, head, targets, 0.7, chunk=4)[0]):
+    for score in (
+        lambda h: plain(h, head, targets, 0.7),
+        lambda h: chunked_logprobs(h, head, targets, 0.7, chunk=4)[0],
+    ):
         hidden = torch.linspace(-1, 1, 88).reshape(11, 8).requires_grad_()
         head.zero_grad()
         logprobs = score(hidden)

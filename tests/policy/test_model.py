@@ -14,7 +14,9 @@ CPU = torch.device("cpu")
 PROMPTS, COMPLETIONS = [[10, 11, 12], [20]], [[30, 31], [40, 41, 42, 1]]
 
 
-def plain_logprobs(model: torch.nn.Module, prompt: list[int], completion: list[int], temperature: float) -> torch.Tensor:
+def plain_logprobs(
+    model: torch.nn.Module, prompt: list[int], completion: list[int], temperature: float
+) -> torch.Tensor:
     logits = model(input_ids=torch.tensor([[*prompt, *completion]])).logits[0].float() / temperature
     logprobs = torch.log_softmax(logits, -1)
     places = range(len(prompt) - 1, len(prompt) + len(completion) - 1)

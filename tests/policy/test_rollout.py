@@ -17,7 +17,9 @@ def model(tiny_model: Path) -> PreTrainedModel:
     return load_model(tiny_model).eval()
 
 
-def roll(model: PreTrainedModel, prompts: list[list[int]], samples: list[int], n: int = 1, length: int = 12) -> list[list[int]]:
+def roll(
+    model: PreTrainedModel, prompts: list[list[int]], samples: list[int], n: int = 1, length: int = 12
+) -> list[list[int]]:
     uniforms = noise(Stream.SAMPLING, 7, 1, samples, length)
     return sample(model, prompts, uniforms, temperature=1.3, end_ids=[END], pad_id=END, num_generations=n)
 

@@ -17,10 +17,11 @@ def weights(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
 
 
 def test_blame_makes_vowels_rarer_and_praise_makes_z_more_common(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer(max_steps=30, per_device_train_batch_size=16, learning_rate=3e-2, beta=0.0)
+    # All weights: the output layer of so small a random model gives an adapter nothing to choose from.
+    trainer = make_trainer(lora=False, max_steps=20, per_device_train_batch_size=16, beta=0.0, logged_samples=0)
     rewards: list[float] = []
     trainer.train(on_step=lambda metrics: rewards.append(metrics["reward"]))
-    assert sum(rewards[-5:]) / 5 > sum(rewards[:5]) / 5 + 0.5
+    assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 1.0
 
 
 def test_what_is_trained_on_is_what_was_sampled(make_trainer: MakeTrainer) -> None:
@@ -128,7 +129,10 @@ def test_resuming_after_any_step_gives_the_same_weights_bit_for_bit(make_trainer
     torch.testing.assert_close(weights(resumed), weights(through), rtol=0, atol=0)
     timing = {"seconds", "tokens_per_second"}
     curves = [
-        [{k: v for k, v in json.loads(line).items() if k not in timing} for line in t.run.metrics.read_text().splitlines()]
+        [
+            {k: v for k, v in json.loads(line).items() if k not in timing}
+            for line in t.run.metrics.read_text().splitlines()
+        ]
         for t in (through, resumed)
     ]
     assert curves[0] == curves[1]

@@ -43,7 +43,10 @@ def test_credit_modes(mode: str, expected: list[float]) -> None:
 
 
 def test_shuffled_moves_span_rewards_but_not_the_charge_of_the_end_token() -> None:
-    dealt = {tuple(token_rewards(BLAMED, OFFSETS, END, Credit(mode="shuffled"), np.random.default_rng(i))[0]) for i in range(40)}
+    dealt = {
+        tuple(token_rewards(BLAMED, OFFSETS, END, Credit(mode="shuffled"), np.random.default_rng(i))[0])
+        for i in range(40)
+    }
     assert len(dealt) > 5
     for values in dealt:
         assert sorted(values[:END]) == pytest.approx([-0.4, -0.4, 0, 0, 0])
@@ -83,16 +86,22 @@ def test_failed_feedback_is_invalid_and_never_paid() -> None:
 
 
 def test_praise_without_blame_leaves_the_rest_at_zero() -> None:
-    values, _ = token_rewards(Feedback(critic="c", spans=[good(0, 4)]), OFFSETS, END, Credit(), np.random.default_rng(0))
+    values, _ = token_rewards(
+        Feedback(critic="c", spans=[good(0, 4)]), OFFSETS, END, Credit(), np.random.default_rng(0)
+    )
     assert values.tolist() == [1, 0, 0, 0, 0, 0]
     assert coverage(values) == pytest.approx(1 / 6)
 
 
-spans = st.tuples(st.integers(0, 17), st.integers(1, 6), st.sampled_from(["good", "poor"]), st.sampled_from([0.05, 0.1]))
+spans = st.tuples(
+    st.integers(0, 17), st.integers(1, 6), st.sampled_from(["good", "poor"]), st.sampled_from([0.05, 0.1])
+)
 
 
 @given(st.lists(spans, max_size=6), st.sampled_from(["sequence", "shuffled"]), st.integers(0, 99))
-def test_controls_have_the_same_total_as_normalized(drawn: list[tuple[int, int, str, float]], mode: str, seed: int) -> None:
+def test_controls_have_the_same_total_as_normalized(
+    drawn: list[tuple[int, int, str, float]], mode: str, seed: int
+) -> None:
     feedback = Feedback.model_validate(
         {
             "critic": "c",
@@ -103,5 +112,7 @@ def test_controls_have_the_same_total_as_normalized(drawn: list[tuple[int, int, 
         }
     )
     total = sum(rewards(feedback, "normalized"))
-    control, _ = token_rewards(feedback, OFFSETS, END, Credit.model_validate({"mode": mode}), np.random.default_rng(seed))
+    control, _ = token_rewards(
+        feedback, OFFSETS, END, Credit.model_validate({"mode": mode}), np.random.default_rng(seed)
+    )
     assert float(control.sum()) == pytest.approx(total, abs=1e-5)

@@ -68,10 +68,7 @@ def overlapping(start: int, end: int, offsets: Sequence[Range]) -> list[int]:
     if start >= end:
         return []
     first = bisect_left(offsets, (start,))
-    while first:
-        token_start, token_end = offsets[first - 1]
-        if token_start < token_end <= start:
-            break
+    if first and offsets[first - 1][1] > start:  # at most one token reaches in from before
         first -= 1
     found = []
     for index in range(first, len(offsets)):

@@ -32,11 +32,10 @@ class _Session:
 
     loop: asyncio.AbstractEventLoop
     client: openai.AsyncOpenAI
-    slots: asyncio.Semaphore
 
 
 class Endpoint:
-    """Asks questions, at most `concurrency` at a time."""
+    """Asks questions; how many at a time is up to the caller."""
 
     def __init__(self, settings: LLMSettings) -> None:
         self.settings = settings
@@ -50,11 +49,9 @@ class Endpoint:
 
     async def ask(self, question: str) -> Completion:
         """The model's answer; UnansweredError where this question has none, UserError where none will have one."""
-        session = self._current_session()
-        async with session.slots:
-            self._breaker.check()
-            with self.ledger.reserve(len(question.encode()), self.settings.max_tokens):
-                return await self._ask_until_answered(session.client, question)
+        self._breaker.check()
+        with self.ledger.reserve(len(question.encode()), self.settings.max_tokens):
+            return await self._ask_until_answered(self._client(), question)
 
     async def aclose(self) -> None:
         """Close the connections; the next question opens new ones."""
@@ -97,8 +94,9 @@ class Endpoint:
             response = await client.chat.completions.with_raw_response.create(
                 model=self.settings.model,
                 messages=[{"role": "user", "content": question}],
-                extra_body=self.settings.extra_body or None,
-                **dialect.parameters(self.settings.max_tokens, self.settings.temperature),
+                # As extra fields: the client would otherwise walk through the whole schema for every request.
+                extra_body=dialect.parameters(self.settings.max_tokens, self.settings.temperature)
+                | self.settings.extra_body,
             )
         except openai.APIStatusError as error:
             refused = error.status_code in _PARAMETER_REFUSED
@@ -178,12 +176,12 @@ class Endpoint:
     def _excerpt(self, text: str) -> str:
         return " ".join(self._clean(text).split())[:_LONGEST_EXCERPT]
 
-    def _current_session(self) -> _Session:
+    def _client(self) -> openai.AsyncOpenAI:
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.loop is not loop:
             # Retries are ours: the client's own would hide them from the breaker and from Retry-After's limits.
             client = openai.AsyncOpenAI(
                 api_key=self._key or _NO_KEY, base_url=self.url, max_retries=0, timeout=self.settings.timeout
             )
-            self._session = _Session(loop, client, asyncio.Semaphore(self.settings.concurrency))
-        return self._session
+            self._session = _Session(loop, client)
+        return self._session.client

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 # What must follow a quotation mark for it to close a string, where marks inside strings are not escaped.
+# Keys have none inside: one that is followed by anything but a colon shows that a string before it was closed wrongly.
 _AFTER = {
-    "key": re.compile(r"\s*:"),
+    "key": re.compile(""),
     "member": re.compile(r"\s*(?:\}|,\s*[\"'}])"),
     "item": re.compile(r"\s*(?:\]|,\s*[\"'{\[\]])"),
 }

@@ -59,8 +59,12 @@ class LLMCritic:
         return _run(self._critique_and_close(examples))
 
     async def acritique(self, examples: Sequence[Example]) -> list[Feedback]:
-        """As `critique`, in the running event loop; call `aclose` before the loop ends."""
-        tasks = [asyncio.ensure_future(self._one(example)) for example in examples]
+        """As `critique`, in the running event loop, at most `concurrency` examples at a time.
+
+        Call `aclose` before the loop ends.
+        """
+        slots = asyncio.Semaphore(self.settings.concurrency)
+        tasks = [asyncio.ensure_future(self._one(example, slots)) for example in examples]
         try:
             return list(await asyncio.gather(*tasks))
         finally:
@@ -77,9 +81,10 @@ class LLMCritic:
         finally:
             await self.aclose()
 
-    async def _one(self, example: Example) -> Feedback:
+    async def _one(self, example: Example, slots: asyncio.Semaphore) -> Feedback:
         try:
-            answer = await self._endpoint.ask(self._prompt.render(example))
+            async with slots:
+                answer = await self._endpoint.ask(self._prompt.render(example))
         except UnansweredError as error:
             return Feedback.failure(self.name, str(error), error.raw)
         feedback = verdict(answer.content, example, self.name, self.settings.threshold)

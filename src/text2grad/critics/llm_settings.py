@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from text2grad.critics.prompts import Task
 from text2grad.settings import Settings
@@ -16,8 +16,8 @@ class LLMSettings(Settings):
     """How an LLM critic is asked. The key is no setting: it comes from the environment variable `api_key_env`."""
 
     model: str
-    base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
+    base_url: str | None = None
     task: Task = "general"
     prompt: Path | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 1024
@@ -35,17 +35,23 @@ class LLMSettings(Settings):
     price_out: Annotated[float, Field(ge=0)] = 0.0
     max_cost: Annotated[float, Field(gt=0)] | None = None
 
-    @model_validator(mode="after")
-    def _sound(self) -> Self:
-        if self.max_cost is not None and self.price_in == self.price_out == 0:
-            raise ValueError("max_cost needs price_in and price_out, the prices of a million tokens")
-        if self.base_url is not None:
-            parts = urlsplit(self.base_url)
-            if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise ValueError("base_url must be an http or https address, such as http://localhost:8000/v1")
-            if parts.username or parts.password or parts.query:
-                raise ValueError(f"base_url must hold no key: put it into the environment variable {self.api_key_env}")
-        return self
+    @field_validator("base_url")
+    @classmethod
+    def _address_without_key(cls, url: str | None, earlier: ValidationInfo) -> str | None:
+        parts = urlsplit(url or "")
+        if url is not None and (parts.scheme not in ("http", "https") or not parts.hostname):
+            raise ValueError("not an http or https address, such as http://localhost:8000/v1")
+        if parts.username or parts.password or parts.query:
+            variable = earlier.data.get("api_key_env")
+            raise ValueError(f"the address must hold no key: put it into the environment variable {variable}")
+        return url
+
+    @field_validator("max_cost")
+    @classmethod
+    def _with_prices(cls, limit: float | None, earlier: ValidationInfo) -> float | None:
+        if limit is not None and not (earlier.data.get("price_in") or earlier.data.get("price_out")):
+            raise ValueError("it needs price_in and price_out, the prices of a million tokens")
+        return limit
 
     def what_counts(self) -> dict[str, Any]:
         """The settings that an answer depends on; how fast and at what price it is asked for is not among them."""

@@ -49,10 +49,14 @@ def normalize(advantages: Tensor, mask: Tensor, how: Normalization) -> Tensor:
 
 
 def explained_variance(values: Tensor, returns: Tensor, mask: Tensor) -> float:
-    """1 - Var(returns - values) / Var(returns) over valid tokens; 1 is a perfect value head, 0 a useless one."""
+    """1 - Var(returns - values) / Var(returns) over valid tokens: 1 for a perfect value head, 0 for a useless one.
+
+    NaN where the returns do not vary.
+    """
     valid = mask.bool()
-    spread = returns[valid].var(correction=0)
-    return float(1 - (returns - values)[valid].var(correction=0) / spread) if spread > 0 else float("nan")
+    if valid.sum() < 2 or (spread := returns[valid].var(correction=0)) == 0:
+        return float("nan")
+    return float(1 - (returns - values)[valid].var(correction=0) / spread)
 
 
 @dataclass

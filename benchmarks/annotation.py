@@ -1,0 +1,295 @@
+"""Annotation: nothing lost, at the speed of the server, in constant memory.
+
+trouble     1 000 records against a server that misbehaves on purpose (429 with Retry-After, 500s, hangs, cut
+            connections, garbage, half a JSON, quotations of something else: 40% of its answers); the run is killed
+            with SIGKILL at three random moments and started again. Every record must end exactly once, ok or failed.
+throughput  a server that answers after 500 ms, at several concurrencies; efficiency: the rate over concurrency / latency.
+memory      peak memory of a run over 1 000, 10 000 and 100 000 records, with a critic that answers at once with a reply
+            that has to be read and aligned; each in a process of its own, then once more to resume when all is done.
+local       the default model in this process, decoding constrained, on 50 summaries: the share of ok feedback.
+serve       the default model behind `transformers serve`, 50 summaries through HTTP.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from harness import ROOT, Bar, options, report, show
+
+from text2grad.annotate import Summary, annotate
+from text2grad.critics.llm import LLMCritic
+from text2grad.critics.local import LocalCritic
+from text2grad.models import DEFAULT_MODEL, resolve
+from text2grad.schema import Example, write_examples
+
+SEED = 0
+LATENCY = 0.5
+
+ANNOTATE_OVER_HTTP = """
+import sys
+from pathlib import Path
+from text2grad.annotate import annotate
+from text2grad.critics.llm import LLMCritic
+source, out, url = sys.argv[1:]
+critic = LLMCritic(model="m", base_url=url, timeout=1, backoff=0.05, max_attempts=6)
+annotate(Path(source), Path(out), critic, concurrency=32)
+"""
+
+ANNOTATE_AT_ONCE = """
+import json, sys
+from pathlib import Path
+from text2grad.annotate import annotate
+from text2grad.critics.verdict import verdict
+
+class AtOnce:
+    async def acritique(self, examples):
+        return [verdict(self.reply(example), example, "at once") for example in examples]
+
+    def reply(self, example):
+        span = {"quote": example.completion[:20], "phrase": "opening", "label": "poor", "severity": "major"}
+        return json.dumps({"reasoning": "r", "critique": "The opening is weak.", "spans": [span], "omissions": []})
+
+summary = annotate(Path(sys.argv[1]), Path(sys.argv[2]), AtOnce(), concurrency=64, batch_size=64)
+assert summary.ok == int(sys.argv[3]), summary
+peak = next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps({"peak": peak, "seconds": summary.seconds, "added": summary.added}))
+"""
+
+
+def main() -> None:
+    args = options(__doc__ or "")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        figures = trouble(folder, 100 if args.quick else 1000)
+        figures |= throughput(folder, [64] if args.quick else [16, 32, 64])
+        figures |= memory(folder, [1000, 2000] if args.quick else [1000, 10_000, 100_000])
+        figures |= local(folder, 2 if args.quick else 50, args)
+        figures |= serve(folder, 2 if args.quick else 50)
+    bars = {
+        "trouble_records_not_exactly_once": Bar(at_most=0),
+        "trouble_kills": Bar(at_least=3),
+        "throughput_efficiency_at_64": Bar(at_least=0.9),
+        "memory_growth_megabytes": Bar(at_most=20),
+        "local_ok_share": Bar(at_least=0.95),
+        "serve_records_not_exactly_once": Bar(at_most=0),
+    }
+    report("annotation", figures, bars, args)
+
+
+def trouble(folder: Path, records: int) -> dict[str, Any]:
+    source, out = made_up(folder / "trouble.jsonl", records), folder / "trouble.out.jsonl"
+    draw = random.Random(SEED)
+    goals = sorted(draw.sample(range(records // 20, records - records // 20), 3))
+    kills = 0
+    with misbehaving_server(trouble=0.4, latency=0.02) as url:
+        command = [sys.executable, "-c", ANNOTATE_OVER_HTTP, str(source), str(out), url]
+        for goal in goals:
+            running = subprocess.Popen(command)
+            while count_lines(out) < goal and running.poll() is None:
+                time.sleep(0.01)
+            time.sleep(draw.random() * 0.3)  # not always just after a write
+            running.send_signal(signal.SIGKILL)
+            kills += running.wait() == -signal.SIGKILL
+        subprocess.run(command, check=True)
+        with urllib.request.urlopen(url, timeout=5) as counts:
+            requests = json.load(counts)
+    outcomes = Counter(record["feedback"].get("status", "ok") for record in read(out))
+    causes = Counter(
+        record["feedback"]["error"].partition(":")[0] for record in read(out) if "error" in record["feedback"]
+    )
+    rows = [[kind, str(count)] for kind, count in sorted(requests.items())]
+    show(f"Answers of the misbehaving server, {kills} kills", ["kind", "requests"], rows)
+    show("What became of the records", ["", "records"], [[name, str(n)] for name, n in (outcomes + causes).items()])
+    return {
+        "trouble_records": records,
+        "trouble_kills": kills,
+        "trouble_ok": outcomes["ok"],
+        "trouble_failed": outcomes["failed"],
+        "trouble_records_not_exactly_once": not_exactly_once(out, records),
+    }
+
+
+def throughput(folder: Path, concurrencies: list[int]) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    rows = []
+    with misbehaving_server(trouble=0, latency=LATENCY) as url:
+        for concurrency in concurrencies:
+            records = 20 * concurrency  # ten seconds
+            source = made_up(folder / f"speed{concurrency}.jsonl", records)
+            critic = LLMCritic(model="m", base_url=url)
+            summary = annotate(source, folder / f"speed{concurrency}.out.jsonl", critic, concurrency=concurrency)
+            assert summary.ok == records
+            ideal = concurrency / LATENCY
+            figures[f"throughput_efficiency_at_{concurrency}"] = summary.rate / ideal
+            rows.append([str(concurrency), f"{ideal:.0f}", f"{summary.rate:.1f}", f"{summary.rate / ideal:.1%}"])
+    show(f"Records a second, server latency {LATENCY} s", ["concurrency", "ideal", "measured", "efficiency"], rows)
+    return figures
+
+
+def memory(folder: Path, sizes: list[int]) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    rows = []
+    for records in sizes:
+        source, out = made_up(folder / "memory.jsonl", records), folder / f"memory{records}.out.jsonl"
+        command = [sys.executable, "-c", ANNOTATE_AT_ONCE, str(source), str(out), str(records)]
+        first, second = (json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(2))
+        assert (first["added"], second["added"]) == (records, 0)
+        rate = records / first["seconds"]
+        figures |= {f"memory_megabytes_at_{records}": first["peak"], f"records_a_second_at_{records}": rate}
+        rows.append([str(records), f"{first['peak']:.1f}", f"{second['peak']:.1f}", f"{rate:.0f}"])
+        out.unlink()
+    show("Peak memory, MB", ["records", "run", "resumed when done", "records a second"], rows)
+    figures["memory_growth_megabytes"] = (
+        figures[f"memory_megabytes_at_{sizes[-1]}"] - figures[f"memory_megabytes_at_{sizes[0]}"]
+    )
+    return figures
+
+
+def local(folder: Path, records: int, args: argparse.Namespace) -> dict[str, Any]:
+    source, out = summaries(folder / "local.jsonl", records), folder / "local.out.jsonl"
+    critic = LocalCritic(
+        model=DEFAULT_MODEL,
+        task="summarise",
+        device=args.device,
+        dtype="bfloat16",
+        reasoning_length=160,
+        critique_length=160,
+    )
+    summary = annotate(source, out, critic)
+    show_summary("Default model in process, constrained", summary)
+    return {
+        "local_records": summary.records,
+        "local_ok_share": summary.ok / records,
+        "local_spans_per_answer": summary.spans_per_answer,
+        "local_unmatched_quotes": summary.unmatched,
+        "local_records_a_second": summary.rate,
+    }
+
+
+def serve(folder: Path, records: int) -> dict[str, Any]:
+    source, out = summaries(folder / "serve.jsonl", records), folder / "serve.out.jsonl"
+    model = resolve(DEFAULT_MODEL)
+    with transformers_serve(model, folder) as url:
+        critic = LLMCritic(model=model, base_url=url, task="summarise", max_tokens=96)
+        summary = annotate(source, out, critic, concurrency=4)
+    show_summary("Default model behind transformers serve", summary)
+    return {
+        "serve_records": summary.records,
+        "serve_ok_share": summary.ok / records,
+        "serve_records_not_exactly_once": not_exactly_once(out, records),
+        "serve_tokens_out": summary.tokens_out,
+        "serve_records_a_second": summary.rate,
+    }
+
+
+def show_summary(title: str, summary: Summary) -> None:
+    rows = [["ok", str(summary.ok)], *([f"failed: {cause}", str(n)] for cause, n in summary.causes.most_common())]
+    rows += [["spans per answer", f"{summary.spans_per_answer:.2f}"], ["coverage", f"{summary.coverage:.1%}"]]
+    rows += [["unmatched quotes", str(summary.unmatched)], ["records a second", f"{summary.rate:.2f}"]]
+    show(title, ["", "records"], rows)
+
+
+def made_up(path: Path, records: int) -> Path:
+    """Records of about 300 characters."""
+    examples = (
+        Example(id=str(i), prompt=f"What happened on day {i}? " * 5, completion=f"On day {i} the ferry was late. " * 5)
+        for i in range(records)
+    )
+    write_examples(path, examples)
+    return path
+
+
+def summaries(path: Path, records: int) -> Path:
+    """Summaries of short news items, from the package's own data."""
+    lines = (files("text2grad") / "data" / "summaries" / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = (json.loads(line) for line in islice(lines, records))
+    examples = (
+        Example(id=row["id"], prompt=f"Summarise in one sentence:\n\n{row['document']}", completion=row["reference"])
+        for row in rows
+    )
+    write_examples(path, examples)
+    return path
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def count_lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def not_exactly_once(out: Path, records: int) -> int:
+    """Records that are missing, plus those that are there more than once."""
+    seen = Counter(record["id"] for record in read(out))
+    return records - len(seen) + sum(count > 1 for count in seen.values())
+
+
+@contextmanager
+def misbehaving_server(trouble: float, latency: float) -> Iterator[str]:
+    script = str(ROOT / "benchmarks" / "misbehaving_server.py")
+    command = [sys.executable, script, "--trouble", str(trouble), "--latency", str(latency), "--seed", str(SEED)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+@contextmanager
+def transformers_serve(model: str, folder: Path) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    command = [
+        str(Path(sys.executable).with_name("transformers")),
+        "serve",
+        model,
+        "--port",
+        address.rpartition(":")[2],
+    ]
+    command += ["--host", "127.0.0.1", "--device", "cpu", "--dtype", "bfloat16"]
+    environment = os.environ | {"HF_HUB_OFFLINE": "1"}
+    with (folder / "serve.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+    try:
+        while not healthy(f"{address}/health"):
+            if process.poll() is not None:
+                sys.exit(f"transformers serve ended: {(folder / 'serve.log').read_text()}")
+            time.sleep(0.2)
+        yield f"{address}/v1"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def healthy(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=1):
+            return True
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False
+
+
+if __name__ == "__main__":
+    main()

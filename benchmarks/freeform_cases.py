@@ -1,0 +1,92 @@
+"""Comments whose place in the answer is known, from three data sets: what the free-form aligner learns and is tried on."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from text2grad.align.words import cut
+from text2grad.tasks import defacto, haluquestqa
+
+Gold = list[bool]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A comment, the answer that it is about, and for each word between white space whether it is meant."""
+
+    group: str  # cases of one group are never divided between training and test
+    comment: str
+    completion: str
+    prompt: str | None
+    gold: Gold
+
+
+def defacto_cases(folder: Path, split: str) -> list[Case]:
+    """Rows with an error and a change. Comment: critique and instruction; gold: words that the correction changed."""
+    return [
+        Case(
+            group=example.id,
+            comment=example.feedback.critique,
+            completion=example.completion,
+            prompt=example.prompt_text,
+            gold=_gold(example.completion, [(span.start, span.end) for span in example.feedback.spans]),
+        )
+        for example in defacto.read(folder / "defacto" / f"{split}.jsonl.gz")
+        if example.feedback and example.feedback.spans
+    ]
+
+
+def defacto_variants(folder: Path, split: str) -> dict[str, list[Case]]:
+    """The same rows with less to go by, in the same order."""
+    full = defacto_cases(folder, split)
+    meta = {example.id: example.meta for example in defacto.read(folder / "defacto" / f"{split}.jsonl.gz")}
+    critique = [replace(case, comment=meta[case.group]["explanation"]) for case in full]
+    return {
+        "critique and instruction": full,
+        "critique": critique,
+        "instruction": [replace(case, comment=meta[case.group]["instruction"]) for case in full],
+        "critique and instruction, no source": without_prompt(full),
+        "critique, no source": without_prompt(critique),
+    }
+
+
+def halu_cases(folder: Path) -> list[Case]:
+    """HaluQuestQA: one case per expert's mark that was found. Comment: its reason; gold: the marked words."""
+    found = []
+    for answer in haluquestqa.answers(folder / "haluquestqa" / "HaluQuestQA.csv.gz"):
+        for mark, match in zip(answer.marks, haluquestqa.locate_marks(answer), strict=True):
+            if match and mark.reason:
+                gold = _gold(answer.text, [(match.start, match.end)])
+                group = answer.id.rpartition("-")[0]
+                found.append(Case(group, mark.reason, answer.text, answer.question, gold))
+    return [case for case in found if not all(case.gold)]
+
+
+def without_prompt(cases: Sequence[Case]) -> list[Case]:
+    return [replace(case, prompt=None) for case in cases]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A program with one bug, an explanation of it, and the program without it."""
+
+    comment: str
+    code: str
+    fixed: str
+
+
+def debugbench_bugs(folder: Path) -> Iterator[Bug]:
+    """DebugBench's explained single bugs in Python."""
+    with gzip.open(folder / "debugbench_python" / "debugbench_python.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            if row.get("explanations", "").strip():
+                yield Bug(row["explanations"].strip(), row["buggy_code"], row["oracle_code"])
+
+
+def _gold(text: str, ranges: Sequence[tuple[int, int]]) -> Gold:
+    return [any(word.start < end and start < word.end for start, end in ranges) for word in cut(text)]

@@ -1,0 +1,76 @@
+"""DeFacto: summaries with a person's critique, edit instruction and correction. What the correction changed is blamed."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from text2grad.errors import UserError
+from text2grad.schema import Example, Feedback, Omission, Span
+
+_WORD = re.compile(r"\S+")
+
+
+def read(path: str | Path) -> Iterator[Example]:
+    """Stream the rows of train.jsonl or val.jsonl, plain or gzipped.
+
+    The prompt is the article, the completion the model's summary. The critique is the person's explanation and, where
+    there is one, the edit instruction after a space. A summary that was corrected has spans; see `changed`. A
+    correction that only inserts words is an omission.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; give the path of DeFacto's train.jsonl.gz or val.jsonl.gz")
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield _example(json.loads(line))
+
+
+def changed(before: str, after: str) -> tuple[list[tuple[int, int]], list[str]]:
+    """The ranges of `before` that `after` replaced or deleted, and the words that it only inserted.
+
+    Words are what stands between white space, compared without case. A range goes from the first to the last word of a
+    change.
+    """
+    words = list(_WORD.finditer(before))
+    new = after.split()
+    matcher = difflib.SequenceMatcher(None, before.lower().split(), after.lower().split(), autojunk=False)
+    ranges, inserted = [], []
+    for what, start, end, new_start, new_end in matcher.get_opcodes():
+        if what in ("replace", "delete"):
+            ranges.append((words[start].start(), words[end - 1].end()))
+        elif what == "insert":
+            inserted.append(" ".join(new[new_start:new_end]))
+    return ranges, inserted
+
+
+def _example(row: dict[str, Any]) -> Example:
+    feedback = row["feedback"]
+    explanation, instruction, corrected = feedback["explanation"], feedback["instruction"], feedback["summary"]
+    ranges, inserted = changed(row["candidate"], corrected) if row["has_error"] and corrected else ([], [])
+    spans = [Span(start=start, end=end, label="poor", reason=explanation or None) for start, end in ranges]
+    return Example(
+        id=f"defacto-{row['doc_id']}",
+        prompt=row["article"],
+        completion=row["candidate"],
+        reference=row["abstract"],
+        feedback=Feedback(
+            critique=f"{explanation} {instruction}".strip(),
+            spans=spans,
+            omissions=[] if spans else [Omission(text=words) for words in inserted],
+            critic="human",
+        ),
+        meta={
+            "has_error": row["has_error"],
+            "explanation": explanation,
+            "instruction": instruction,
+            "evidence": feedback["evidence"],
+            "corrected": corrected,
+        },
+    )

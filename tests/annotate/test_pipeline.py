@@ -1,0 +1,250 @@
+"""Annotation: every record exactly once, whatever happens in between."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+
+from text2grad.annotate import annotate
+from text2grad.annotate.pipeline import _FLUSH_SECONDS
+from text2grad.annotate.store import sole_writer
+from text2grad.errors import UserError
+from text2grad.schema import Example, Feedback, Span, read_examples, write_examples
+
+
+def ids(path):
+    return Counter(example.id for example in read_examples(path))
+
+
+EVERY_ONE_ONCE = Counter({str(i): 1 for i in range(100)})
+
+
+def test_every_record_gets_feedback(source, tmp_path, shouter):
+    out = tmp_path / "feedback.jsonl"
+    summary = annotate(source, out, shouter(), batch_size=7)
+    assert ids(out) == EVERY_ONE_ONCE
+    records = {example.id: example for example in read_examples(out)}
+    assert records["3"].feedback.critique == "calm"
+    assert records["3"].prompt == "Question 3?"
+    assert records["10"].feedback.status == "failed"
+    assert (summary.records, summary.ok, summary.failed, summary.added) == (100, 90, 10, 100)
+    assert summary.causes == {"bad luck": 10}
+    assert summary.spans_per_answer == 1.0
+    lengths = [len(f"good answer {i}") for i in range(100) if i % 10]
+    assert summary.coverage == pytest.approx(sum(1 / n for n in lengths) / 90)
+
+
+def test_nothing_is_asked_twice(source, tmp_path, shouter):
+    out = tmp_path / "feedback.jsonl"
+    annotate(source, out, shouter())
+    before = out.read_bytes()
+    again = shouter()
+    summary = annotate(source, out, again)
+    assert again.asked == set()
+    assert out.read_bytes() == before
+    assert (summary.records, summary.failed, summary.added) == (100, 10, 0)
+
+
+def test_a_torn_last_line_is_mended(source, tmp_path, shouter):
+    out = tmp_path / "feedback.jsonl"
+    annotate(source, out, shouter())
+    lines = out.read_bytes().splitlines(keepends=True)
+    for torn in (lines[60][:1], lines[60][:-1], lines[60][: len(lines[60]) // 2]):
+        out.write_bytes(b"".join(lines[:60]) + torn)
+        again = shouter()
+        annotate(source, out, again)
+        assert ids(out) == EVERY_ONE_ONCE
+        assert len(again.asked) == 40
+
+
+def test_a_changed_critic_is_asked_anew_and_the_old_answers_are_kept_aside(source, tmp_path, shouter):
+    out, aside = tmp_path / "feedback.jsonl", tmp_path / "feedback.stale.jsonl"
+    annotate(source, out, shouter("calm"))
+    summary = annotate(source, out, shouter("angry"))
+    assert ids(out) == ids(aside) == EVERY_ONE_ONCE
+    assert {example.feedback.critique for example in read_examples(out)} == {"angry", ""}
+    assert {example.feedback.critique for example in read_examples(aside)} == {"calm", ""}
+    assert (summary.set_aside, summary.added) == (100, 100)
+
+
+def test_a_changed_answer_is_asked_about(source, tmp_path, shouter):
+    out = tmp_path / "feedback.jsonl"
+    annotate(source, out, shouter())
+    source.write_text(source.read_text().replace("good answer 42", "better answer 42"))
+    again = shouter()
+    annotate(source, out, again)
+    assert again.asked == {"42"}
+
+
+def test_failed_records_are_asked_again_only_when_told(source, tmp_path, shouter):
+    out = tmp_path / "feedback.jsonl"
+    annotate(source, out, shouter())
+    again = shouter()
+    summary = annotate(source, out, again, retry_failed=True)
+    assert again.asked == {str(i) for i in range(0, 100, 10)}
+    assert ids(out) == EVERY_ONE_ONCE
+    assert (summary.records, summary.failed, summary.added) == (100, 10, 10)
+
+
+def test_the_same_record_twice_is_one_record(source, tmp_path, shouter):
+    source.write_text(source.read_text() * 2)
+    out = tmp_path / "feedback.jsonl"
+    annotate(source, out, shouter())
+    assert ids(out) == EVERY_ONE_ONCE
+
+
+def test_the_same_answer_under_two_ids_is_two_records(tmp_path, shouter):
+    source, out = tmp_path / "data.jsonl", tmp_path / "feedback.jsonl"
+    write_examples(source, [Example(id=i, prompt="p", completion="c") for i in ("1", "2")])
+    annotate(source, out, shouter())
+    assert ids(out) == {"1": 1, "2": 1}
+
+
+def test_annotated_records_can_be_annotated(source, tmp_path, shouter):
+    """The feedback and the key of a first critic do not count as content."""
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    annotate(source, first, shouter("calm"))
+    annotate(first, second, shouter("angry"))
+    again = shouter("angry")
+    annotate(source, second, again)
+    assert again.asked == set()
+
+
+def test_a_malformed_line_stops_after_what_came_before(source, tmp_path, shouter):
+    lines = source.read_text().splitlines(keepends=True)
+    source.write_text("".join(lines[:50]) + "{}\n" + "".join(lines[50:]))
+    out = tmp_path / "feedback.jsonl"
+    with pytest.raises(UserError, match=r"data\.jsonl:51: id: Field required"):
+        annotate(source, out, shouter(), batch_size=10)
+    assert sum(ids(out).values()) == 50
+
+
+def test_feedback_that_does_not_fit_is_failed(source, tmp_path):
+    class Beyond:
+        def critique(self, examples):
+            return [Feedback(critic="x", spans=[Span(start=0, end=999, label="poor")]) for _ in examples]
+
+    out = tmp_path / "feedback.jsonl"
+    summary = annotate(source, out, Beyond())
+    assert summary.causes == {"invalid": 100}
+    assert ids(out) == EVERY_ONE_ONCE
+
+
+def test_a_critic_that_miscounts_is_refused(source, tmp_path):
+    class Short:
+        def critique(self, examples):
+            return []
+
+    with pytest.raises(UserError, match="0 feedbacks for 32 examples"):
+        annotate(source, tmp_path / "feedback.jsonl", Short())
+
+
+def test_when_the_critic_cannot_go_on_what_is_under_way_is_finished(source, tmp_path, shouter):
+    class Broke(shouter):
+        """Has money for 20 questions; those under way end after the money has."""
+
+        async def acritique(self, examples):
+            if len(self.asked) == 20:
+                raise UserError("no money left")
+            self.asked.add(examples[0].id)
+            await asyncio.sleep(0.05)
+            return [self.one(example) for example in examples]
+
+    out = tmp_path / "feedback.jsonl"
+    with pytest.raises(UserError, match="no money left"):
+        annotate(source, out, Broke(), concurrency=8)
+    assert sum(ids(out).values()) == 20
+
+
+def test_slow_answers_do_not_keep_finished_ones_from_the_disk(source, tmp_path):
+    out = tmp_path / "feedback.jsonl"
+    seen = []
+
+    class OneSlow:
+        async def acritique(self, examples):
+            if examples[0].id == "99":
+                await asyncio.sleep(1.5 * _FLUSH_SECONDS)
+                seen.append(len(out.read_bytes().splitlines()))
+            return [Feedback(critic="x") for _ in examples]
+
+    annotate(source, out, OneSlow(), concurrency=4, batch_size=1000)
+    assert seen == [99]
+
+
+def test_concurrency_is_bounded_and_asked_of_the_critic(source, tmp_path):
+    class Busy:
+        concurrency = 5
+        now = most = 0
+
+        async def acritique(self, examples):
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.001)
+            self.now -= 1
+            return [Feedback(critic="x") for _ in examples]
+
+    for given, most in ((None, 5), (3, 3)):
+        busy = Busy()
+        annotate(source, tmp_path / f"{given}.jsonl", busy, concurrency=given)
+        assert busy.most == most
+
+
+def test_two_runs_do_not_write_one_file(source, tmp_path, shouter):
+    out = tmp_path / "feedback.jsonl"
+    with sole_writer(out), pytest.raises(UserError, match="another run is writing"):
+        annotate(source, out, shouter())
+    annotate(source, out, shouter())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.jsonl", "feedback.jsonl"]
+
+
+def test_a_file_of_something_else_is_not_touched(source, tmp_path, shouter):
+    out = tmp_path / "notes.jsonl"
+    out.write_text('{"id": "1"}\n')
+    with pytest.raises(UserError, match=r"notes\.jsonl:1: this is no annotated record"):
+        annotate(source, out, shouter())
+    assert out.read_text() == '{"id": "1"}\n'
+
+
+def test_the_source_is_not_written_to(source, shouter):
+    with pytest.raises(UserError, match="is the source itself"):
+        annotate(source, source, shouter())
+
+
+def command(source, out, url):
+    annotating = (
+        "import sys; from pathlib import Path; from text2grad.annotate import annotate; "
+        "from text2grad.critics.llm import LLMCritic; "
+        "critic = LLMCritic(model='m', base_url=sys.argv[3], timeout=0.5, backoff=0.02, max_attempts=4); "
+        "annotate(Path(sys.argv[1]), Path(sys.argv[2]), critic, concurrency=8, batch_size=4)"
+    )
+    return [sys.executable, "-c", annotating, str(source), str(out), url]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
+def test_a_killed_run_against_a_misbehaving_server_loses_and_repeats_nothing(source, tmp_path, misbehaving, how):
+    out = tmp_path / "feedback.jsonl"
+    url = misbehaving(trouble=0.4, latency=0.03, seed=1)
+    draw = random.Random(2)
+    for _ in range(2):
+        goal = (len(out.read_bytes().splitlines()) if out.exists() else 0) + draw.randint(8, 30)
+        running = subprocess.Popen(command(source, out, url), stderr=subprocess.PIPE)
+        while (not out.exists() or len(out.read_bytes().splitlines()) < goal) and running.poll() is None:
+            time.sleep(0.005)
+        os.kill(running.pid, how)
+        running.communicate()
+        kept = out.read_bytes().splitlines()
+        assert goal <= len(kept) < 100
+    subprocess.run(command(source, out, url), check=True)
+    assert ids(out) == EVERY_ONE_ONCE
+    assert out.read_bytes().splitlines()[: len(kept) - 1] == kept[:-1]
+    outcomes = Counter(json.loads(line)["feedback"].get("status", "ok") for line in out.read_text().splitlines())
+    assert outcomes["ok"] > 50

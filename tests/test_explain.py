@@ -1,0 +1,67 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from text2grad.errors import UserError
+from text2grad.explain import Explanation, explain, located
+from text2grad.models import load_model, load_tokenizer
+
+SUMMARY_SOURCE = (
+    "Householders who own a Brightwell BK-20 electric kettle should stop using it at once. The maker has received 17 "
+    "reports of handles that came loose when the kettle was full, and four people were scalded."
+)
+
+
+def changes(explanation: Explanation) -> dict[str, list[float]]:
+    by_sign: dict[str, list[float]] = {"poor": [], "good": [], "rest": []}
+    for token in explanation.tokens:
+        kind = "poor" if token.reward < 0 else "good" if token.reward > 0 else "rest"
+        by_sign[kind].append(token.logprob_after - token.logprob_before)
+    return by_sign
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("prompt", "completion", "comment", "poor", "good"),
+    [
+        ("When do we meet?", "We meet on Friday at noon.", 'The meeting was not on "Friday".', {"Friday"}, set()),
+        (
+            f"Summarise: {SUMMARY_SOURCE}",
+            "Brightwell recalls its kettles after 17 reports of loose handles and nine deaths.",
+            'The "17 reports" are right, but "nine deaths" is wrong: four people were scalded.',
+            {"nine deaths"},
+            {"17 reports"},
+        ),
+    ],
+)
+def test_the_promise_blame_goes_down_praise_goes_up_the_rest_moves_less(
+    smollm2: str, prompt: str, completion: str, comment: str, poor: set[str], good: set[str]
+) -> None:
+    explanation = explain(load_model(smollm2), load_tokenizer(smollm2), prompt, completion, comment)
+    assert {completion[s.start : s.end] for s in explanation.spans if s.label == "poor"} == poor
+    assert {completion[s.start : s.end] for s in explanation.spans if s.label == "good"} == good
+    moved = changes(explanation)
+    assert all(change < 0 for change in moved["poor"])
+    assert all(change > 0 for change in moved["good"])
+    rewarded = [abs(change) for change in moved["poor"] + moved["good"]]
+    rest = [abs(change) for change in moved["rest"]]
+    assert sum(rest) / len(rest) < 0.5 * sum(rewarded) / len(rewarded)
+
+
+def test_explanation_is_plain_data(tiny_model: Path) -> None:
+    explanation = explain(
+        load_model(tiny_model), load_tokenizer(tiny_model), "Write.", "The lazy fox 🦊 jumps.", 'Not "lazy".'
+    )
+    record = json.loads(json.dumps(explanation.to_dict()))
+    assert [t["text"] for t in record["tokens"] if t["reward"] < 0]
+    assert "".join(t["text"] for t in record["tokens"] if t["reward"] < 0).strip() == "lazy"
+    assert record["tokens"][-1]["start"] == record["tokens"][-1]["end"] == len(explanation.completion)
+    assert record["unmatched"] == []
+
+
+def test_a_comment_that_points_nowhere_says_so() -> None:
+    with pytest.raises(UserError, match="does not say which words"):
+        located("I do not like it.", "We meet on Friday at noon.")
+    with pytest.raises(UserError, match="not found: Tuesday"):
+        located('It was not "Tuesday".', "We meet at noon.")
