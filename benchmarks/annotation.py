@@ -3,7 +3,7 @@
 trouble     1 000 records against a server that misbehaves on purpose (429 with Retry-After, 500s, hangs, cut
             connections, garbage, half a JSON, quotations of something else: 40% of its answers); the run is killed
             with SIGKILL at three random moments and started again. Every record must end exactly once, ok or failed.
-throughput  a server that answers after 500 ms, at several concurrencies; efficiency: the rate over concurrency / latency.
+throughput  a server that answers after 500 ms, at several concurrencies; efficiency is rate * latency / concurrency.
 memory      peak memory of a run over 1 000, 10 000 and 100 000 records, with a critic that answers at once with a reply
             that has to be read and aligned; each in a process of its own, then once more to resume when all is done.
 local       the default model in this process, decoding constrained, on 50 summaries: the share of ok feedback.

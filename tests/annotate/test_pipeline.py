@@ -14,7 +14,7 @@ from collections import Counter
 
 import pytest
 
-from text2grad.annotate import annotate
+from text2grad.annotate import annotate, store
 from text2grad.annotate.pipeline import _FLUSH_SECONDS
 from text2grad.annotate.store import sole_writer
 from text2grad.errors import UserError
@@ -180,7 +180,10 @@ def test_slow_answers_do_not_keep_finished_ones_from_the_disk(source, tmp_path):
     assert seen == [99]
 
 
-def test_concurrency_is_bounded_and_asked_of_the_critic(source, tmp_path):
+def test_concurrency_is_bounded_and_asked_of_the_critic(tmp_path):
+    source = tmp_path / "data.jsonl"
+    write_examples(source, (Example(id=str(i), prompt="p", completion="c") for i in range(12)))
+
     class Busy:
         concurrency = 5
         now = most = 0
@@ -188,7 +191,7 @@ def test_concurrency_is_bounded_and_asked_of_the_critic(source, tmp_path):
         async def acritique(self, examples):
             self.now += 1
             self.most = max(self.most, self.now)
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.15)
             self.now -= 1
             return [Feedback(critic="x") for _ in examples]
 
@@ -196,6 +199,25 @@ def test_concurrency_is_bounded_and_asked_of_the_critic(source, tmp_path):
         busy = Busy()
         annotate(source, tmp_path / f"{given}.jsonl", busy, concurrency=given)
         assert busy.most == most
+
+
+def test_a_full_disk_leaves_whole_records_and_a_sentence(source, tmp_path, shouter, monkeypatch):
+    out = tmp_path / "feedback.jsonl"
+
+    def write_half(path, records):
+        with path.open("a") as file:
+            file.write('{"id": "torn')
+        raise UserError("the disk is full")
+
+    real = store.append_json_lines
+    writes = iter([real, write_half, real])
+    monkeypatch.setattr(store, "append_json_lines", lambda path, records: next(writes)(path, records))
+    with pytest.raises(UserError, match="the disk is full"):
+        annotate(source, out, shouter(), batch_size=10, concurrency=2)
+    monkeypatch.setattr(store, "append_json_lines", real)
+    assert 10 <= sum(ids(out).values()) < 30
+    annotate(source, out, shouter())
+    assert ids(out) == EVERY_ONE_ONCE
 
 
 def test_two_runs_do_not_write_one_file(source, tmp_path, shouter):
@@ -229,12 +251,12 @@ def command(source, out, url):
     return [sys.executable, "-c", annotating, str(source), str(out), url]
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
-def test_a_killed_run_against_a_misbehaving_server_loses_and_repeats_nothing(source, tmp_path, misbehaving, how):
+@pytest.mark.parametrize(("how", "times"), [(signal.SIGKILL, 2), (signal.SIGINT, 1)], ids=["kill", "ctrl-c"])
+def test_a_killed_run_against_a_misbehaving_server_loses_and_repeats_nothing(source, tmp_path, misbehaving, how, times):
     out = tmp_path / "feedback.jsonl"
     url = misbehaving(trouble=0.4, latency=0.03, seed=1)
     draw = random.Random(2)
-    for _ in range(2):
+    for _ in range(times):
         goal = (len(out.read_bytes().splitlines()) if out.exists() else 0) + draw.randint(8, 30)
         running = subprocess.Popen(command(source, out, url), stderr=subprocess.PIPE)
         while (not out.exists() or len(out.read_bytes().splitlines()) < goal) and running.poll() is None:

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Where in the text does that point?"""

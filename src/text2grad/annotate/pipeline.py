@@ -18,6 +18,7 @@ from text2grad.critics import Critic
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, describe, read_examples
 
+_START_SECONDS = 0.3  # over which the workers of a run start, one after the other
 _FLUSH_SECONDS = 1.0  # a kill may cost the answers of the last second, which are asked for again
 
 
@@ -99,8 +100,10 @@ class _Run:
     ) -> None:
         """`concurrency` workers share the questions. When one cannot go on, the others finish what they have begun."""
         stopped: list[UserError] = []
+        over = False
 
         async def work() -> None:
+            nonlocal over
             try:
                 while not stopped and (question := next(questions, None)) is not None:
                     key, example = question
@@ -110,12 +113,17 @@ class _Run:
                         self._flush()
             except UserError as error:
                 stopped.append(error)
+            over = True
 
-        flushing = asyncio.ensure_future(self._flush_regularly())
+        flushing = asyncio.ensure_future(self._flush_regularly(stopped))
         try:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(concurrency):
+                    if over:
+                        break
                     workers.create_task(work())
+                    # In step, all would send and all would wait at the same time, and the waits would add up.
+                    await asyncio.sleep(_START_SECONDS / concurrency)
         finally:
             flushing.cancel()
             self._flush()
@@ -131,10 +139,13 @@ class _Run:
         self.summary.add(record)
         self.summary.added += 1
 
-    async def _flush_regularly(self) -> None:
-        while True:
+    async def _flush_regularly(self, stopped: list[UserError]) -> None:
+        while not stopped:
             await asyncio.sleep(_FLUSH_SECONDS)
-            self._flush()
+            try:
+                self._flush()
+            except UserError as error:
+                stopped.append(error)
 
     def _flush(self) -> None:
         finished, self._finished = self._finished, []

@@ -50,8 +50,16 @@ class Store:
         summary.set_aside = stale
 
     def append(self, records: list[dict[str, Any]]) -> None:
-        """Add finished records; when this returns, a kill or a power cut cannot take them away."""
-        append_json_lines(self.path, records)
+        """Add finished records; when this returns, a kill or a power cut cannot take them away.
+
+        All or none: half a line left by a full disk would join with the next record.
+        """
+        size = self.path.stat().st_size
+        try:
+            append_json_lines(self.path, records)
+        except BaseException:
+            os.truncate(self.path, size)
+            raise
 
     def _ours(self, record: dict[str, Any]) -> bool:
         made = record.get("meta", {}).get(META)

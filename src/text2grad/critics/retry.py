@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+_LONGEST_ASKED = 600.0
+
 
 class PassingError(Exception):
     """An attempt failed in a way that a later one may not; `after` is the pause that the server asked for."""
@@ -22,8 +24,8 @@ class PassingError(Exception):
 def attempts(most: int, base: float, longest: float) -> AsyncRetrying:
     """At most `most` attempts; the n-th pause is drawn from [0, base * 2^n], never above `longest`.
 
-    A server's Retry-After is waited out in full, plus up to `base` so that clients do not come back in step; if it
-    asks for more than `longest`, that is the pause.
+    A server's Retry-After is waited out in full, up to ten minutes, plus up to `base` so that requests do not come
+    back in step.
     """
     jittered = wait_random_exponential(multiplier=base, max=longest)
     spread = wait_random_exponential(multiplier=base, max=base)
@@ -31,7 +33,7 @@ def attempts(most: int, base: float, longest: float) -> AsyncRetrying:
     def pause(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         asked = error.after if isinstance(error, PassingError) else None
-        return jittered(state) if asked is None else min(asked + spread(state), longest)
+        return jittered(state) if asked is None else min(asked, _LONGEST_ASKED) + spread(state)
 
     return AsyncRetrying(
         retry=retry_if_exception_type(PassingError), stop=stop_after_attempt(most), wait=pause, reraise=True

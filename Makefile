@@ -1,0 +1,46 @@
+# `make quickstart` and `make test` do everything on a fresh machine, the virtual environment included.
+PYTHON ?= $(shell for p in python3 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+SEED ?= 0
+RUN := runs/quickstart$(if $(filter-out 0,$(SEED)),-seed$(SEED))
+# One thread a worker: two test processes with two threads each only get in each other's way on two cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+.PHONY: quickstart test test-all lint format model tables clean
+
+quickstart: $(INSTALLED)  ## train the default model on the CPU; an interrupted run goes on where it stopped
+	$(BIN)/text2grad run configs/quickstart.yaml seed=$(SEED) output_dir=$(RUN) \
+	  $(if $(wildcard $(RUN)/config.yaml),--resume)
+
+test: lint model  ## what CI runs
+	$(PYTEST)
+
+test-all: lint model  ## with the slow soak and load tests
+	$(PYTEST) -m ""
+
+lint: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+model: $(INSTALLED)  ## fetch the default model once, before several test processes ask for it
+	$(BIN)/python -c 'from text2grad.models import resolve; print(resolve("smollm2"))'
+
+tables: $(INSTALLED)  ## put the figures of docs/results into README and docs
+	$(BIN)/python benchmarks/tables.py
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "text2grad needs Python 3.11 or 3.12; set PYTHON=/path/to/python3.12"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,55 @@
+"""Put the figures of docs/results into the pages that quote them.
+
+A page marks the place with `<!-- result NAME -->` and `<!-- end -->`; what stands between is written anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from harness import RESULTS, ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MARKED = re.compile(r"(<!-- result (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def quickstart(figures: dict[str, Any]) -> str:
+    rows = ["| seed | critic's score | ROUGE-L | blamed spans | minutes | GiB |", "|---|---|---|---|---|---|"]
+    for seed, run in figures["runs"].items():
+        cells = [_change(run["figures"][name], digits) for name, digits in (("score", 2), ("rouge_l", 3), ("blamed spans", 2))]
+        rows.append(f"| {seed} | {' | '.join(cells)} | {run['minutes']:.1f} | {run['gib']:.1f} |")
+    return "\n".join(rows)
+
+
+def alignment(figures: dict[str, Any]) -> str:
+    rows = ["| answers | tokens | wrong, ours | wrong, greedy | times faster |", "|---|---|---|---|---|"]
+    for name, group in figures["groups"].items():
+        rows.append(
+            f"| {name} | {group['tokens']:,} | {group['ours_wrong_share']:.2%} | {group['greedy_wrong_share']:.2%} | "
+            f"{group['speedup']:.1f} (cold caches {group['speedup_in_turns']:.1f}) |"
+        )
+    return "\n".join(rows)
+
+
+def _change(figure: dict[str, float], digits: int) -> str:
+    low, high = (f"{figure[key]:+.{digits}f}" for key in ("low", "high"))
+    return f"{figure['before']:.{digits}f} → {figure['after']:.{digits}f} [{low}, {high}]"
+
+
+TABLES: dict[str, Callable[[dict[str, Any]], str]] = {"quickstart": quickstart, "alignment": alignment}
+
+
+def filled(match: re.Match[str]) -> str:
+    result = json.loads((RESULTS / f"{match[2]}.json").read_text(encoding="utf-8"))
+    machine = result["machine"]
+    source = f"`benchmarks/{match[2]}.py` on {machine['cpu']}, {machine['cores']} cores, torch {machine['torch']}"
+    return f"{match[1]}{TABLES[match[2]](result['figures'])}\n\n{source}; commit {result['commit'][:12]}.\n{match[3]}"
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        page.write_text(MARKED.sub(filled, text), encoding="utf-8")
