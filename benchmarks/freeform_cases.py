@@ -66,6 +66,15 @@ def halu_cases(folder: Path) -> list[Case]:
     return [case for case in found if not all(case.gold)]
 
 
+def unrelated(cases: Sequence[Case]) -> list[Case]:
+    """Each answer with the comment on the next one: it is about no word."""
+    comments = [case.comment for case in cases]
+    return [
+        replace(case, comment=comment, gold=[False] * len(case.gold))
+        for case, comment in zip(cases, [*comments[1:], *comments[:1]], strict=True)
+    ]
+
+
 def without_prompt(cases: Sequence[Case]) -> list[Case]:
     return [replace(case, prompt=None) for case in cases]
 

@@ -7,8 +7,9 @@ heads.json        a linear score of the default model's attention heads, and tre
 statements.json   trees over the statements of programs
 
 Learned from: DeFacto's training split (people's critiques and edit instructions; every row also with the critique or
-the instruction alone and without its source, so that no form of comment is taken for granted), a third of
-HaluQuestQA's reasons, and DebugBench's explanations of bugs. DeFacto's validation split and ILF's code critiques are
+the instruction alone and without its source, so that no form of comment is taken for granted; and with the comment on
+another summary, so that some comments are about nothing), a third of HaluQuestQA's reasons, and DebugBench's
+explanations of bugs. DeFacto's validation split and ILF's code critiques are
 kept for `freeform.py` and `code_blame.py`. Everything is chosen by cross-validation in five folds, whole rows,
 questions and programs at a time.
 
@@ -30,7 +31,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 import torch
-from freeform_cases import Case, debugbench_bugs, defacto_variants, halu_cases
+from freeform_cases import Case, debugbench_bugs, defacto_variants, halu_cases, unrelated
 from harness import ROOT, data_folder, show
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
@@ -55,6 +56,8 @@ WEIGHTS = {
     "critique, no source": 0.2,
 }
 HALU = "HaluQuestQA"
+UNRELATED, UNRELATED_WEIGHT, UNRELATED_STEP_HEADS = "unrelated comment", 0.25, 4
+DEBUGBENCH = "DebugBench"
 HALU_WEIGHT, HALU_STEP, HALU_STEP_HEADS = 0.3, 3, 12
 THRESHOLDS = np.arange(0.2, 0.6, 0.02)
 HEADS_STRENGTH = 1e-3  # scikit-learn's C: 1 620 views of the heads want a strong penalty
@@ -106,13 +109,13 @@ def main() -> None:
 
 
 def learn_words(data: Path) -> None:
-    cases = [
-        (name, case, weight) for name, weight in WEIGHTS.items() for case in defacto_variants(data, "train")[name]
-    ]
+    variants = defacto_variants(data, "train")
+    cases = [(name, case, weight) for name, weight in WEIGHTS.items() for case in variants[name]]
+    cases += [(UNRELATED, case, UNRELATED_WEIGHT) for case in unrelated(variants[MAIN])]
     cases += [(HALU, case, HALU_WEIGHT) for case in _halu(data, HALU_STEP)]
     items = [_item(name, case, weight, _lexical(case)) for name, case, weight in cases]
     names = lexical("a", "b", "c")[1]
-    threshold = cross_validate("words", items, ROUNDS, {})
+    threshold = cross_validate("words", items, MAIN, ROUNDS, {})
     _save("words", names, fit(items, ROUNDS, {}), threshold)
 
 
@@ -122,6 +125,7 @@ def learn_heads(data: Path, cache: Path | None, device: str) -> None:
     cases = [(MAIN, case, 1.0) for case in variants[MAIN]]
     # reading is slow, so each row comes once more, in one of its other forms
     cases += [(name, variants[name][i], 0.7) for i in range(len(variants[MAIN])) for name in [others[i % len(others)]]]
+    cases += [(UNRELATED, case, UNRELATED_WEIGHT) for case in unrelated(variants[MAIN])[::UNRELATED_STEP_HEADS]]
     cases += [(HALU, case, HALU_WEIGHT) for case in _halu(data, HALU_STEP_HEADS)]
     attention = _attention([case for _, case, _ in cases], cache, device)
     seen = [_item(name, case, weight, views) for (name, case, weight), views in zip(cases, attention, strict=True)]
@@ -135,7 +139,7 @@ def learn_heads(data: Path, cache: Path | None, device: str) -> None:
         for item, (_, case, _), score in zip(seen, cases, scores, strict=True)
     ]
     names = [*lexical("a", "b", "c")[1], *head_names()]
-    threshold = cross_validate("heads", items, ROUNDS, {})
+    threshold = cross_validate("heads", items, MAIN, ROUNDS, {})
     weights = [float(f"{weight:.5g}") for weight in _linear(seen)]
     _save("heads", names, fit(items, ROUNDS, {}), threshold, weights=weights)
 
@@ -148,13 +152,13 @@ def learn_statements(data: Path) -> None:
         changed = _changed_lines(bug.code, bug.fixed) & set(own)
         if module and changed and len(own) > 2:
             names, features = of_statements(bug.comment, list(own.values()), module)
-            items.append(Item(MAIN, str(number), 1.0, features, np.array([line in changed for line in own], np.int64)))
-    threshold = cross_validate("statements", items, STATEMENT_ROUNDS, SMALL_TREES)
+            items.append(Item(DEBUGBENCH, str(number), 1.0, features, np.array([line in changed for line in own], np.int64)))
+    threshold = cross_validate("statements", items, DEBUGBENCH, STATEMENT_ROUNDS, SMALL_TREES)
     _save("statements", names, fit(items, STATEMENT_ROUNDS, SMALL_TREES), threshold)
 
 
-def cross_validate(title: str, items: Sequence[Item], rounds: int, settings: dict[str, Any]) -> float:
-    """The threshold with the best F1 on the main items; prints figures of every source at that threshold."""
+def cross_validate(title: str, items: Sequence[Item], main: str, rounds: int, settings: dict[str, Any]) -> float:
+    """The threshold with the best F1 on the source `main`; prints figures of every source at that threshold."""
     probabilities: dict[int, NDArray[np.float64]] = {}
     for train, test in _folds(items):
         model = fit([items[i] for i in train], rounds, settings)
@@ -164,12 +168,16 @@ def cross_validate(title: str, items: Sequence[Item], rounds: int, settings: dic
         own = [i for i, item in enumerate(items) if item.source == source]
         return f1([chosen(probabilities[i], threshold) for i in own], [items[i].labels for i in own])
 
-    threshold = max(THRESHOLDS, key=lambda threshold: figures(MAIN, threshold)[2])
+    def marked(source: str, threshold: float) -> float:
+        own = [i for i, item in enumerate(items) if item.source == source]
+        return float(np.mean([chosen(probabilities[i], threshold).any() for i in own]))
+
+    threshold = max(THRESHOLDS, key=lambda threshold: figures(main, threshold)[2])
     rows = [
-        [source, *(f"{figure:.3f}" for figure in figures(source, threshold))]
+        [source, *(f"{figure:.3f}" for figure in (*figures(source, threshold), marked(source, threshold)))]
         for source in dict.fromkeys(item.source for item in items)
     ]
-    show(f"{title}: cross-validated, threshold {threshold:.2f}", ["", "precision", "recall", "F1"], rows)
+    show(f"{title}: cross-validated, threshold {threshold:.2f}", ["", "precision", "recall", "F1", "comments placed"], rows)
     return round(float(threshold), 2)
 
 
@@ -184,7 +192,7 @@ def f1(taken: Sequence[NDArray[np.bool_]], gold: Sequence[NDArray[Any]]) -> Figu
     """Precision, recall and F1 over all words together."""
     said, meant = np.concatenate(taken), np.concatenate(gold).astype(bool)
     right = int((said & meant).sum())
-    return right / max(1, said.sum()), right / meant.sum(), 2 * right / (said.sum() + meant.sum())
+    return right / max(1, said.sum()), right / max(1, meant.sum()), 2 * right / max(1, said.sum() + meant.sum())
 
 
 def _folds(items: Sequence[Item]) -> Iterator[tuple[list[int], list[int]]]:

@@ -58,9 +58,9 @@ def test_only_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     append_json_lines(path, [{"a": 1}, {"a": "ü\u2028"}])
     path.write_text(path.read_text() + '{"a": 3')
-    assert list(read_json_lines(path)) == [{"a": 1}, {"a": "ü\u2028"}]
+    assert list(read_json_lines(path)) == [(f"{path}:1", {"a": 1}), (f"{path}:2", {"a": "ü\u2028"})]
     path.write_text('{"a": 1}\n{"a"\n{"a": 2}\n')
-    with pytest.raises(UserError, match="a line in the middle"):
+    with pytest.raises(UserError, match=r"lines.jsonl:2: not valid JSON"):
         list(read_json_lines(path))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -78,17 +79,34 @@ def append_json_lines(path: Path, records: list[dict[str, Any]]) -> None:
         os.fsync(out.fileno())
 
 
-def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Records of a file that a kill may have torn: an unparsable *last* line is left out."""
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        torn: json.JSONDecodeError | None = None
-        for line in lines:
+def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Stream (`file:line`, record). An unparsable line is an error, but for the last, which a kill may have torn."""
+    torn: UserError | None = None
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
             if torn is not None:
-                raise UserError(f"{path}: a line in the middle is not JSON ({torn})")
+                raise torn
+            where = f"{path}:{number}"
             try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
-                torn = error
+                record = parse_json(line)
+            except ValueError as error:
+                torn = UserError(f"{where}: not valid JSON ({error}); remove the line")
+                continue
+            if not isinstance(record, dict):
+                raise UserError(f"{where}: not a JSON object; remove the line")
+            yield where, record
+
+
+def parse_json(text: bytes) -> Any:
+    """JSON in which NaN and the infinities, which the standard does not have, become null."""
+    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
+
+
+def _finite(digits: str) -> float | None:
+    value = float(digits)
+    return value if math.isfinite(value) else None
 
 
 def sync(path: Path) -> None:

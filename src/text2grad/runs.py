@@ -41,7 +41,7 @@ class RunFolder:
         """Drop what was recorded after `step`: the checkpoint does not know of it, and it will happen again."""
         for path in (self.metrics, self.samples):
             if path.exists():
-                kept = (record for record in read_json_lines(path) if record["step"] <= step)
+                kept = (record for _, record in read_json_lines(path) if record["step"] <= step)
                 replace_text(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept))
 
 

@@ -22,7 +22,7 @@ Matrix = NDArray[np.float32]
 Column = list[float]
 Columns = dict[str, Column]
 
-_REWRITE = re.compile(r"\b(?:rewrite|rephrase|entire(?:ly)?|whole|completely|everything|all of|nothing|none of)\b", re.I)
+_REWRITE = re.compile(r"\b(?:rewrite|rephrase|entire(?:ly)?|whole|completely|everything|all of|none of)\b", re.I)
 _TOPICS = {
     "age": r"age[ds]?|old",
     "time": r"dates?|days?|when|times?|months?|years?|weeks?|period|hours?|season|duration|long|timing|timeframe",

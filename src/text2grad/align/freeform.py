@@ -37,7 +37,7 @@ HEAD_STEPS = (-2, -1, 0, 1, 2)  # words around, whose attention score is a featu
 HEAD_OUTSIDE = -6.0  # the score beyond the ends of the answer
 _GAP = 3  # words between two parts that belong together, if they are nearly probable enough
 _NEARLY = 0.8
-_LEAST_STATEMENT = 0.1  # a comment on a program nearly always means something in it
+_LEAST_STATEMENT = 0.08  # a comment on a program nearly always means something in it
 _NOT_CODE_ALONE = (ast.Expr, ast.Pass)
 
 
@@ -155,7 +155,8 @@ def _program(completion: str, prompt: str | None) -> tuple[Answer, list[Statemen
 def _signed(span: Span, comment: str, completion: str, label: Label | None, critic: str) -> Span:
     """The span with the words of the comment that share most with it, and the comment's stance on those."""
     phrase = _phrase(comment, completion[span.start : span.end])
-    stance = stances(comment, [phrase], occurs=lambda i: True)[0] if phrase else "poor"
+    at_the_end = (len(comment), len(comment))  # nothing shared: the last word on it decides
+    stance = stances(comment, [phrase or at_the_end], occurs=lambda i: True)[0]
     view = label or ("good" if stance == "good" else "poor")
     return span.model_copy(update={"phrase": phrase, "label": view, "critic": critic, "reason": comment.strip() or None})
 

@@ -21,7 +21,7 @@ _BLOCK = 1 << 16
 class Store:
     """The records that one critic has made so far.
 
-    `done` holds their keys: about 110 bytes of memory a record, 110 MB for a million.
+    `done` holds their keys: about 100 bytes of memory a record, 100 MB for a million.
     """
 
     def __init__(self, path: Path, critic: str) -> None:

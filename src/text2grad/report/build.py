@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import os
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from text2grad.errors import UserError
+from text2grad.files import replace_text
 from text2grad.report.figures import figure_rows
 from text2grad.report.read import MAX_EXAMPLES, MAX_STEPS, Run, Sample, Token, read_run
 from text2grad.report.select import spread
@@ -29,7 +28,7 @@ def build_report(run_dir: Path) -> Path:
     """
     page = render(read_run(run_dir))
     path = run_dir / "report.html"
-    _write_atomically(path, page.encode("utf-8", errors="replace"))
+    replace_text(path, page.encode("utf-8", errors="replace").decode("utf-8"))  # lone surrogates cannot be written
     return path
 
 
@@ -143,16 +142,3 @@ def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise UserError(
-            f"{path}: could not be written ({error.strerror}); free some space or fix the folder's permissions"
-        ) from error
-    finally:
-        temporary.unlink(missing_ok=True)

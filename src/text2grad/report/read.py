@@ -1,8 +1,5 @@
 """A run folder as plain data. Forgiving only towards what a killed run leaves behind: one torn last line."""
 
-import json
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +8,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from text2grad.errors import UserError
+from text2grad.files import parse_json, read_json_lines
 from text2grad.report.select import even_selection
 from text2grad.schema import Feedback, Message, describe
 
@@ -123,7 +121,7 @@ def read_run(folder: Path) -> Run:
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """One record a step in ascending order; of a step recorded twice (a resumed run) the later record counts."""
-    by_step = {_integer(record, "step", where): record for where, record in read_lines(path)}
+    by_step = {_integer(record, "step", where): record for where, record in read_json_lines(path)}
     return [by_step[step] for step in sorted(by_step)]
 
 
@@ -136,7 +134,7 @@ def read_samples(path: Path, limit: int = MAX_SAMPLES, byte_limit: int = MAX_SAM
         return Kept([], recorded=0)
     recorded = {
         (_integer(record, "step", where), _integer(record, "sample", where)): where
-        for where, record in read_lines(path)
+        for where, record in read_json_lines(path)
     }
     if not recorded:
         return Kept([], recorded=0)
@@ -144,7 +142,7 @@ def read_samples(path: Path, limit: int = MAX_SAMPLES, byte_limit: int = MAX_SAM
     affordable = byte_limit * len(keys) // path.stat().st_size
     chosen = even_selection([step for step, _ in keys], max(1, min(limit, affordable)))
     wanted = {recorded[keys[position]] for position in chosen}
-    samples = [_validate(Sample, record, where) for where, record in read_lines(path) if where in wanted]
+    samples = [_validate(Sample, record, where) for where, record in read_json_lines(path) if where in wanted]
     return Kept(sorted(samples, key=lambda sample: (sample.step, sample.sample)), recorded=len(keys))
 
 
@@ -153,40 +151,10 @@ def read_evaluation(path: Path) -> Evaluation | None:
     if not path.is_file():
         return None
     try:
-        record = _parse_json(path.read_bytes())
+        record = parse_json(path.read_bytes())
     except ValueError as error:
         raise UserError(f"{path}: not valid JSON ({error}); evaluate the run again") from error
     return _validate(Evaluation, record, str(path))
-
-
-def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Stream (`file:line`, object); an unparsable line is an error unless it is the last."""
-    torn: UserError | None = None
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            if torn is not None:
-                raise torn
-            where = f"{path}:{number}"
-            try:
-                record = _parse_json(line)
-            except ValueError as error:
-                torn = UserError(f"{where}: not valid JSON ({error}); remove the line")
-                continue
-            if not isinstance(record, dict):
-                raise UserError(f"{where}: not a JSON object; remove the line")
-            yield where, record
-
-
-def _parse_json(text: bytes) -> Any:
-    """JSON in which NaN and the infinities, which a browser cannot parse, become null."""
-    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
-
-
-def _finite(digits: str) -> float | None:
-    value = float(digits)
-    return value if math.isfinite(value) else None
 
 
 def _integer(record: dict[str, Any], field: str, where: str) -> int:
