@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from text2grad.commands.annotate import annotate
 from text2grad.errors import UserError
 
 app = typer.Typer(
@@ -94,6 +95,9 @@ def explain(
         print(json.dumps(explanation.to_dict(), ensure_ascii=False))
     else:
         Console().print(explanation_view(explanation))
+
+
+app.command()(annotate)
 
 
 @app.command()

@@ -39,8 +39,8 @@ def test_a_new_sentence_begins_anew():
 
 
 def test_words_about_text_and_function_words_are_no_content():
-    content = {mention.key for mention in mentions("The summary wrongly says that Leeds won.") if mention.is_content}
-    assert content == {key("wrongly"), key("leeds"), key("won")} - {key("wrong")}
+    content = [mention.key for mention in mentions("The summary says that Leeds won.") if mention.is_content]
+    assert content == [key("leeds"), key("won")]
 
 
 def test_quoted_words_are_marked():

@@ -6,22 +6,25 @@ import importlib
 from typing import Any
 
 from text2grad.critics import Critic
-from text2grad.critics.grounding import GroundingCritic
 from text2grad.errors import UserError
 from text2grad.settings import did_you_mean
 
-CRITICS = {"grounding": GroundingCritic}
+# Paths, not classes: a critic's libraries are imported when it is asked for.
+CRITICS = {
+    "grounding": "text2grad.critics.grounding:GroundingCritic",
+    "code": "text2grad.critics.code:CodeCritic",
+    "llm": "text2grad.critics.llm:LLMCritic",
+    "local": "text2grad.critics.local:LocalCritic",
+}
 
 
 def make_critic(name: str, options: dict[str, Any]) -> Critic:
     """The critic of that name, or the class at `package.module:Class`, made with the options."""
-    kind = _imported(name) if ":" in name else CRITICS.get(name)
-    if kind is None:
-        raise UserError(
-            f'unknown critic "{name}"{did_you_mean(name, CRITICS)}, or give your own as package.module:Class'
-        )
+    if ":" not in name and name not in CRITICS:
+        raise UserError(f'unknown critic "{name}"{did_you_mean(name, CRITICS)}; your own is package.module:Class')
+    kind = _imported(CRITICS.get(name, name))
     try:
-        critic = kind(**options)
+        critic: Critic = kind(**options)
     except TypeError as error:
         raise UserError(f'critic "{name}" does not take these options: {error}') from error
     if not callable(getattr(critic, "critique", None)):
