@@ -165,14 +165,8 @@ def memory(folder: Path, sizes: list[int]) -> dict[str, Any]:
 
 def local(folder: Path, records: int, args: argparse.Namespace) -> dict[str, Any]:
     source, out = summaries(folder / "local.jsonl", records), folder / "local.out.jsonl"
-    critic = LocalCritic(
-        model=DEFAULT_MODEL,
-        task="summarise",
-        device=args.device,
-        dtype="bfloat16",
-        reasoning_length=160,
-        critique_length=160,
-    )
+    short = {"reasoning_length": 120, "critique_length": 120, "max_spans": 2, "max_omissions": 0}
+    critic = LocalCritic(model=DEFAULT_MODEL, task="summarise", device=args.device, dtype="bfloat16", **short)
     summary = annotate(source, out, critic)
     show_summary("Default model in process, constrained", summary)
     return {

@@ -60,8 +60,8 @@ def main() -> None:
         figures |= _measure(name, rows, method, table)
     for name, cases in list(defacto_variants(data, "val").items())[1:]:
         figures |= _measure(f"{name}: letters", cases[part], methods["letters"], table)
-    for name, cases in list(defacto_variants(data, "val").items())[1:]:
-        figures |= _measure(f"{name}: attention", cases[part], methods["attention"], table)
+    critique = defacto_variants(data, "val")["critique"][part]
+    figures |= _measure("critique: attention", critique, methods["attention"], table)
     untrained = [case for i, case in enumerate(halu_cases(data)) if i % HALU_TRAINED_STEP]
     figures |= _measure("HaluQuestQA: mentioned words", untrained[part], methods["mentioned words"], table)
     figures |= _measure("HaluQuestQA: letters", untrained[part], methods["letters"], table)

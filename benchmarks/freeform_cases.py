@@ -1,4 +1,4 @@
-"""Comments whose place in the answer is known, from three data sets: what the free-form aligner learns and is tried on."""
+"""Comments whose place in the answer is known: what the free-form aligner learns from and is tried on."""
 
 from __future__ import annotations
 

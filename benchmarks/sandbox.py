@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness import Bar, options, report, show
 
-from text2grad.sandbox import Program, Sandbox
+from text2grad.sandbox import Outcome, Program, Sandbox
 
 SIZES = (100, 1_000, 5_000)
 QUICK_SIZES = (20, 100)
@@ -48,6 +48,7 @@ def _run(sandbox: Sandbox, size: int) -> float:
     began = time.perf_counter()
     programs = (Program(f"print(sum(range({number})))") for number in range(size))
     for number, outcome in enumerate(sandbox.run_all(programs)):
+        assert isinstance(outcome, Outcome), outcome
         assert outcome.stdout == f"{number * (number - 1) // 2}\n", outcome
     return size / (time.perf_counter() - began)
 

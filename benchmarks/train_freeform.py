@@ -42,6 +42,7 @@ from text2grad.align.freeform import around, chosen, head_names
 from text2grad.align.program import extract, tree
 from text2grad.align.statement_features import of_statements
 from text2grad.align.statements import statements
+from text2grad.align.trees import Trees
 from text2grad.align.words import cut
 from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer
 
@@ -56,7 +57,7 @@ WEIGHTS = {
     "critique, no source": 0.2,
 }
 HALU = "HaluQuestQA"
-UNRELATED, UNRELATED_WEIGHT, UNRELATED_STEP_HEADS = "unrelated comment", 0.25, 4
+UNRELATED, UNRELATED_WEIGHT, UNRELATED_STEP_HEADS = "unrelated comment", 0.35, 2
 DEBUGBENCH = "DebugBench"
 HALU_WEIGHT, HALU_STEP, HALU_STEP_HEADS = 0.3, 3, 12
 THRESHOLDS = np.arange(0.2, 0.6, 0.02)
@@ -76,7 +77,7 @@ TREES = {
     "deterministic": True,
     "verbose": -1,
 }
-ROUNDS = 220
+ROUNDS = 400
 SMALL_TREES = {"num_leaves": 8, "min_child_samples": 30}
 STATEMENT_ROUNDS = 150
 
@@ -111,12 +112,12 @@ def main() -> None:
 def learn_words(data: Path) -> None:
     variants = defacto_variants(data, "train")
     cases = [(name, case, weight) for name, weight in WEIGHTS.items() for case in variants[name]]
-    cases += [(UNRELATED, case, UNRELATED_WEIGHT) for case in unrelated(variants[MAIN])]
+    cases += [(UNRELATED, case, UNRELATED_WEIGHT) for case in _unrelated(variants)]
     cases += [(HALU, case, HALU_WEIGHT) for case in _halu(data, HALU_STEP)]
     items = [_item(name, case, weight, _lexical(case)) for name, case, weight in cases]
     names = lexical("a", "b", "c")[1]
     threshold = cross_validate("words", items, MAIN, ROUNDS, {})
-    _save("words", names, fit(items, ROUNDS, {}), threshold)
+    _save("words", names, fit(items, ROUNDS, {}), threshold, items)
 
 
 def learn_heads(data: Path, cache: Path | None, device: str) -> None:
@@ -125,7 +126,7 @@ def learn_heads(data: Path, cache: Path | None, device: str) -> None:
     cases = [(MAIN, case, 1.0) for case in variants[MAIN]]
     # reading is slow, so each row comes once more, in one of its other forms
     cases += [(name, variants[name][i], 0.7) for i in range(len(variants[MAIN])) for name in [others[i % len(others)]]]
-    cases += [(UNRELATED, case, UNRELATED_WEIGHT) for case in unrelated(variants[MAIN])[::UNRELATED_STEP_HEADS]]
+    cases += [(UNRELATED, case, UNRELATED_WEIGHT) for case in _unrelated(variants)[::UNRELATED_STEP_HEADS]]
     cases += [(HALU, case, HALU_WEIGHT) for case in _halu(data, HALU_STEP_HEADS)]
     attention = _attention([case for _, case, _ in cases], cache, device)
     seen = [_item(name, case, weight, views) for (name, case, weight), views in zip(cases, attention, strict=True)]
@@ -141,7 +142,7 @@ def learn_heads(data: Path, cache: Path | None, device: str) -> None:
     names = [*lexical("a", "b", "c")[1], *head_names()]
     threshold = cross_validate("heads", items, MAIN, ROUNDS, {})
     weights = [float(f"{weight:.5g}") for weight in _linear(seen)]
-    _save("heads", names, fit(items, ROUNDS, {}), threshold, weights=weights)
+    _save("heads", names, fit(items, ROUNDS, {}), threshold, items, weights=weights)
 
 
 def learn_statements(data: Path) -> None:
@@ -152,9 +153,11 @@ def learn_statements(data: Path) -> None:
         changed = _changed_lines(bug.code, bug.fixed) & set(own)
         if module and changed and len(own) > 2:
             names, features = of_statements(bug.comment, list(own.values()), module)
-            items.append(Item(DEBUGBENCH, str(number), 1.0, features, np.array([line in changed for line in own], np.int64)))
+            items.append(
+                Item(DEBUGBENCH, str(number), 1.0, features, np.array([line in changed for line in own], np.int64))
+            )
     threshold = cross_validate("statements", items, DEBUGBENCH, STATEMENT_ROUNDS, SMALL_TREES)
-    _save("statements", names, fit(items, STATEMENT_ROUNDS, SMALL_TREES), threshold)
+    _save("statements", names, fit(items, STATEMENT_ROUNDS, SMALL_TREES), threshold, items)
 
 
 def cross_validate(title: str, items: Sequence[Item], main: str, rounds: int, settings: dict[str, Any]) -> float:
@@ -177,7 +180,11 @@ def cross_validate(title: str, items: Sequence[Item], main: str, rounds: int, se
         [source, *(f"{figure:.3f}" for figure in (*figures(source, threshold), marked(source, threshold)))]
         for source in dict.fromkeys(item.source for item in items)
     ]
-    show(f"{title}: cross-validated, threshold {threshold:.2f}", ["", "precision", "recall", "F1", "comments placed"], rows)
+    show(
+        f"{title}: cross-validated, threshold {threshold:.2f}",
+        ["", "precision", "recall", "F1", "comments placed"],
+        rows,
+    )
     return round(float(threshold), 2)
 
 
@@ -204,6 +211,12 @@ def _folds(items: Sequence[Item]) -> Iterator[tuple[list[int], list[int]]]:
 def _halu(data: Path, step: int) -> list[Case]:
     """Every `step`-th mark, one in two without its question."""
     return [case if i % 2 else replace(case, prompt=None) for i, case in enumerate(halu_cases(data)[::step])]
+
+
+def _unrelated(variants: dict[str, list[Case]]) -> list[Case]:
+    """Each answer once, with a foreign comment in one of the variants' forms."""
+    forms = [unrelated(cases) for cases in variants.values()]
+    return [forms[i % len(forms)][i] for i in range(len(forms[0]))]
 
 
 def _item(source: str, case: Case, weight: float, features: Features) -> Item:
@@ -270,8 +283,13 @@ def _changed_lines(before: str, after: str) -> set[int]:
     return {old[i][0] for _, start, end, _, _ in changes for i in range(start, end)}
 
 
-def _save(name: str, columns: Sequence[str], model: lightgbm.Booster, threshold: float, **more: Any) -> None:
+def _save(
+    name: str, columns: Sequence[str], model: lightgbm.Booster, threshold: float, items: Sequence[Item], **more: Any
+) -> None:
     data = {"threshold": threshold, "trees": _arrays(columns, model), **more}
+    trees = Trees.from_dict(data["trees"])
+    for item in items[:100]:  # what ships must say what was learned
+        assert np.allclose(trees.probabilities(columns, item.features), model.predict(item.features), atol=1e-3)
     path = OUT / f"{name}.json"
     path.write_text(json.dumps(data, separators=(",", ":")) + "\n", encoding="utf-8")
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1000:.0f} kB")
@@ -279,7 +297,9 @@ def _save(name: str, columns: Sequence[str], model: lightgbm.Booster, threshold:
 
 def _arrays(columns: Sequence[str], model: lightgbm.Booster) -> dict[str, Any]:
     """LightGBM's trees as `text2grad.align.trees.Trees` reads them."""
-    nodes: dict[str, list[Any]] = {key: [] for key in ("feature", "threshold", "missing_left", "left", "right", "value")}
+    nodes: dict[str, list[Any]] = {
+        key: [] for key in ("feature", "threshold", "missing_left", "left", "right", "value")
+    }
     depths: list[int] = []
 
     def add(node: dict[str, Any], depth: int) -> int:

@@ -88,7 +88,8 @@ def test_the_usual_devices_are_there(sandbox: Sandbox) -> None:
 
 def test_each_program_has_an_empty_scratch_folder(sandbox: Sandbox) -> None:
     source = "import os; print(sorted(os.listdir('.'))); open('left', 'w').write('x'); open('/tmp/too', 'w')"
-    assert [outcome.stdout for outcome in sandbox.run_all([Program(source)] * 3)] == ["['main.py']\n"] * 3
+    outcomes = list(sandbox.run_all([Program(source)] * 3))
+    assert [isinstance(outcome, Outcome) and outcome.stdout for outcome in outcomes] == ["['main.py']\n"] * 3
 
 
 def test_fork_bomb(sandbox: Sandbox) -> None:

@@ -23,7 +23,7 @@ def test_without_quotations_what_it_is_about():
 
 
 def test_what_is_found_nowhere_is_a_failure_that_keeps_its_words():
-    found = aligned(critique="Cricket in Karachi, \"said the umpire at lunch\", was cancelled by Zimbabwe's board.")
+    found = aligned(critique='Cricket in Karachi, "said the umpire at lunch", was cancelled by Zimbabwe\'s board.')
     assert found.status == "failed"
     assert found.critique.startswith("Cricket")
     assert found.unmatched == ["said the umpire at lunch"]

@@ -1,5 +1,6 @@
 import json
 from importlib.resources import files
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_the_phrase_is_what_the_comment_says_of_it():
 @pytest.mark.parametrize("comment", ["The code fails to handle negative inputs.", "fails to handle negative inputs"])
 def test_a_program_and_what_it_fails_to_do(code, comment):
     pieces = found(comment, code)
-    assert 0 < len("".join(pieces)) < len(code) / 2
+    assert 0 < len("".join(pieces)) < 0.7 * len(code)
     assert any("n" in piece for piece in pieces)
 
 
@@ -81,7 +82,7 @@ def test_an_unrelated_comment_finds_nothing():
 def test_spans_are_in_order_apart_and_without_marks_at_their_ends():
     answer = '"David Cameron" is meeting the French President, François Hollande, in Berlin.'
     spans = locate("It makes up David Cameron and Berlin.", answer)
-    assert all(one.end < other.start for one, other in zip(spans, spans[1:], strict=False))
+    assert all(one.end < other.start for one, other in pairwise(spans))
     assert all(answer[span.start].isalnum() and answer[span.end - 1].isalnum() for span in spans)
 
 

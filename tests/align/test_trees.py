@@ -20,9 +20,7 @@ TREES = Trees.from_dict(
 NAN = float("nan")
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "margin"), [(0.5, 9, 0), (0.6, 2, 1), (0.6, 2.1, 4), (NAN, 9, 0), (1, NAN, 4)]
-)
+@pytest.mark.parametrize(("x", "y", "margin"), [(0.5, 9, 0), (0.6, 2, 1), (0.6, 2.1, 4), (NAN, 9, 0), (1, NAN, 4)])
 def test_a_row_walks_to_its_leaves(x, y, margin):
     found = TREES.probabilities(["x", "y"], np.array([[x, y]], np.float32))
     assert found.tolist() == pytest.approx([1 / (1 + np.exp(-margin))])

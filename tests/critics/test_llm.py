@@ -59,6 +59,14 @@ def test_the_schema_asks_for_reasons_first(server, critic, completion):
     assert list(schema["properties"]["spans"]["items"]["properties"]) == ["quote", "phrase", "label", "severity"]
 
 
+def test_the_same_words_blamed_twice_are_blamed_once(server, critic, completion):
+    reply = json.loads(GOOD_REPLY)
+    reply["spans"] = [reply["spans"][0]] * 3
+    server.script = [completion(json.dumps(reply))]
+    (feedback,) = critic().critique([example()])
+    assert [ANSWER[span.start : span.end] for span in feedback.spans] == ["in May"]
+
+
 def test_quotes_that_are_not_in_the_answer_are_listed(server, critic, completion):
     reply = json.loads(GOOD_REPLY)
     reply["spans"][0]["quote"] = "an entirely different sentence about submarines"

@@ -88,9 +88,11 @@ def accepts(tiny_model):
 
 def test_the_opening_reasons_first(accepts):
     grammar = opening_grammar(Limits())
-    assert accepts(grammar, '{"reasoning": "So", "critique": "Bad."')
-    assert not accepts(grammar, '{"critique": "Bad.", "reasoning": "So"')
-    assert not accepts(grammar, '{"reasoning": "...", "critique": "Bad."')
+    sentence = "The month is wrong, it was June."
+    assert accepts(grammar, f'{{"reasoning": "{sentence}", "critique": "{sentence}"')
+    assert not accepts(grammar, f'{{"critique": "{sentence}", "reasoning": "{sentence}"')
+    assert not accepts(grammar, f'{{"reasoning": "...{sentence}", "critique": "{sentence}"')
+    assert not accepts(grammar, f'{{"reasoning": "{sentence}", "critique": "Bad."')
 
 
 @pytest.mark.parametrize(

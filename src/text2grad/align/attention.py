@@ -7,9 +7,9 @@ Log-probabilities are no use here: a comment that names the wrong words makes th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -78,7 +78,11 @@ class AttentionScorer:
             place, offsets = add(f" {completion}")
             # the space before the completion shifts its characters by one
             return [
-                [place.start + i for i, (start, end) in enumerate(offsets) if start < word.end + 1 and end > word.start + 1]
+                [
+                    place.start + i
+                    for i, (start, end) in enumerate(offsets)
+                    if start < word.end + 1 and end > word.start + 1
+                ]
                 for word in words
             ]
 
@@ -123,14 +127,15 @@ def _views(weights: Tensor, text: _Parts) -> Tensor:
 
 
 @contextmanager
-def _watched(model: PreTrainedModel, look: Any) -> Iterator[list[Tensor]]:
+def _watched(model: PreTrainedModel, look: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
     """Collect look(attention weights of a layer) in a forward pass of one text; one layer's weights live at a time."""
     seen: list[Tensor] = []
     usual = model.config._attn_implementation
     model.set_attn_implementation("eager")  # the fused ones never form the weights
     hooks = [
-        layer.self_attn.register_forward_hook(lambda module, inputs, output: seen.append(look(output[1][0])))
-        for layer in model.get_decoder().layers
+        module.register_forward_hook(lambda module, inputs, output: seen.append(look(output[1][0])))
+        for name, module in model.named_modules()
+        if name.endswith("self_attn")
     ]
     try:
         yield seen

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from statistics import fmean
 
 import numpy as np
@@ -32,14 +33,11 @@ _TOPICS = {
     "role": r"role|title|position|job|occupation|profession|status|rank|career|nationality|gender|relationship",
 }
 _TOPIC_PATTERNS = {topic: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for topic, words in _TOPICS.items()}
-_TIME_WORDS = CALENDAR_WORDS | frozenset(
-    """
-    day days week weeks month months year years today yesterday tomorrow tonight morning evening afternoon night weekend
-    season century decade hour hours minute minutes last next ago since earlier later recently annual first time early
-    late
-    """.split()
+_TIME = re.compile(
+    r"days?|weeks?|months?|years?|hours?|minutes?|today|yesterday|tomorrow|tonight|morning|evening|afternoon|night|weekend"
+    r"|season|century|decade|last|next|ago|since|earlier|later|recently|annual|first|time|early|late"
 )
-_PLACE_PREPOSITIONS = frozenset("in at near from of across around on to".split())
+_PLACE_PREPOSITIONS = frozenset(("in", "at", "near", "from", "of", "across", "around", "on", "to"))
 _PERSON = re.compile(r"(?:er|or|ist|ian|man|woman|ant)s?$")
 _ENDINGS = ("ly", "ed", "ing", "s")
 _OPENS_CHUNK = frozenset({Kind.PREPOSITION, Kind.CONJUNCTION, Kind.AUXILIARY, Kind.SUBJECT})
@@ -104,7 +102,7 @@ def _novelty(words: Sequence[Word], prompt: str | None) -> Columns:
         names = ("novel", "source_count", "source_before", "source_after", "source_run", "novel_share")
         return {name: [float("nan")] * len(words) for name in names}
     source = [key(part) for part in parts(prompt)]
-    counts, pairs = Counter(source), set(zip(source, source[1:], strict=False))
+    counts, pairs = Counter(source), set(pairwise(source))
     novel = [fmean(counts[each] == 0 for each in word.keys) if word.keys else 0.0 for word in words]
     content = [value for word, value in zip(words, novel, strict=True) if word.is_content]
 
@@ -150,7 +148,7 @@ def _topics(words: Sequence[Word], comment: str, said: Sequence[Mention]) -> Col
         before = [part for other in words[max(0, i - 3) : i] for part in other.parts[:1]]
         sorts = {
             "age": 2 * ({"old", "aged"} & set(word.parts) != set()) + number,
-            "time": 2 * (not _TIME_WORDS.isdisjoint(word.parts)) + number,
+            "time": 2 * any(map(_is_time, word.parts)) + number,
             "place": 2 * (capital and not _PLACE_PREPOSITIONS.isdisjoint(before)) + capital,
             "name": 2 * capital,
             "number": 2 * number,
@@ -160,6 +158,10 @@ def _topics(words: Sequence[Word], comment: str, said: Sequence[Mention]) -> Col
         rows.append({f"about_{topic}": asked[topic] * (1 + sort) for topic, sort in sorts.items()})
         rows[-1]["other_number"] = float(number) + float(bool(contradicted))
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
+def _is_time(part: str) -> bool:
+    return part in CALENDAR_WORDS or _TIME.fullmatch(part) is not None
 
 
 def _comment(words: Sequence[Word], comment: str, said: Sequence[Mention], columns: Columns) -> Columns:
@@ -235,7 +237,15 @@ def _neighbours(words: Sequence[Word], columns: Columns) -> Columns:
         column = columns[name]
         found[f"{name}_previous_content"] = [_OUTSIDE if j is None else column[j] for j in previous]
         found[f"{name}_next_content"] = [_OUTSIDE if j is None else column[j] for j in following]
-    for name, reach in {"evidence": 3, "kind": 2, "novel": 2, "run_blamed": 2, "run": 2, "closes": 1, "source_run": 2}.items():
+    for name, reach in {
+        "evidence": 3,
+        "kind": 2,
+        "novel": 2,
+        "run_blamed": 2,
+        "run": 2,
+        "closes": 1,
+        "source_run": 2,
+    }.items():
         column = columns[name]
         for step in (*range(-reach, 0), *range(1, reach + 1)):
             shifted = [column[i + step] if 0 <= i + step < count else _OUTSIDE for i in range(count)]

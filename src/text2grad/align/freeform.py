@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -65,6 +66,8 @@ def locate(
     For a program, what the comment names (`code.locate`) counts before what it may mean.
     A span's confidence is the mean probability of its words; its label, unless given, the comment's stance on them.
     """
+    if not comment.strip() or not completion.strip():
+        return []
     if ask is not None:
         found = quotations(comment, completion, ask)
         spans = [Span(start=m.start, end=m.end, label="poor", match=m.how, confidence=m.confidence) for m in found]
@@ -114,7 +117,7 @@ def chosen(probabilities: Probabilities, threshold: float) -> NDArray[np.bool_]:
     sure = probabilities >= threshold
     result = sure.copy()
     places = np.flatnonzero(sure)
-    for before, after in zip(places, places[1:], strict=False):
+    for before, after in pairwise(places):
         between = slice(before + 1, after)
         if after - before - 1 <= _GAP and (probabilities[between] >= _NEARLY * threshold).all():
             result[between] = True
@@ -158,7 +161,9 @@ def _signed(span: Span, comment: str, completion: str, label: Label | None, crit
     at_the_end = (len(comment), len(comment))  # nothing shared: the last word on it decides
     stance = stances(comment, [phrase or at_the_end], occurs=lambda i: True)[0]
     view = label or ("good" if stance == "good" else "poor")
-    return span.model_copy(update={"phrase": phrase, "label": view, "critic": critic, "reason": comment.strip() or None})
+    return span.model_copy(
+        update={"phrase": phrase, "label": view, "critic": critic, "reason": comment.strip() or None}
+    )
 
 
 def _phrase(comment: str, marked: str) -> Range | None:

@@ -22,7 +22,7 @@ class Role(IntEnum):
 
 
 class Mention(NamedTuple):
-    """A word of the comment. `is_content` leaves out function words and words that speak of text, not of its subject."""
+    """A word of the comment. `is_content` leaves out function words and words that speak of text, not its subject."""
 
     key: str
     role: Role
@@ -35,8 +35,8 @@ def _keys(words: str) -> frozenset[str]:
     return frozenset(key(word) for word in words.split())
 
 
-_NEGATIONS = frozenset("not no never cannot none neither nor nothing without".split())
-_CONTRASTS = frozenset("but however whereas while although though instead".split())
+_NEGATIONS = frozenset(("not", "no", "never", "cannot", "none", "neither", "nor", "nothing", "without"))
+_CONTRASTS = frozenset(("but", "however", "whereas", "while", "although", "though", "instead"))
 _REPLACING = _keys("replace change modify correct fix substitute swap switch update edit rewrite amend rephrase")
 _BLAMING = _keys(
     """
@@ -62,8 +62,8 @@ _ABOUT_TEXT = (
     | _REPLACING
     | _keys(
         """
-        information info statement fact detail explicit explicitly specifically correctly incorrectly regarding reference
-        word sentence part only just because therefore instead evidence given know known provide verify accord
+        information info statement fact detail explicit explicitly specifically correctly incorrectly regarding
+        reference word sentence part only just because therefore instead evidence given know known provide verify accord
         code function program line bug handle input should must
         """
     )

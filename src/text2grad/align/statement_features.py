@@ -47,14 +47,29 @@ _CONCEPTS: dict[str, tuple[str, Callable[[Nodes], bool]]] = {
         r"negative\w*|positive|zero|absolute|sign|below|minus",
         lambda nodes: any(map(_is_zero_or_sign, nodes)) or _calls("abs", "range")(nodes),
     ),
-    "arithmetic": (r"add\w*|sum\w*|subtract\w*|plus|minus|increment\w*|formula|calculat\w+|comput\w+|math", _has(ast.BinOp)),
+    "arithmetic": (
+        r"add\w*|sum\w*|subtract\w*|plus|minus|increment\w*|formula|calculat\w+|comput\w+|math",
+        _has(ast.BinOp),
+    ),
     "division": (r"divi\w+|integer|float\w*|modulo|remainder|round\w*|decimal", _has(ast.Div, ast.FloorDiv, ast.Mod)),
     "product": (r"multipl\w+|product|power|squar\w+|exponent\w*", _has(ast.Mult, ast.Pow)),
-    "order": (r"sort\w*|order\w*|revers\w+|ascending|descending|large\w*|small\w*|max\w*|min\w*", _calls("sort", "sorted", "max", "min", "reversed")),
+    "order": (
+        r"sort\w*|order\w*|revers\w+|ascending|descending|large\w*|small\w*|max\w*|min\w*",
+        _calls("sort", "sorted", "max", "min", "reversed"),
+    ),
     "update": (r"updat\w+|increment\w*|increas\w+|decreas\w+|accumulat\w+|count\w*", _has(ast.AugAssign)),
-    "collection": (r"append\w*|list|dict\w*|set|tuple|array|push\w*|pop\w*", _calls("append", "add", "extend", "list", "set", "dict", "pop", "get")),
-    "pattern": (r"regex\w*|regular|pattern|match\w*|expression", _calls("search", "match", "findall", "sub", "compile", "fullmatch", "split")),
-    "text": (r"string\w*|character\w*|letter\w*|word\w*|lower\w*|upper\w*|case", _calls("str", "join", "split", "lower", "upper", "strip", "replace")),
+    "collection": (
+        r"append\w*|list|dict\w*|set|tuple|array|push\w*|pop\w*",
+        _calls("append", "add", "extend", "list", "set", "dict", "pop", "get"),
+    ),
+    "pattern": (
+        r"regex\w*|regular|pattern|match\w*|expression",
+        _calls("search", "match", "findall", "sub", "compile", "fullmatch", "split"),
+    ),
+    "text": (
+        r"string\w*|character\w*|letter\w*|word\w*|lower\w*|upper\w*|case",
+        _calls("str", "join", "split", "lower", "upper", "strip", "replace"),
+    ),
     "logic": (r"and|or|not|both|either|operator", _has(ast.BoolOp, ast.Not)),
     "import": (r"import\w*|module|library|package", _has(ast.Import, ast.ImportFrom)),
     "call": (r"call\w*|function|method|argument\w*|built.?in|recurs\w+", _has(ast.Call)),
@@ -85,7 +100,9 @@ def _row(comment: str, number: int, statements: Sequence[Statement], module: ast
     agreeing = {
         name: float(bool(_CUES[name].search(comment)) and looks(nodes)) for name, (_, looks) in _CONCEPTS.items()
     }
-    names = {node.id for node in nodes if isinstance(node, ast.Name)} | {called(node) for node in nodes if isinstance(node, ast.Call)}
+    names = {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        called(node) for node in nodes if isinstance(node, ast.Call)
+    }
     return {
         "named": float(len({name for name in names if name and len(name) > 1} & set(_NAME.findall(comment)))),
         "said": float(len(words & {mention.key for mention in said if mention.is_content})),
@@ -114,4 +131,6 @@ def _parameters(module: ast.Module) -> set[str]:
 def _longest_verbatim(text: str, comment: str) -> int:
     """Characters of the longest piece between spaces of `text` that the comment has, symbols included."""
     pieces = [piece.strip(":,") for piece in text.split()]
-    return max((len(piece) for piece in pieces if len(piece) > 2 and not piece.isalpha() and piece in comment), default=0)
+    return max(
+        (len(piece) for piece in pieces if len(piece) > 2 and not piece.isalpha() and piece in comment), default=0
+    )

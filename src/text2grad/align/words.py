@@ -20,7 +20,7 @@ from text2grad.critics.prose.lexicon import (
     PREPOSITIONS,
     SUBJECTS,
 )
-from text2grad.critics.prose.words import stem
+from text2grad.critics.prose.stems import stem
 
 _WORD = re.compile(r"\S+")
 _PART = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+")

@@ -14,6 +14,7 @@ from text2grad.critics.reply import SEVERITIES
 
 # A word; a character of a script without spaces; a long word in pieces, so that each fits into a quotation.
 _CHUNK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]{1,40}|\s|[^\w\s]")
+_LEAST_SENTENCE = 24  # characters; a small model is otherwise content with two words of its instructions
 _QUOTE_START = r"[^ \\]"  # neither white space nor an escape
 _SPECIAL = r'"\\\x00-\x1f\x7f'  # what JSON escapes
 
@@ -34,8 +35,8 @@ def opening_grammar(limits: Limits) -> str:
     """`{"reasoning": ..., "critique": ...`: prose without line breaks or quotation marks, at least some words of it."""
     return rf"""
 start: "{{\"reasoning\": \"" REASONING "\", \"critique\": \"" CRITIQUE "\""
-REASONING: {_prose(limits.reasoning)}
-CRITIQUE: {_prose(limits.critique)}
+REASONING: {_prose(limits.reasoning, least=_LEAST_SENTENCE)}
+CRITIQUE: {_prose(limits.critique, least=_LEAST_SENTENCE)}
 """
 
 
@@ -74,9 +75,9 @@ def _some(item: str, most: int) -> str:
     return f'{item} (", " {item}){{0,{most - 1}}}' if most > 1 else item
 
 
-def _prose(most: int) -> str:
+def _prose(most: int, least: int = 1) -> str:
     """A letter first: a small model is otherwise content with a row of dots."""
-    return rf"/[A-Za-z][^{_SPECIAL}]{{0,{most - 1}}}/"
+    return rf"/[A-Za-z][^{_SPECIAL}]{{{min(least, most) - 1},{most - 1}}}/"
 
 
 def _part_of(text: str, most: int) -> str:

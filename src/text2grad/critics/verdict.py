@@ -10,7 +10,8 @@ from text2grad.schema import Example, Feedback, Omission, Range, Span
 def verdict(raw: str, example: Example, critic: str, threshold: float = 0.75) -> Feedback:
     """Read `raw` and find its quotations in the completion.
 
-    Failed, with the raw reply kept: a reply that cannot be read, and one none of whose quotations is in the answer.
+    A part that is quoted twice with the same label counts once, in the words of the first. Failed, with the raw reply
+    kept: a reply that cannot be read, and one none of whose quotations is in the answer.
     """
     try:
         reply = read_reply(raw)
@@ -20,28 +21,28 @@ def verdict(raw: str, example: Example, critic: str, threshold: float = 0.75) ->
     matches = locate_all(
         [span.quote for span in reply.spans], example.completion, contexts=contexts, threshold=threshold
     )
-    spans, unmatched = [], list(reply.unread)
+    spans: dict[tuple[int, int, str], Span] = {}
+    unmatched = list(reply.unread)
     for quoted, match in zip(reply.spans, matches, strict=True):
         if match is None:
             unmatched.append(quoted.quote)
         else:
-            spans.append(
-                Span(
-                    start=match.start,
-                    end=match.end,
-                    label=quoted.label,
-                    severity=quoted.severity,
-                    phrase=_phrase(quoted.phrase, reply),
-                    critic=critic,
-                    match=match.how,
-                    confidence=match.confidence,
-                )
+            span = Span(
+                start=match.start,
+                end=match.end,
+                label=quoted.label,
+                severity=quoted.severity,
+                phrase=_phrase(quoted.phrase, reply),
+                critic=critic,
+                match=match.how,
+                confidence=match.confidence,
             )
+            spans.setdefault((span.start, span.end, span.label), span)
     lost = bool(unmatched) and not spans
     return Feedback(
         reasoning=reply.reasoning,
         critique=reply.critique,
-        spans=spans,
+        spans=list(spans.values()),
         omissions=[
             Omission(text=missing.text, severity=missing.severity, phrase=_phrase(missing.phrase, reply))
             for missing in reply.omissions

@@ -33,13 +33,16 @@ class Sandbox:
         """Run one program; whatever it started is gone afterwards."""
         return execute(program, limits or self.limits, self.backend)
 
-    def run_all(self, programs: Iterable[Program], limits: Limits | None = None) -> Iterator[Outcome]:
-        """The outcomes in order, `workers` programs side by side; reads ahead no further than that."""
+    def run_all(self, programs: Iterable[Program], limits: Limits | None = None) -> Iterator[Outcome | SandboxError]:
+        """The outcomes in order, `workers` programs side by side; reads ahead no further than that.
+
+        Where the sandbox broke under one program, its error stands in its place and the others are unharmed.
+        """
         with ThreadPoolExecutor(self.workers) as pool:
-            waiting: deque[Future[Outcome]] = deque()
+            waiting: deque[Future[Outcome | SandboxError]] = deque()
             try:
                 for program in programs:
-                    waiting.append(pool.submit(self.run, program, limits))
+                    waiting.append(pool.submit(self._attempt, program, limits))
                     if len(waiting) > self.workers:
                         yield waiting.popleft().result()
                 while waiting:
@@ -47,3 +50,9 @@ class Sandbox:
             finally:
                 for future in waiting:
                     future.cancel()
+
+    def _attempt(self, program: Program, limits: Limits | None) -> Outcome | SandboxError:
+        try:
+            return self.run(program, limits)
+        except SandboxError as error:
+            return error

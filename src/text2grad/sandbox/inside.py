@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _TICK_MS = 40
 _PR_SET_NOT_DUMPABLE, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = (4, 0), (36, 1), (38, 1)
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
-_SIGKILL = 9  # from here: the module `signal` takes as long to import as everything else together
+_SIGKILL = 9  # the module `signal` would take longer to import than all the others together
 
 
 def main(status_fd: int) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 import sys
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (1 << bit for bit in (17, 26, 27, 28, 29, 30))
@@ -20,6 +19,7 @@ _MOUNT_SETATTR, _PIVOT_ROOT = 442, {"x86_64": 155, "aarch64": 41}
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _ATTR_READ_ONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+_SIGKILL = 9
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -33,7 +33,7 @@ def main(scratch: str, disk: int, readable: list[str], command: list[str]) -> No
     child = os.fork()
     if child:
         _follow(child)
-    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _call("prctl", _PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     _build_root(scratch, disk, readable)
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     os.execv(command[0], command)

@@ -1,4 +1,4 @@
-"""DeFacto: summaries with a person's critique, edit instruction and correction. What the correction changed is blamed."""
+"""DeFacto: summaries with a person's critique, edit instruction and correction; what that changed is blamed."""
 
 from __future__ import annotations
 

@@ -54,11 +54,7 @@ class CodeCritic:
         jobs = [job for job in prepared if isinstance(job, _Job)]
         limits = Limits(wall=2 * self.budget + 5, cpu=2 * self.budget + 5)
         sources = ((job.answer.source, job.suite) for job in jobs)
-        try:
-            trials = iter(list(try_all(sources, self.sandbox, self.seconds, self.budget, limits)))
-        except SandboxError as error:
-            failure = Feedback.failure(self.name, str(error))
-            return [item if isinstance(item, Feedback) else failure.model_copy() for item in prepared]
+        trials = try_all(sources, self.sandbox, self.seconds, self.budget, limits)
         return [item if isinstance(item, Feedback) else self._feedback(item, next(trials)) for item in prepared]
 
     def _prepare(self, example: Example) -> _Job | Feedback:
@@ -75,7 +71,9 @@ class CodeCritic:
             return Feedback(critique=f"{words}.", omissions=[omission], score=-1.0, critic=self.name)
         return _Job(example, answer, suite)
 
-    def _feedback(self, job: _Job, trial: Trial) -> Feedback:
+    def _feedback(self, job: _Job, trial: Trial | SandboxError) -> Feedback:
+        if isinstance(trial, SandboxError):
+            return Feedback.failure(self.name, str(trial))
         broken = next((result for result in trial.results if _tests_are_broken(result.phase, result.places)), None)
         if broken is not None and broken.name not in job.suite.wanted:
             error = f"the example's tests cannot run: {broken.kind}: {broken.message}"

@@ -90,7 +90,7 @@ def _one_case(
 ) -> Result:
     """With every line traced; a case that is too slow for that gets a second chance without."""
     traced = _forked(code, case, payload, lines, out, left, tracing=True)
-    if traced["verdict"] != "timeout":
+    if traced["verdict"] != "timeout" or traced.get("idle"):
         return traced
     plain = _forked(code, case, payload, lines, out, left, tracing=False)
     if plain["verdict"] == "timeout":
@@ -170,8 +170,8 @@ def _child(
             message = message[write(pipe, message) :]
         leave(0)
 
-    def too_slow(_: int, frame: FrameType | None) -> None:
-        report({"verdict": "timeout", "stack": _stack(frame)})
+    def too_slow(number: int, frame: FrameType | None) -> None:
+        report({"verdict": "timeout", "stack": _stack(frame), "idle": number == signal.SIGALRM})
 
     signal.signal(signal.SIGPROF, too_slow)
     signal.signal(signal.SIGALRM, too_slow)

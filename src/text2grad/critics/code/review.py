@@ -204,7 +204,7 @@ class _Review:
             self.text.say(f"The answer imports {ticked(result.name)}, which is not installed, in ")
             self._blame_place(result)
         elif "SystemExit" in family:
-            code = f" with exit code {result.message}" if result.message else ""
+            code = f" with exit code {result.message}" if result.message not in ("", "None") else ""
             self.text.say(f"{what} ends the program{code} instead of giving a result, in ")
             self._blame_place(result)
         elif "RecursionError" in family:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from text2grad.critics.code.cases import Case, Suite
-from text2grad.sandbox import Limits, Outcome, Program, Sandbox
+from text2grad.sandbox import Limits, Outcome, Program, Sandbox, SandboxError
 from text2grad.sandbox.backends import readable
 
 Verdict = Literal["passed", "failed", "raised", "timeout", "vanished", "not run"]
@@ -81,12 +81,12 @@ def program(source: str, suite: Suite, seconds: float, budget: float) -> tuple[P
 
 def try_all(
     answers: Iterable[tuple[str, Suite]], sandbox: Sandbox, seconds: float, budget: float, limits: Limits
-) -> Iterator[Trial]:
-    """Run each source against its suite, side by side, results in order."""
+) -> Iterator[Trial | SandboxError]:
+    """Run each source against its suite, side by side, results in order; an error where the sandbox itself broke."""
     prepared = [(*program(source, suite, seconds, budget), suite) for source, suite in answers]
     outcomes = sandbox.run_all((job for job, _, _ in prepared), limits)
     for outcome, (_, token, suite) in zip(outcomes, prepared, strict=True):
-        yield read(outcome, token, suite.cases)
+        yield outcome if isinstance(outcome, SandboxError) else read(outcome, token, suite.cases)
 
 
 def read(outcome: Outcome, token: str, cases: Sequence[Case]) -> Trial:

@@ -1,0 +1,105 @@
+"""Comments on code, and the code that they mean."""
+
+# ruff: noqa: E501  one case a line
+
+from __future__ import annotations
+
+import pytest
+
+from text2grad.align.code import locate
+
+CODE = """Here it is:
+```python
+def mean(values, scale):
+    count = 0
+    total = 0
+    for value in values:
+        count += 1
+        total += value
+    if count == 0:
+        return None
+    return scale * total / count
+```
+I hope it helps."""
+
+
+def found(comment: str, code: str = CODE) -> list[str]:
+    return [code[span.start : span.end] for span in locate(comment, code)]
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("Line 3 is wrong.", ["total = 0"]),
+        ("The bug is on lines 2-3.", ["count = 0", "total = 0"]),
+        ("Lines 2 and 9 are wrong.", ["count = 0", "return scale * total / count"]),
+        ("The loop is wrong.", ["for value in values"]),
+        ("The `count` variable should start at 1.", ["count", "count"]),
+        ("the count variable is off by one", ["count", "count"]),
+        ("The last return value is wrong.", ["return scale * total / count"]),
+        ("The first return statement is wrong.", ["return None"]),
+        ("The condition is wrong.", ["count == 0"]),
+        ("The division is wrong.", ["scale * total / count"]),
+        ("The function `mean` is misnamed.", ["def mean"]),
+        ("`scale * total` is wrong.", ["scale * total"]),
+        ('It fails:\n  File "a.py", line 9, in mean\n    return scale * total / count\nZeroDivisionError', ["return scale * total / count"]),
+        ("I do not like it.", []),
+        ("Line 42 is wrong.", []),
+        ("The lambda is wrong.", []),
+        ("You need to add a loop.", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_what_a_comment_means(comment: str, expected: list[str]) -> None:
+    assert found(comment) == expected
+
+
+def test_a_span_says_where_it_comes_from() -> None:
+    (span,) = locate("Nice start. But the loop is wrong.", CODE, critic="me")
+    assert "Nice start. But the loop is wrong."[slice(*(span.phrase or (0, 0)))] == "loop"
+    assert (span.label, span.match, span.critic, span.reason) == ("poor", "code", "me", "But the loop is wrong.")
+
+
+def test_praise_and_override() -> None:
+    assert [span.label for span in locate("The loop is correct.", CODE)] == ["good"]
+    assert [span.label for span in locate("The loop is correct.", CODE, label="poor")] == ["poor"]
+
+
+def test_a_traceback_points_at_its_innermost_frame_in_the_code() -> None:
+    code = "def f(x):\n    return g(x)\ndef g(x):\n    return 1 / x\n"
+    comment = (
+        "Traceback (most recent call last):\n"
+        '  File "test.py", line 1, in <module>\n    f(0)\n'
+        '  File "a.py", line 2, in f\n    return g(x)\n'
+        '  File "a.py", line 4, in g\n    return 1 / x\n'
+        "ZeroDivisionError: division by zero"
+    )
+    assert found(comment, code) == ["return 1 / x"]
+
+
+def test_surer_words_come_first() -> None:
+    assert found("In line 3, the loop is wrong.") == ["total = 0"]
+
+
+def test_ordinals_choose_among_loops() -> None:
+    code = "for a in x:\n    for b in y:\n        print(a, b)\n"
+    assert found("The inner loop is wrong.", code) == ["for b in y"]
+    assert found("The second for loop is wrong.", code) == ["for b in y"]
+    assert found("The outer loop is wrong.", code) == ["for a in x"]
+    assert found("The third loop is wrong.", code) == []
+
+
+def test_a_word_that_could_mean_anything_means_nothing() -> None:
+    code = "".join(f"if x == {n}:\n    x += {n}\n" for n in range(5))
+    assert found("The condition is wrong.", code) == []
+    assert found("The fourth condition is wrong.", code) == ["x == 3"]
+
+
+def test_a_completion_that_continues_the_prompt() -> None:
+    (span,) = locate("Line 2 is wrong.", "    y = x\n    return x\n", prompt="def f(x):\n")
+    assert (span.start, span.end) == (14, 22)
+
+
+def test_code_that_does_not_parse_still_has_lines() -> None:
+    assert found("line 2 is wrong", "def f(x:\n    return x\n") == ["return x"]
+    assert found("the loop is wrong", "for x in (:\n") == []

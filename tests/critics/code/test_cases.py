@@ -1,0 +1,53 @@
+"""Test scripts, taken apart."""
+
+# ruff: noqa: E501  one case a line
+
+from __future__ import annotations
+
+from text2grad.critics.code.cases import Case, Suite, read_tests
+
+
+def suite(tests: str, entry_point: str | None = None) -> Suite:
+    found = read_tests(tests, entry_point)
+    assert found is not None
+    return found
+
+
+def test_each_assert_is_a_case() -> None:
+    found = suite("import math\nassert f(1) == 2\nassert not f(0), 'zero'\nassert math.isclose(f(3), 0.5)\n")
+    assert found.setup == "import math\n"
+    assert found.cases == (
+        Case("assert f(1) == 2", left="f(1)", operator="==", right="2"),
+        Case("assert not f(0)", left="f(0)", operator="falsy"),
+        Case("assert math.isclose(f(3), 0.5)", left="math.isclose(f(3), 0.5)", operator="truthy"),
+    )
+    assert found.wanted == {"f"}
+    assert found.imports == ("math",)
+
+
+def test_check_is_taken_apart_and_names_the_function() -> None:
+    tests = "def check(candidate):\n    x = 1\n    assert candidate(x) == 2\n    for i in range(3):\n        assert candidate(i)\n"
+    found = suite(tests, "f")
+    assert [case.source for case in found.cases] == ["assert f(x) == 2", "for i in range(3):\n    assert f(i)"]
+    assert [case.setup for case in found.cases] == ["candidate = f\nx = 1\n"] * 2
+    assert found.wanted == {"f"}
+
+
+def test_the_script_itself_may_call_check() -> None:
+    found = suite("def check(candidate):\n    assert candidate(1) == 2\ncheck(g)\n", "f")
+    assert found.wanted == {"g"}
+    assert found.setup == ""
+
+
+def test_functions_named_test_are_cases() -> None:
+    found = suite("def test_one():\n    assert f(1)\ndef helper(x):\n    assert x\n")
+    assert [case.source for case in found.cases] == ["test_one()"]
+    assert "def helper" in found.setup
+
+
+def test_any_other_script_is_one_case() -> None:
+    assert suite("import sys\nif f(1) != 2:\n    sys.exit(1)\n").cases[0].source.startswith("import sys")
+
+
+def test_tests_that_do_not_parse() -> None:
+    assert read_tests("assert f(") is None
