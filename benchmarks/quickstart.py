@@ -23,7 +23,12 @@ def main() -> None:
     runs = {seed: run(seed, overrides) for seed in SEEDS[: 1 if args.quick else None]}
     columns = ["seed", "figure", "before", "after", "difference", "95% interval"]
     rows = [
-        [str(seed), name, *(f"{f[k]:.3f}" for k in ("before", "after", "difference")), f"{f['low']:+.3f} {f['high']:+.3f}"]
+        [
+            str(seed),
+            name,
+            *(f"{f[k]:.3f}" for k in ("before", "after", "difference")),
+            f"{f['low']:+.3f} {f['high']:+.3f}",
+        ]
         for seed, result in runs.items()
         for name, f in result["figures"].items()
     ]

@@ -19,7 +19,10 @@ MARKED = re.compile(r"(<!-- result (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 def quickstart(figures: dict[str, Any]) -> str:
     rows = ["| seed | critic's score | ROUGE-L | blamed spans | minutes | GiB |", "|---|---|---|---|---|---|"]
     for seed, run in figures["runs"].items():
-        cells = [_change(run["figures"][name], digits) for name, digits in (("score", 2), ("rouge_l", 3), ("blamed spans", 2))]
+        cells = [
+            _change(run["figures"][name], digits)
+            for name, digits in (("score", 2), ("rouge_l", 3), ("blamed spans", 2))
+        ]
         rows.append(f"| {seed} | {' | '.join(cells)} | {run['minutes']:.1f} | {run['gib']:.1f} |")
     return "\n".join(rows)
 

@@ -64,7 +64,7 @@ def test_span_takes_its_critic_from_the_feedback() -> None:
             "feedback.spans[1].end is 9 but the completion has 3 characters",
         ),
         (
-            '{"id": "1", "prompt": "", "feedback": {"critic": "c", "spans": [{"start": 2, "end": 2, "label": "good"}]}}',
+            '{"id": "1", "prompt": "", "feedback": {"critic": "", "spans": [{"start": 2, "end": 2, "label": "good"}]}}',
             "feedback.spans[0]: end is 2 but start is 2",
         ),
         (

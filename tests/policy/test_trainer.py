@@ -114,15 +114,15 @@ def test_resuming_after_any_step_gives_the_same_weights_bit_for_bit(make_trainer
     through = make_trainer("through", **settings)
     through.train()
 
-    class Stop(Exception):
+    class StoppedError(Exception):
         pass
 
     def stop_after_two(metrics: dict[str, object]) -> None:
         if metrics["step"] == 2:
-            raise Stop
+            raise StoppedError
 
     interrupted = make_trainer("resumed", **settings)
-    with pytest.raises(Stop):
+    with pytest.raises(StoppedError):
         interrupted.train(on_step=stop_after_two)
     resumed = make_trainer("resumed", **settings)
     resumed.train(resume=True)

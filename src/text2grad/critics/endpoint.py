@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 import openai
@@ -91,13 +92,9 @@ class Endpoint:
     async def _send(self, client: openai.AsyncOpenAI, question: str, dialect: Dialect) -> str:
         """Ask in this dialect; where a parameter is refused, ask again without it, and remember if that helped."""
         try:
-            response = await client.chat.completions.with_raw_response.create(
-                model=self.settings.model,
-                messages=[{"role": "user", "content": question}],
-                # As extra fields: the client would otherwise walk through the whole schema for every request.
-                extra_body=dialect.parameters(self.settings.max_tokens, self.settings.temperature)
-                | self.settings.extra_body,
-            )
+            # Not chat.completions.create: it walks through its parameters anew for every question, and parses a body
+            # that is read here with suspicion.
+            body = await client.post("/chat/completions", cast_to=str, body=self._body(question, dialect))
         except openai.APIStatusError as error:
             refused = error.status_code in _PARAMETER_REFUSED
             simpler = dialect.simpler(error.response.text, self._schema_works) if refused else None
@@ -108,7 +105,12 @@ class Endpoint:
         if dialect.schema or not self._schema_works:
             self._dialect = dialect
         self._breaker.answered()
-        return response.content.decode("utf-8", errors="replace")
+        return body
+
+    def _body(self, question: str, dialect: Dialect) -> dict[str, Any]:
+        settings = self.settings
+        asked = {"model": settings.model, "messages": [{"role": "user", "content": question}]}
+        return asked | dialect.parameters(settings.max_tokens, settings.temperature) | settings.extra_body
 
     def _refused(self, error: openai.APIStatusError) -> Exception:
         """What an HTTP error means: for the run, for this question, or for this attempt."""
