@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from text2grad.errors import UserError
-from text2grad.sandbox import MEBIBYTE, Backend, Limits, Outcome, Program, Sandbox, probe
+from text2grad.sandbox import MEBIBYTE, Backend, Limits, Outcome, Program, Sandbox, backends, probe
 from text2grad.sandbox.backends import PYTHON, readable
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
@@ -342,3 +342,21 @@ def test_unsafe_still_limits_and_cleans_up(tmp_path: Path, monkeypatch: pytest.M
     assert run(sandbox, source + "while True: print('x' * 50)").ending == "output"
     assert eventually(lambda: not alive("76543.25"))
     assert not list(tmp_path.iterdir())
+
+
+def test_packages_that_lie_below_tmp_are_no_obstacle(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A virtual environment may live in /tmp, which then cannot be a link to the scratch folder."""
+    if not tmp_path.is_relative_to("/tmp"):
+        pytest.skip("this machine's temporary folder is not below /tmp")
+    shown = [*readable(), str(tmp_path)]
+    monkeypatch.setattr(backends, "readable", lambda: shown)
+    (tmp_path / "package.txt").write_text("here")
+    tmp_path.chmod(0o755)
+    for folder in (tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    outcome = run(
+        sandbox, f"import tempfile; print(open({str(tmp_path / 'package.txt')!r}).read(), tempfile.gettempdir())"
+    )
+    assert outcome.stdout.split() == ["here", "/scratch"], outcome

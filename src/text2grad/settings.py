@@ -28,7 +28,7 @@ class Settings(BaseModel):
     @classmethod
     def _explain(cls, error: ValidationError) -> str:
         first = error.errors(include_url=False)[0]
-        *sections, key = (str(part) for part in first["loc"])
+        *sections, key = (str(part) for part in first["loc"] or ("",))
         place = f" in [{'.'.join(sections)}]" if sections else ""
         if first["type"] == "extra_forbidden":
             return f'unknown key "{key}"{place}{did_you_mean(key, _keys_at(cls, sections))}'

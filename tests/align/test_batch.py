@@ -4,8 +4,8 @@ from text2grad.schema import Example, Feedback, Omission, Span
 ANSWER = "A 62-year-old woman died in Leeds."
 
 
-def aligned(**feedback):
-    example = Example(id="1", prompt="A woman died.", completion=ANSWER, feedback=Feedback(critic="anna", **feedback))
+def aligned(prompt="A woman died.", **feedback):
+    example = Example(id="1", prompt=prompt, completion=ANSWER, feedback=Feedback(critic="anna", **feedback))
     (found,) = CommentAligner().critique([example])
     return found
 
@@ -23,14 +23,14 @@ def test_without_quotations_what_it_is_about():
 
 
 def test_what_is_found_nowhere_is_a_failure_that_keeps_its_words():
-    found = aligned(critique='Cricket in Karachi, "said the umpire at lunch", was cancelled by Zimbabwe\'s board.')
-    assert found.status == "failed"
-    assert found.critique.startswith("Cricket")
+    critique = 'Cricket in Karachi, "said the umpire at lunch", was cancelled by the board of Zimbabwe.'
+    found = aligned(prompt=ANSWER, critique=critique)
+    assert (found.status, found.spans, found.critique) == ("failed", [], critique)
     assert found.unmatched == ["said the umpire at lunch"]
 
 
 def test_an_omission_needs_no_place():
-    found = aligned(critique="Cricket in Karachi was cancelled.", omissions=[Omission(text="cricket")])
+    found = aligned(prompt=ANSWER, critique="Cricket in Karachi was cancelled.", omissions=[Omission(text="cricket")])
     assert (found.status, found.spans) == ("ok", [])
 
 

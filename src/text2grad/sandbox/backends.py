@@ -62,8 +62,11 @@ def _bubblewrap(limits: Limits) -> list[str]:
     for name in _DEVICES:
         arguments += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     arguments += ["--proc", "/proc", "--perms", "0777", "--size", str(limits.disk), "--tmpfs", SCRATCH]
-    arguments += ["--symlink", SCRATCH, "/tmp", "--symlink", SCRATCH, "/dev/shm", "--remount-ro", "/"]
-    return [*arguments, "--"]
+    if "/tmp" not in _parents(
+        readable()
+    ):  # a virtual environment may live there; TMPDIR names the scratch folder anyway
+        arguments += ["--symlink", SCRATCH, "/tmp"]
+    return [*arguments, "--symlink", SCRATCH, "/dev/shm", "--remount-ro", "/", "--"]
 
 
 def _parents(paths: list[str]) -> list[str]:

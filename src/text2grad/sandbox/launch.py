@@ -79,7 +79,8 @@ def _build_root(scratch: str, disk: int, readable: list[str]) -> None:
     _mount("proc", "/new/proc", "proc", _NOSUID | _NODEV)
     os.mkdir(f"/new{scratch}")
     _mount("tmpfs", f"/new{scratch}", "tmpfs", _NOSUID | _NODEV, f"mode=777,size={disk},nr_inodes=10000")
-    os.symlink(scratch, "/new/tmp")
+    if not os.path.lexists("/new/tmp"):  # a virtual environment may live there; TMPDIR names the scratch folder anyway
+        os.symlink(scratch, "/new/tmp")
     os.symlink(scratch, "/new/dev/shm")
     _pivot_root(".", ".")
     _call("umount2", b".", _DETACH)
