@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -113,6 +114,9 @@ def report(
 
 def main() -> None:
     """Run the command line; the exit code is 1 for an error that the user can fix, 130 for Ctrl-C."""
+    # Read when torch is first imported. Threads that spin while they wait stall each other where a core is shared: on a
+    # busy two-core machine a training step took minutes instead of half a minute.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     debug = "--debug" in sys.argv
     try:
         app()

@@ -28,8 +28,8 @@ def annotate(
     critic: Annotated[
         str,
         typer.Option(
-            help="Who comments: llm (any OpenAI-compatible server), local (a model in this process), grounding, or "
-            "your own class as package.module:Class."
+            help="Who comments: grounding (summaries against their source), code (runs the tests), llm (any "
+            "OpenAI-compatible server), local (a model in this process), or your own class as package.module:Class."
         ),
     ],
     output: Annotated[
@@ -86,6 +86,9 @@ def annotate(
     option: Annotated[
         list[str] | None, typer.Option(help="Any other setting of the critic, as name=value; may be given often.")
     ] = None,
+    unsafe_exec: Annotated[
+        bool, typer.Option("--unsafe-exec", help="Let the code critic run answers where no sandbox can be had.")
+    ] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Ask again about the records whose feedback failed.")
     ] = False,
@@ -116,6 +119,8 @@ def annotate(
         "price_out": price_out,
         "max_cost": max_cost,
     }
+    if unsafe_exec:
+        named["unsafe"] = True
     options = {name: value for name, value in named.items() if value is not None} | _parsed(option or [])
     judge = make_critic(critic, options)
     with AnnotationDisplay(Console(), count_lines(source)) as display:
