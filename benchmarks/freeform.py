@@ -8,8 +8,8 @@ Nothing was tuned on these rows: `train_freeform.py` sees the training split onl
 
 Compared: all content words that the comment mentions; all words that the article does not contain; the aligner by
 letters alone; the aligner with the default model's attention. Then with less to go by: critique or instruction alone,
-no article. And elsewhere, by letters alone: HaluQuestQA's reasons that were not trained on, and comments that belong
-to another summary and should find nothing.
+no article. And elsewhere, by letters alone: HaluQuestQA's reasons on questions that were not trained on, and comments
+that belong to another summary and should find nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ def main() -> None:
         figures |= _measure(f"{name}: letters", cases[part], methods["letters"], table)
     critique = defacto_variants(data, "val")["critique"][part]
     figures |= _measure("critique: attention", critique, methods["attention"], table)
-    untrained = [case for i, case in enumerate(halu_cases(data)) if i % HALU_TRAINED_STEP]
+    marks = halu_cases(data)
+    trained = {case.group for case in marks[::HALU_TRAINED_STEP]}
+    untrained = [case for case in marks if case.group not in trained]
+    figures["rows_halu"] = len(untrained[part])
     figures |= _measure("HaluQuestQA: mentioned words", untrained[part], methods["mentioned words"], table)
     figures |= _measure("HaluQuestQA: letters", untrained[part], methods["letters"], table)
     show(f"{len(rows)} rows", ["", "precision", "recall", "F1", "95% interval", "ms a comment"], table)

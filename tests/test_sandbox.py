@@ -344,6 +344,11 @@ def test_unsafe_still_limits_and_cleans_up(tmp_path: Path, monkeypatch: pytest.M
     assert not list(tmp_path.iterdir())
 
 
+def test_a_probe_from_tmp_finds_the_walls_in_place(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/tmp")
+    assert probe.leak(sandbox.backend) is None
+
+
 def test_packages_that_lie_below_tmp_are_no_obstacle(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from text2grad.critics.prose.lexicon import CALENDAR_WORDS
@@ -11,11 +11,11 @@ from text2grad.critics.prose.words import Key, Text, Word, names, read, runs
 
 Kind = Literal["number", "name", "phrase"]
 
-# More than this share of a right answer's words is a right answer, if a lesser one: "the Normans" for "Norman invaders".
+# More than this share of a right answer's words is a right answer too, worth as much less.
 ENOUGH = 0.5
 _MOST_BETWEEN = 1
 _LEAD = "is "  # in the middle of a sentence, capitals tell names
-_JOINT = re.compile(r"\s*(?:,|;|/|\bor\b|\band\b|,\s*(?:or|and)\b)\s*", re.IGNORECASE)
+_JOINT = re.compile(r"\s*(?:[,;/]?\s*\b(?:or|and)\b|[,;/]|\n\s*[-*•]?)\s*", re.IGNORECASE)
 
 
 class Gold(NamedTuple):
@@ -78,16 +78,28 @@ def rivals(answer: Text, gold: Gold, known: frozenset[Key], proper: frozenset[Ke
     return [run for sentence in answer.sentences for run in runs(i for i in sentence if is_rival(i))]
 
 
-def hedges(answer: Text, given: range, others: Iterable[range], passage: Text | None) -> list[range]:
-    """The rivals that are lined up with the given answer, as in "24, 308 or 136"; not "Denver, Colorado" if the passage
-    says so."""
+def hedges(
+    answer: Text, given: range, others: Sequence[range], known: frozenset[Key], passage: Text | None
+) -> list[range]:
+    """The rivals among `others` that are offered besides the given answer.
+
+    Either lined up with it, as in "24, 308 or 136", but not "Denver, Colorado" if the passage says so; or in a sentence
+    of their own that says nothing else than the question does, as in "It was 24. It was 308."
+    """
     lined_up = [given]
-    ordered = sorted(others, key=lambda run: run.start)
-    for direction in (ordered, ordered[::-1]):
+    for direction in (others, others[::-1]):
         for run in direction:
             if run not in lined_up and any(_joined(answer, run, other) for other in lined_up):
                 lined_up.append(run)
-    return [run for run in lined_up[1:] if passage is None or not _says(passage, answer, given, run)]
+    offered = [run for run in lined_up[1:] if passage is None or not _says(passage, answer, given, run)]
+    alone = [run for run in others if run not in lined_up and _is_alone(answer, run, given, known)]
+    return sorted([*offered, *alone], key=lambda run: run.start)
+
+
+def _is_alone(answer: Text, run: range, given: range, known: frozenset[Key]) -> bool:
+    sentence = answer.sentences[answer.words[run.start].sentence]
+    besides = [i for i in sentence if i not in run and answer.words[i].is_content]
+    return given.start not in sentence and all(answer.keys[i] in known for i in besides)
 
 
 def _joined(answer: Text, one: range, other: range) -> bool:
@@ -95,7 +107,8 @@ def _joined(answer: Text, one: range, other: range) -> bool:
     if first.stop > second.start:
         return False
     gap = answer.string[answer.words[first.stop - 1].end : answer.words[second.start].start]
-    return _JOINT.fullmatch(gap) is not None
+    are_numbers = answer.words[first.stop - 1].lexeme.is_number and answer.words[second.start].lexeme.is_number
+    return _JOINT.fullmatch(gap) is not None or (are_numbers and not gap.strip())
 
 
 def _says(passage: Text, answer: Text, one: range, other: range) -> bool:

@@ -13,6 +13,10 @@ from text2grad.settings import did_you_mean
 CRITICS = {
     "grounding": "text2grad.critics.grounding:GroundingCritic",
     "code": "text2grad.critics.code:CodeCritic",
+    "qa": "text2grad.critics.qa:QACritic",
+    "lint": "text2grad.critics.lint:LintCritic",
+    "human": "text2grad.critics.human:HumanCritic",
+    "combined": "text2grad.critics.combine:CombinedCritic",
     "llm": "text2grad.critics.llm:LLMCritic",
     "local": "text2grad.critics.local:LocalCritic",
 }
