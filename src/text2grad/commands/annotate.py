@@ -28,8 +28,8 @@ def annotate(
     critic: Annotated[
         str,
         typer.Option(
-            help="Who comments: grounding (summaries), qa (answers about a passage), code (runs the tests), lint (ruff), "
-            "human (a file of comments), llm (any OpenAI-compatible server), local (a model in this process), or your "
+            help="Who comments: grounding (summaries), qa (answers to questions), code (runs the tests), lint (ruff), "
+            "human (a file of comments), llm (an OpenAI-compatible server), local (a model in this process), or your "
             "own class as package.module:Class."
         ),
     ],
