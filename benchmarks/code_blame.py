@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from harness import Bar, data_folder, options, report, show
 
-from text2grad.align import code
+from text2grad.align import freeform
 from text2grad.align.program import Answer, extract
 from text2grad.align.statements import statements
 from text2grad.critics.code import CodeCritic
@@ -89,7 +89,7 @@ def _aligned(example: Example) -> list[Span]:
     """What the critique's words mean in the code."""
     assert example.feedback is not None
     assert isinstance(example.prompt, str)
-    return code.locate(example.feedback.critique, example.completion, prompt=example.prompt, label="poor")
+    return freeform.locate(example.feedback.critique, example.completion, example.prompt_text, label="poor")
 
 
 def _row(example: Example, spans: Sequence[Span]) -> Row | None:

@@ -37,12 +37,27 @@ def alignment(figures: dict[str, Any]) -> str:
     return "\n".join(rows)
 
 
+def freeform(figures: dict[str, Any]) -> str:
+    rows = ["| DeFacto val | precision | recall | F1 [95%] | ms a comment |", "|---|---|---|---|---|"]
+    for name in ("mentioned_words", "novel_words", "letters", "attention"):
+        low, high = figures[f"{name}_f1_low"], figures[f"{name}_f1_high"]
+        rows.append(
+            f"| {name.replace('_', ' ')} | {figures[f'{name}_precision']:.3f} | {figures[f'{name}_recall']:.3f} | "
+            f"{figures[f'{name}_f1']:.3f} [{low:.3f}, {high:.3f}] | {figures[f'{name}_ms']:.0f} |"
+        )
+    return "\n".join(rows)
+
+
 def _change(figure: dict[str, float], digits: int) -> str:
     low, high = (f"{figure[key]:+.{digits}f}" for key in ("low", "high"))
     return f"{figure['before']:.{digits}f} → {figure['after']:.{digits}f} [{low}, {high}]"
 
 
-TABLES: dict[str, Callable[[dict[str, Any]], str]] = {"quickstart": quickstart, "alignment": alignment}
+TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "quickstart": quickstart,
+    "alignment": alignment,
+    "freeform": freeform,
+}
 
 
 def filled(match: re.Match[str]) -> str:

@@ -62,6 +62,16 @@ def test_explanation_is_plain_data(tiny_model: Path) -> None:
 
 def test_a_comment_that_points_nowhere_says_so() -> None:
     with pytest.raises(UserError, match="does not say which words"):
-        located("I do not like it.", "We meet on Friday at noon.")
+        located("I do not like it.", "We meet on Friday at noon.", "When?")
     with pytest.raises(UserError, match="not found: Tuesday"):
-        located('It was not "Tuesday".', "We meet at noon.")
+        located('It was not "Tuesday".', "We meet at noon.", "When?")
+
+
+def test_the_famous_example_needs_no_quoted_word() -> None:
+    program = (
+        "def factorial(n):\n    result = 1\n    for i in range(1, n + 1):\n        result *= i\n    return result\n"
+    )
+    feedback = located("The code fails to handle negative inputs.", program, "Write a function that gives n!.")
+    blamed = sum(span.end - span.start for span in feedback.spans)
+    assert {span.label for span in feedback.spans} == {"poor"}
+    assert 0 < blamed < len(program) / 2

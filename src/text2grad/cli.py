@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from text2grad.commands.align import align
 from text2grad.commands.annotate import annotate
 from text2grad.errors import UserError
 
@@ -64,7 +65,7 @@ def run(
 def explain(
     prompt: Annotated[str, typer.Option(help="What the model was asked.")],
     completion: Annotated[str, typer.Option(help="What it answered.")],
-    feedback: Annotated[str, typer.Option(help="What you think of the answer; quote the words that you mean.")],
+    feedback: Annotated[str, typer.Option(help="What you think of the answer; quoting the words that you mean helps.")],
     model: Annotated[str, typer.Option(help="smollm2, a hub name, or a folder.")] = "smollm2",
     step_size: Annotated[
         float, typer.Option(min=1e-6, help="How far the gradient step moves rewarded tokens, in nats, on average.")
@@ -87,7 +88,7 @@ def explain(
     from text2grad.explain import located
 
     quieten()
-    located(feedback, completion)  # a comment that points nowhere is known before the model is loaded
+    located(feedback, completion, prompt)  # a comment that points nowhere is known before the model is loaded
     tokenizer = models.load_tokenizer(model)
     explanation = explain_comment(
         models.load_model(model), tokenizer, prompt, completion, feedback, step_size, plain_prompts
@@ -99,6 +100,7 @@ def explain(
 
 
 app.command()(annotate)
+app.command()(align)
 
 
 @app.command()
@@ -115,7 +117,7 @@ def report(
 def main() -> None:
     """Run the command line; the exit code is 1 for an error that the user can fix, 130 for Ctrl-C."""
     # Read when torch is first imported. Threads that spin long while they wait stall each other where a core is shared:
-    # with another busy process on two cores a training step took minutes. Not spinning at all slows sampling by a third.
+    # with another busy process on two cores a training step took minutes. Never spinning slows sampling by a third.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     debug = "--debug" in sys.argv
     try:

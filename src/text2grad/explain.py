@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from text2grad.align.comments import spans_from_comment
+from text2grad.align.batch import CommentAligner
 from text2grad.align.tokens import decode, offsets
 from text2grad.errors import UserError
 from text2grad.policy.batching import pad_right
@@ -70,7 +70,7 @@ def explain(
     The model's weights are changed; load it again to have the old ones.
     """
     example = Example(id="answer", prompt=prompt, completion=completion)
-    feedback = located(comment, completion)
+    feedback = located(comment, completion, prompt)
     room = PromptRoom(model.config.max_position_embeddings, max_completion_length=1)
     (prompt_ids,) = encode_prompts([example], tokenizer, room, plain_prompts)
     ids = [*tokenizer(completion, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
@@ -89,16 +89,17 @@ def explain(
     return Explanation(completion, comment, feedback.spans, feedback.unmatched, tokens)
 
 
-def located(comment: str, completion: str) -> Feedback:
+def located(comment: str, completion: str, prompt: str) -> Feedback:
     """The comment as Feedback with spans. A comment that points at nothing in the completion is an error."""
-    spans, unmatched = spans_from_comment(comment, completion)
-    if not spans:
-        tried = f" (not found: {', '.join(unmatched)})" if unmatched else ""
+    said = Feedback(critique=comment, critic="comment")
+    (feedback,) = CommentAligner().critique([Example(id="answer", prompt=prompt, completion=completion, feedback=said)])
+    if not feedback.spans:
+        tried = f" (not found: {', '.join(feedback.unmatched)})" if feedback.unmatched else ""
         raise UserError(
             f"the comment does not say which words of the completion it is about{tried}; "
             f'quote them, as in: The meeting was not on "Friday".'
         )
-    return Feedback(critique=comment, spans=spans, unmatched=unmatched, critic="comment")
+    return feedback
 
 
 def step(

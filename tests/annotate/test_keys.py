@@ -38,6 +38,13 @@ def test_the_key_follows_the_critic():
     assert record_key(example, "a") != record_key(example, "b")
 
 
+def test_feedback_counts_only_for_a_critic_that_reads_it() -> None:
+    plain = Example.model_validate(BASE)
+    said = plain.model_copy(update={"feedback": Feedback(critic="human", critique="Too long.")})
+    assert record_key(plain, "a") == record_key(said, "a")
+    assert record_key(plain, "a", reads_feedback=True) != record_key(said, "a", reads_feedback=True)
+
+
 class Strictness(Settings):
     level: int = 1
 

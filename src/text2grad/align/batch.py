@@ -18,6 +18,8 @@ class CommentAligner:
     nowhere in the answer is a failure, unless it speaks of what is missing.
     """
 
+    reads_feedback = True  # the same answer with another comment is another question
+
     def __init__(self, scorer: Scorer | None = None, ask: Ask | None = None) -> None:
         self.scorer = scorer
         self.ask = ask
@@ -41,8 +43,8 @@ class CommentAligner:
     def _spans(self, critique: str, example: Example) -> tuple[list[Span], list[str]]:
         """What is quoted; else what it is about; else what it names."""
         named, unmatched = spans_from_comment(critique, example.completion)
-        if quoted(critique) and named:
-            return named, unmatched
+        if unmatched or (quoted(critique) and named):
+            return named, unmatched  # a quotation that is not there is reported, not guessed around
         about = freeform.locate(
             critique, example.completion, example.prompt_text or None, scorer=self.scorer, ask=self.ask
         )

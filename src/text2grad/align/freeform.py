@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -38,6 +39,7 @@ HEAD_STEPS = (-2, -1, 0, 1, 2)  # words around, whose attention score is a featu
 HEAD_OUTSIDE = -6.0  # the score beyond the ends of the answer
 _GAP = 3  # words between two parts that belong together, if they are nearly probable enough
 _NEARLY = 0.8
+_DRAWN_SHARE = 0.3  # of an answer's words; a summary shares more with its source, function words alone do it
 _LEAST_STATEMENT = 0.08  # a comment on a program nearly always means something in it
 _NOT_CODE_ALONE = (ast.Expr, ast.Pass)
 
@@ -79,12 +81,19 @@ def locate(
             return named
         places = _statements(comment, *program)
     else:
-        places = _words(comment, completion, prompt, scorer)
+        places = _words(comment, completion, _as_source(prompt, completion), scorer)
     spans = [
         Span(start=start, end=end, label="poor", match="freeform", confidence=confidence)
         for start, end, confidence in places
     ]
     return [_signed(span, comment, completion, label, critic) for span in spans]
+
+
+def _as_source(prompt: str | None, completion: str) -> str | None:
+    """The prompt, if the completion draws on it. Against a bare question every word would be suspect."""
+    known = set(re.findall(r"\w+", (prompt or "").casefold()))
+    words = re.findall(r"\w+", completion.casefold())
+    return prompt if sum(word in known for word in words) >= _DRAWN_SHARE * len(words) else None
 
 
 def word_probabilities(

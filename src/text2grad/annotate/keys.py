@@ -29,13 +29,14 @@ def critic_digest(critic: Critic) -> str:
     return hashlib.blake2b(described.encode(), digest_size=KEY_BYTES).hexdigest()
 
 
-def record_key(example: Example, critic: str) -> bytes:
+def record_key(example: Example, critic: str, reads_feedback: bool = False) -> bytes:
     """16 bytes that change with anything the critic may look at, and with the critic.
 
-    That is the prompt, the completion and what comes with them (id, reference, tests, meta), but no feedback that the
-    example already has.
+    That is the prompt, the completion and what comes with them (id, reference, tests, meta); the feedback that the
+    example already has only for a critic that reads it.
     """
-    content = example.model_dump(mode="json", exclude={"feedback"}, exclude_defaults=True)
+    unseen = None if reads_feedback else {"feedback"}
+    content = example.model_dump(mode="json", exclude=unseen, exclude_defaults=True)
     content.get("meta", {}).pop(META, None)
     if not content.get("meta"):
         content.pop("meta", None)

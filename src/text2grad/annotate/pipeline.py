@@ -77,13 +77,14 @@ class _Run:
         self._batch_size = batch_size
         self._on_progress = on_progress
         self._ledger = getattr(critic, "ledger", None)
+        self._reads_feedback = bool(getattr(critic, "reads_feedback", False))
         self._began = time.monotonic()
         self._finished: list[dict[str, Any]] = []
 
     def questions(self, source: Path) -> Iterator[tuple[bytes, Example]]:
         """The records that are still to do, with their keys."""
         for example in read_examples(source):
-            key = record_key(example, self._store.critic)
+            key = record_key(example, self._store.critic, self._reads_feedback)
             if key not in self._store.done:
                 self._store.done.add(key)
                 yield key, example

@@ -16,6 +16,7 @@ from text2grad.errors import UserError
 
 if TYPE_CHECKING:
     from text2grad.annotate import Summary
+    from text2grad.critics import Critic
 
 _LINE_SECONDS = 10.0  # how often a log file, which has no live bar, gets a line
 _LLM = "LLM critics"
@@ -104,7 +105,6 @@ def annotate(
     Example: text2grad annotate answers.jsonl --critic llm --base-url http://localhost:8000/v1 --llm-model qwen3
     -o feedback.jsonl
     """
-    from text2grad.annotate import annotate as run
     from text2grad.critics.named import make_critic
 
     named = {
@@ -123,13 +123,26 @@ def annotate(
     if unsafe_exec:
         named["unsafe"] = True
     options = {name: value for name, value in named.items() if value is not None} | _parsed(option or [])
-    judge = make_critic(critic, options)
+    watched(source, output, make_critic(critic, options), concurrency, batch_size, retry_failed)
+
+
+def watched(
+    source: Path,
+    output: Path,
+    critic: Critic,
+    concurrency: int | None = None,
+    batch_size: int | None = None,
+    retry_failed: bool = False,
+) -> None:
+    """Annotate with a bar; what is finished when it stops, for whatever reason, is saved and summed up."""
+    from text2grad.annotate import annotate as run
+
     with AnnotationDisplay(Console(), count_lines(source)) as display:
         try:
             run(
                 source,
                 output,
-                judge,
+                critic,
                 concurrency=concurrency,
                 batch_size=batch_size,
                 retry_failed=retry_failed,
