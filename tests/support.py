@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Sequence
 
@@ -39,6 +40,11 @@ class SlowVowelCritic(VowelCritic):
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         time.sleep(0.4)
         return super().critique(examples)
+
+
+def listen_to_ctrl_c() -> None:
+    """For `preexec_fn`: a shell that starts tests in the background ignores SIGINT, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 MakeTrainer = Callable[..., Text2GradTrainer]
