@@ -39,7 +39,7 @@ HEAD_STEPS = (-2, -1, 0, 1, 2)  # words around, whose attention score is a featu
 HEAD_OUTSIDE = -6.0  # the score beyond the ends of the answer
 _GAP = 3  # words between two parts that belong together, if they are nearly probable enough
 _NEARLY = 0.8
-_DRAWN_SHARE = 0.3  # of an answer's words; a summary shares more with its source, function words alone do it
+_DRAWN_SHARE = 0.1  # of an answer's words; a summary shares more with its source, function words alone do it
 _LEAST_STATEMENT = 0.08  # a comment on a program nearly always means something in it
 _NOT_CODE_ALONE = (ast.Expr, ast.Pass)
 
