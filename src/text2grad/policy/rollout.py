@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import DynamicCache
+from transformers import Cache
 
 from text2grad.policy.batching import pad_left
+from text2grad.policy.cache import roomy_cache
 from text2grad.policy.streams import Stream, stream
 
 SHRINK_WHEN_FINISHED = 0.25  # share of finished rows at which they leave the batch
@@ -40,7 +41,7 @@ def sample(
     """
     device = model.device
     ids, mask = pad_left(prompts, pad_id, device)
-    cache = DynamicCache(config=model.config)
+    cache = roomy_cache(model.config)
     logits = _forward(model, ids, mask, cache)
     if num_generations > 1:
         cache.batch_repeat_interleave(num_generations)
@@ -81,7 +82,7 @@ def draw(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:
     return torch.searchsorted(cumulative, target, right=True).squeeze(-1).clamp(max=logits.shape[-1] - 1)
 
 
-def _forward(model: Any, ids: Tensor, mask: Tensor, cache: DynamicCache) -> Tensor:
+def _forward(model: Any, ids: Tensor, mask: Tensor, cache: Cache) -> Tensor:
     positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
     out = model(
         input_ids=ids,

@@ -171,7 +171,7 @@ class Text2GradTrainer:
         )
 
     def answer(
-        self, examples: Sequence[Example], temperature: float, reference: bool = False, batch_size: int = 64
+        self, examples: Sequence[Example], temperature: float, reference: bool = False, batch_size: int = 24
     ) -> list[Example]:
         """One answer to each prompt; with temperature 0 the most probable one.
 

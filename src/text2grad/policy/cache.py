@@ -1,0 +1,55 @@
+"""A key-value cache with room to grow.
+
+The library's own appends by concatenation: every token copies the whole cache, and tensors of ever new sizes leave the
+C allocator's heap full of holes (9 GB resident for 48 answers of 56 tokens, where the cache itself has 0.2).
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from torch import Tensor
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+BLOCK = 64  # tokens of room that are added when there is none left
+
+
+class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
+    """Appending writes into room that is already there; a new block is copied to once every BLOCK tokens."""
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        keys = append(cast(Tensor, self.keys), key_states)
+        values = append(cast(Tensor, self.values), value_states)
+        self.keys, self.values = keys, values
+        return keys, values
+
+
+def append(stored: Tensor, new: Tensor) -> Tensor:
+    """`stored` (empty at first) and `new`, (batch, heads, tokens, width) each, one after the other along the tokens.
+
+    The result is a view of a buffer with room behind it; where `stored` is such a view, `new` is written there.
+    """
+    batch, heads, tokens, width = new.shape
+    before = stored.shape[-2] if stored.numel() else 0
+    # The stride between heads tells how many tokens the buffer behind a view can hold.
+    capacity = stored.stride(1) // width if before else 0
+    if capacity < before + tokens:
+        buffer = new.new_empty(batch, heads, before + tokens + BLOCK, width)
+        if before:
+            buffer[..., :before, :] = stored
+    else:
+        shape = (batch, heads, capacity, width)
+        buffer = stored.as_strided(shape, (heads * capacity * width, capacity * width, width, 1))
+    buffer[..., before : before + tokens, :] = new
+    return buffer[..., : before + tokens, :]
+
+
+def roomy_cache(config: Any) -> DynamicCache:
+    """A cache for a model of this configuration; layers of other kinds (sliding windows, say) stay the library's."""
+    make: Any = RoomyLayer
+    cache = DynamicCache(config=config)
+    cache.layers = [make() if type(layer) is DynamicLayer else layer for layer in cache.layers]
+    return cache
