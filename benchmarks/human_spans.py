@@ -7,6 +7,7 @@ here on the answers. The truth decodes every prefix of the ids and shares no cod
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from harness import Bar, data_folder, options, report, show
@@ -90,7 +91,10 @@ def sentencepiece_bpe(texts: list[str]) -> PreTrainedTokenizerFast:
         vocab_size=VOCABULARY, special_tokens=["<unk>", *BYTES], limit_alphabet=80, show_progress=False
     )
     tokenizer.train_from_iterator(texts, trainer)
-    return finished(tokenizer)
+    described = json.loads(tokenizer.to_str())
+    # The trainer takes the bytes in as special tokens, which text would be stripped of; they are ordinary ones.
+    described["added_tokens"] = [token for token in described["added_tokens"] if token["content"] not in BYTES]
+    return finished(Tokenizer.from_str(json.dumps(described)))
 
 
 def unigram(texts: list[str]) -> PreTrainedTokenizerFast:
