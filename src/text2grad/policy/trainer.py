@@ -24,6 +24,7 @@ from text2grad.policy.batching import by_token_budget, pad_right, stack_rows
 from text2grad.policy.checkpoint import Progress, load_checkpoint, save_checkpoint
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.listen import listen
+from text2grad.policy.memory import release_free_memory
 from text2grad.policy.model import Policy, Scores
 from text2grad.policy.prompts import PromptRoom, encode_prompts
 from text2grad.policy.record import sample_records, step_metrics
@@ -116,6 +117,7 @@ class Text2GradTrainer:
         silent_steps = 0
         while self.progress.step < self.args.max_steps:
             metrics, samples = self.step(self.progress.step + 1)
+            release_free_memory()
             silent_steps = silent_steps + 1 if metrics["failed"] == metrics["samples"] else 0
             self.run.record(metrics, samples)
             self.progress.step += 1
@@ -186,6 +188,7 @@ class Text2GradTrainer:
                 [examples[i] for i in rows], [prompts[i] for i in rows], uniforms, temperature, reference=reference
             )
             answered.extend(part.examples)
+            release_free_memory()
         return answered
 
     def _sample(
