@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from harness import RESULTS, ROOT
+from harness import RESULTS, ROOT, Bar
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MARKED = re.compile(r"(<!-- result (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -64,7 +64,10 @@ def filled(match: re.Match[str]) -> str:
     result = json.loads((RESULTS / f"{match[2]}.json").read_text(encoding="utf-8"))
     machine = result["machine"]
     source = f"`benchmarks/{match[2]}.py` on {machine['cpu']}, {machine['cores']} cores, torch {machine['torch']}"
-    return f"{match[1]}{TABLES[match[2]](result['figures'])}\n\n{source}; commit {result['commit'][:12]}.\n{match[3]}"
+    missed = [name for name, bar in result["bars"].items() if not Bar(**bar).reached(result["figures"][name])]
+    shortfall = f" Bars missed: {', '.join(missed)}." if missed else ""
+    measured = result["commit"][:12] + (" with local changes" if result["commit"].endswith("-dirty") else "")
+    return f"{match[1]}{TABLES[match[2]](result['figures'])}\n\n{source}; commit {measured}.{shortfall}\n{match[3]}"
 
 
 if __name__ == "__main__":
