@@ -114,11 +114,19 @@ def report(
     print(build_report(run))
 
 
+def _settle_torch() -> None:
+    """Environment variables that torch's libraries read when they are first used; the user's own values stay."""
+    # Threads that spin long while they wait stall each other where a core is shared: with another busy process on two
+    # cores a training step took minutes. Never spinning slows sampling by a third.
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    # oneDNN keeps a kernel for every shape it has met, and every batch brings new ones: the default of 1 024 kernels
+    # grows a run on the CPU by a gigabyte.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128")
+
+
 def main() -> None:
     """Run the command line; the exit code is 1 for an error that the user can fix, 130 for Ctrl-C."""
-    # Read when torch is first imported. Threads that spin long while they wait stall each other where a core is shared:
-    # with another busy process on two cores a training step took minutes. Never spinning slows sampling by a third.
-    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    _settle_torch()
     debug = "--debug" in sys.argv
     try:
         app()
