@@ -93,9 +93,10 @@ def _print_bars(figures: Mapping[str, Any], bars: Mapping[str, Bar], missed: lis
 
 
 def commit() -> str:
-    """The commit that was measured, marked where tracked files differ from it."""
-    described = _git("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty")
-    return described or "none"
+    """The commit that was measured, marked where what could have changed a figure differs from it."""
+    head = _git("rev-parse", "HEAD")
+    changed = _git("status", "--porcelain", "--", "src", "benchmarks", "configs", "constraints.txt", "pyproject.toml")
+    return f"{head}-dirty" if head and changed else head or "none"
 
 
 def _git(*arguments: str) -> str:
