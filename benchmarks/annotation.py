@@ -132,7 +132,7 @@ def throughput(folder: Path, concurrencies: list[int]) -> dict[str, Any]:
     rows = []
     with misbehaving_server(trouble=0, latency=LATENCY) as url:
         for concurrency in concurrencies:
-            records = 20 * concurrency  # ten seconds
+            records = 40 * concurrency  # twenty seconds
             source = made_up(folder / f"speed{concurrency}.jsonl", records)
             critic = LLMCritic(model="m", base_url=url)
             summary = annotate(source, folder / f"speed{concurrency}.out.jsonl", critic, concurrency=concurrency)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -19,6 +20,7 @@ from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, describe, read_examples
 
 _START_SECONDS = 0.3  # over which the workers of a run start, one after the other
+_MOST_BATCHES_WAITING = 4  # for the disk; then the workers wait too
 _FLUSH_SECONDS = 1.0  # a kill may cost the answers of the last second, which are asked for again
 
 
@@ -111,12 +113,16 @@ class _Run:
                     (feedback,) = _one_each(await critic.acritique([example]), 1)
                     self._finish(key, example, feedback)
                     if len(self._finished) >= self._batch_size:
-                        self._flush()
+                        full.set()
+                    if len(self._finished) >= _MOST_BATCHES_WAITING * self._batch_size:
+                        written.clear()
+                        await written.wait()
             except UserError as error:
                 stopped.append(error)
             over = True
 
-        flushing = asyncio.ensure_future(self._flush_regularly(stopped))
+        full, written, closing = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        writing = asyncio.ensure_future(self._keep_writing(full, written, closing, stopped))
         try:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(concurrency):
@@ -126,8 +132,9 @@ class _Run:
                     # In step, all would send and all would wait at the same time, and the waits would add up.
                     await asyncio.sleep(_START_SECONDS / concurrency)
         finally:
-            flushing.cancel()
-            self._flush()
+            closing.set()
+            full.set()
+            await writing
             if hasattr(critic, "aclose"):
                 await critic.aclose()
         if stopped:
@@ -140,18 +147,34 @@ class _Run:
         self.summary.add(record)
         self.summary.added += 1
 
-    async def _flush_regularly(self, stopped: list[UserError]) -> None:
-        while not stopped:
-            await asyncio.sleep(_FLUSH_SECONDS)
+    async def _keep_writing(
+        self, full: asyncio.Event, written: asyncio.Event, closing: asyncio.Event, stopped: list[UserError]
+    ) -> None:
+        """Write when a batch is full, and every second. Waiting for the disk must not keep answers waiting."""
+        last = False
+        while not last:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(full.wait(), _FLUSH_SECONDS)
+            full.clear()
+            last = closing.is_set()
+            finished, self._finished = self._finished, []
             try:
-                self._flush()
+                await asyncio.to_thread(self._write, finished)
             except UserError as error:
                 stopped.append(error)
+            written.set()
+            self._report()
 
     def _flush(self) -> None:
         finished, self._finished = self._finished, []
+        self._write(finished)
+        self._report()
+
+    def _write(self, finished: list[dict[str, Any]]) -> None:
         if finished:
             self._store.append(finished)
+
+    def _report(self) -> None:
         self.summary.seconds = time.monotonic() - self._began
         if self._ledger is not None:
             self.summary.tokens_in = self._ledger.tokens_in
