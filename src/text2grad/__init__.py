@@ -5,10 +5,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from text2grad.policy.config import Text2GradConfig
     from text2grad.policy.trainer import Text2GradTrainer
+    from text2grad.reward.model import SpanRewardModel
 
-__all__ = ["Text2GradConfig", "Text2GradTrainer"]
+__all__ = ["SpanRewardModel", "Text2GradConfig", "Text2GradTrainer"]
 
-_HOMES = {"Text2GradConfig": "text2grad.policy.config", "Text2GradTrainer": "text2grad.policy.trainer"}
+_HOMES = {
+    "SpanRewardModel": "text2grad.reward.model",
+    "Text2GradConfig": "text2grad.policy.config",
+    "Text2GradTrainer": "text2grad.policy.trainer",
+}
 
 
 def __getattr__(name: str) -> Any:

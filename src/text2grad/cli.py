@@ -14,7 +14,9 @@ from rich.markup import escape
 
 from text2grad.commands.align import align
 from text2grad.commands.annotate import annotate
+from text2grad.commands.reward import reward
 from text2grad.errors import UserError
+from text2grad.progress import quieten
 
 app = typer.Typer(
     help="Teach language models from written feedback.",
@@ -24,14 +26,6 @@ app = typer.Typer(
 )
 INTERRUPTED = 130  # the exit code that typer makes of Ctrl-C
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-
-
-def quieten() -> None:
-    """Switch the libraries' own progress bars and warnings off: ours say what is going on."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 
 
 @app.command()
@@ -101,6 +95,7 @@ def explain(
 
 app.command()(annotate)
 app.command()(align)
+app.add_typer(reward, name="reward")
 
 
 @app.command()

@@ -7,11 +7,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from text2grad.explain import Explanation
+from text2grad.progress import progress_bar
 from text2grad.schema import Example
 
 GOOD, POOR = "bold blue", "bold dark_orange"  # told apart by the colour-blind too
@@ -23,15 +23,7 @@ class TerminalDisplay:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[figures]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=console,
-        )
+        self.progress = progress_bar(console)
         self.task = self.progress.add_task("", total=None, figures="")
 
     def __enter__(self) -> TerminalDisplay:

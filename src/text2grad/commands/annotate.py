@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from text2grad.errors import UserError
+from text2grad.progress import progress_bar
 
 if TYPE_CHECKING:
     from text2grad.annotate import Summary
@@ -30,8 +30,8 @@ def annotate(
         str,
         typer.Option(
             help="Who comments: grounding (summaries), qa (answers to questions), code (runs the tests), lint (ruff), "
-            "human (a file of comments), llm (an OpenAI-compatible server), local (a model in this process), or your "
-            "own class as package.module:Class."
+            "human (a file of comments), llm (an OpenAI-compatible server), local (a model in this process), "
+            "reward:PATH (a trained reward model), or your own class as package.module:Class."
         ),
     ],
     output: Annotated[
@@ -122,7 +122,7 @@ def annotate(
     }
     if unsafe_exec:
         named["unsafe"] = True
-    options = {name: value for name, value in named.items() if value is not None} | _parsed(option or [])
+    options = {name: value for name, value in named.items() if value is not None} | parsed_options(option or [])
     watched(source, output, make_critic(critic, options), concurrency, batch_size, retry_failed)
 
 
@@ -165,18 +165,9 @@ class AnnotationDisplay:
         self.console = console
         self._summary: Summary | None = None
         self._said = time.monotonic()
-        self._progress = Progress(
-            TextColumn("annotating"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[figures]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
+        self._progress = progress_bar(console)
         self._total = total
-        self._bar = self._progress.add_task("", total=None, figures="")
+        self._bar = self._progress.add_task("annotating", total=None, figures="")
 
     def __enter__(self) -> AnnotationDisplay:
         self._progress.start()
@@ -242,7 +233,7 @@ def count_lines(path: Path) -> int:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
-def _parsed(options: list[str]) -> dict[str, Any]:
+def parsed_options(options: list[str]) -> dict[str, Any]:
     """`name=value` pairs; a value is read as YAML: 3 is a number, true is a truth value, [a, b] is a list."""
     import yaml
 

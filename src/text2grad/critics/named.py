@@ -22,8 +22,13 @@ CRITICS = {
 }
 
 
+REWARD_MODEL = "reward:"
+
+
 def make_critic(name: str, options: dict[str, Any]) -> Critic:
-    """The critic of that name, or the class at `package.module:Class`, made with the options."""
+    """The critic of that name, `reward:` and the folder of a reward model, or the class at `package.module:Class`."""
+    if name.startswith(REWARD_MODEL):
+        return _reward_model(name.removeprefix(REWARD_MODEL), options)
     if ":" not in name and name not in CRITICS:
         raise UserError(f'unknown critic "{name}"{did_you_mean(name, CRITICS)}; your own is package.module:Class')
     kind = _imported(CRITICS.get(name, name))
@@ -34,6 +39,12 @@ def make_critic(name: str, options: dict[str, Any]) -> Critic:
     if not callable(getattr(critic, "critique", None)):
         raise UserError(f'critic "{name}" has no method critique(examples) -> list[Feedback]')
     return critic
+
+
+def _reward_model(path: str, options: dict[str, Any]) -> Critic:
+    from text2grad.reward.model import SpanRewardModel
+
+    return SpanRewardModel.from_pretrained(path, **options)
 
 
 def _imported(path: str) -> Any:

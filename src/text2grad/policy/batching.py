@@ -49,6 +49,14 @@ def pad_right(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[i
     return Padded(ids.to(device), attention_mask.to(device), rows, columns, slots, max(map(len, completions)))
 
 
+def pad_right_rows(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Rows for a scoring pass: (ids, attention_mask), both (rows, longest row), each row at the left."""
+    width = max(map(len, rows))
+    ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
+    attention_mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    return ids.to(device), attention_mask.to(device)
+
+
 def pad_left(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Prompts for generation: (ids, attention_mask), both (batch, longest prompt), each prompt at the right."""
     width = max(map(len, prompts))

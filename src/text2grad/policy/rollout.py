@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -15,6 +15,18 @@ from text2grad.policy.cache import roomy_cache
 from text2grad.policy.streams import Stream, stream
 
 SHRINK_WHEN_FINISHED = 0.25  # share of finished rows at which they leave the batch
+
+
+class Guide(Protocol):
+    """Keeps completions within a form: what may not come next cannot be drawn."""
+
+    def constrain(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
+        """(rows, vocabulary), -inf for what may not be the next token of these completions."""
+        ...
+
+    def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+        """These completions got these tokens."""
+        ...
 
 
 def noise(purpose: Stream, seed: int, step: int, samples: Sequence[int], length: int) -> Tensor:
@@ -31,12 +43,14 @@ def sample(
     end_ids: Sequence[int],
     pad_id: int,
     num_generations: int = 1,
+    guide: Guide | None = None,
 ) -> list[list[int]]:
     """Draw `num_generations` completions for each prompt; answers to one prompt are neighbours and share its cache.
 
     model: a causal language model; prompts: token ids.
     uniforms: (prompts * num_generations, longest completion), the draws that decide each token; see `noise`.
     temperature: logits are divided by it; 0 takes the most probable token.
+    guide: for text that must have a form; the policy's own answers are never guided.
     Returns the sampled ids, the end token included where one was sampled.
     """
     device = model.device
@@ -53,10 +67,15 @@ def sample(
     alive = torch.arange(len(logits), device=device)  # which completion each row of the batch is
     finished = torch.zeros(len(logits), dtype=torch.bool, device=device)
     for position in range(uniforms.shape[1]):
+        running = [row for row, over in zip(alive.tolist(), finished.tolist(), strict=True) if not over]
+        if guide is not None:
+            logits[~finished] = guide.constrain(logits[~finished], running)
         chosen = draw(logits, uniforms[alive, position], temperature)
-        for row, token, over in zip(alive.tolist(), chosen.tolist(), finished.tolist(), strict=True):
-            if not over:
-                completions[row].append(token)
+        tokens = chosen[~finished].tolist()
+        for row, token in zip(running, tokens, strict=True):
+            completions[row].append(token)
+        if guide is not None:
+            guide.advance(running, tokens)
         finished |= torch.isin(chosen, ends)
         if finished.all() or position + 1 == uniforms.shape[1]:
             break
@@ -78,8 +97,10 @@ def draw(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:
         return logits.argmax(-1)
     probabilities = torch.softmax(logits.float() / temperature, dim=-1)
     cumulative = probabilities.double().cumsum(-1)  # float32 loses the tail of a large vocabulary
-    target = uniforms.unsqueeze(-1) * cumulative[:, -1:]
-    return torch.searchsorted(cumulative, target, right=True).squeeze(-1).clamp(max=logits.shape[-1] - 1)
+    total = cumulative[:, -1:]
+    # Strictly below the total, so that a token without probability is never the first to pass it.
+    target = torch.minimum(uniforms.unsqueeze(-1) * total, torch.nextafter(total, torch.zeros_like(total)))
+    return torch.searchsorted(cumulative, target, right=True).squeeze(-1)
 
 
 def _forward(model: Any, ids: Tensor, mask: Tensor, cache: Cache) -> Tensor:

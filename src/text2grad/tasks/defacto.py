@@ -23,13 +23,29 @@ def read(path: str | Path) -> Iterator[Example]:
     there is one, the edit instruction after a space. A summary that was corrected has spans; see `changed`. A
     correction that only inserts words is an omission.
     """
+    return map(_example, _rows(path))
+
+
+def read_corrected(path: str | Path) -> Iterator[Example]:
+    """The corrected summaries of the rows that have one, as answers that nobody blames: contrast for training."""
+    for row in _rows(path):
+        if row["has_error"] and row["feedback"]["summary"]:
+            yield Example(
+                id=f"defacto-{row['doc_id']}-corrected",
+                prompt=row["article"],
+                completion=row["feedback"]["summary"],
+                reference=row["abstract"],
+                feedback=Feedback(critic="human"),
+            )
+
+
+def _rows(path: str | Path) -> Iterator[dict[str, Any]]:
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of DeFacto's train.jsonl.gz or val.jsonl.gz")
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield _example(json.loads(line))
+        yield from map(json.loads, lines)
 
 
 def changed(before: str, after: str) -> tuple[list[tuple[int, int]], list[str]]:

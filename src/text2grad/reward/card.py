@@ -1,0 +1,36 @@
+"""The model card that goes with a reward model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from text2grad.reward.model import Saved
+
+
+def model_card(saved: Saved) -> str:
+    """Markdown with the metadata that the Hugging Face hub reads."""
+    return f"""---
+base_model: {saved.base}
+library_name: text2grad
+pipeline_tag: text-classification
+tags: [reward-model, span-rewards, text2grad]
+---
+
+# A span reward model
+
+Reads a prompt and an answer, and says which words of the answer are good and which are poor: with a token head in one
+forward pass, or in writing, with a critique and exact quotations.
+
+```python
+from text2grad import SpanRewardModel
+
+critic = SpanRewardModel.from_pretrained("THIS FOLDER OR REPOSITORY")
+feedback = critic.critique(examples)
+```
+
+- The answer is read: {saved.layout.reading}; the judgement is written: {saved.layout.order.replace("_", " ")}.
+- At most {saved.layout.max_length} tokens are read; a longer source loses its middle, a longer answer is refused.
+- Feedback comes by the {saved.rewards.path} path, as {saved.rewards.rewards} rewards.
+- `training.json`, where it is there, says what it was trained on and with which settings.
+"""

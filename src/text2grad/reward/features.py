@@ -1,0 +1,96 @@
+"""Examples with feedback to what the trainer sees; what cannot be used is counted, never silently dropped."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from text2grad.reward.head import IGNORE, token_labels
+from text2grad.reward.judgement import target
+from text2grad.reward.layout import Reader, TooLongError
+from text2grad.reward.settings import Layout
+from text2grad.schema import Example
+
+Row = dict[str, list[int]]
+
+
+@dataclass
+class Prepared:
+    """Rows for the trainer, the examples they came from, and what was left out and why."""
+
+    rows: list[Row] = field(default_factory=list)
+    examples: list[Example] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    cut_sources: int = 0
+
+    def class_counts(self) -> list[int]:
+        """Tokens labelled good, neutral and poor."""
+        counts = Counter(label for row in self.rows for label in row["head_labels"])
+        return [counts[i] for i in range(3)]
+
+
+def prepare(examples: Iterable[Example], tokenizer: PreTrainedTokenizerBase, layout: Layout) -> Prepared:
+    """One row an example: question, judgement and end token, with the labels of the head and of the language model."""
+    reader = Reader(tokenizer, layout)
+    prepared = Prepared()
+    for example in examples:
+        feedback = example.feedback
+        if feedback is None:
+            prepared.left_out["no feedback"] += 1
+        elif feedback.status == "failed":
+            prepared.left_out["failed feedback"] += 1
+        else:
+            try:
+                question = reader.read(example)
+            except TooLongError:
+                prepared.left_out["answer empty or too long"] += 1
+                continue
+            written = target(feedback, example.completion, layout.order, layout.limits)
+            encoded: Any = tokenizer(written, add_special_tokens=False, split_special_tokens=True)
+            judgement = [*encoded["input_ids"], tokenizer.eos_token_id]
+            start, end = question.judged
+            head_labels = [IGNORE] * (len(question.ids) + len(judgement))
+            head_labels[start:end] = token_labels(feedback, question.offsets)
+            prepared.rows.append(
+                {
+                    "input_ids": question.ids + judgement,
+                    "head_labels": head_labels,
+                    "lm_labels": [IGNORE] * len(question.ids) + judgement,
+                }
+            )
+            prepared.examples.append(example)
+            prepared.cut_sources += question.source_cut > 0
+    return prepared
+
+
+def collate(rows: Sequence[Row], pad_id: int) -> dict[str, Tensor]:
+    """Right-padded tensors, (rows, longest row); masks come from lengths."""
+    width = max(len(row["input_ids"]) for row in rows)
+    fills = {"input_ids": pad_id, "head_labels": IGNORE, "lm_labels": IGNORE}
+    batch = {
+        name: torch.tensor([row[name] + [fill] * (width - len(row[name])) for row in rows])
+        for name, fill in fills.items()
+    }
+    lengths = torch.tensor([len(row["input_ids"]) for row in rows])
+    batch["attention_mask"] = (torch.arange(width) < lengths.unsqueeze(1)).long()
+    return batch
+
+
+def split_by_prompt(examples: Iterable[Example], share: float, salt: str = "") -> tuple[list[Example], list[Example]]:
+    """(training, held out): all answers to one prompt are on the same side, whatever file or order they come in.
+
+    share: of the prompts, held out. salt: another one gives another split.
+    """
+    train: list[Example] = []
+    heldout: list[Example] = []
+    for example in examples:
+        digest = hashlib.blake2b(f"{salt}\0{example.prompt_text}".encode(), digest_size=8).digest()
+        (heldout if int.from_bytes(digest, "big") / 2**64 < share else train).append(example)
+    return train, heldout

@@ -1,0 +1,109 @@
+"""What the reward model found, as Feedback."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from text2grad.reward.head import GOOD, POOR, expectation
+from text2grad.reward.judgement import Judgement
+from text2grad.schema import Feedback, Omission, Range, Span
+
+if TYPE_CHECKING:
+    from text2grad.reward.model import Scored
+
+_WORD = re.compile(r"\S+")
+_LEAST_SEVERITY = 0.01  # a span that was written counts, however little the head thinks of it
+
+
+def graded_feedback(answer: str, scored: Scored, floor: float, critic: str) -> Feedback:
+    """Every word whose expectation P(good) - P(poor) is at least `floor` from 0, with that expectation as its score."""
+    words, values = word_means(answer, scored.offsets, expectation(scored.probabilities))
+    kept = [(start, end, float(v)) for (start, end), v in zip(words, values, strict=True) if abs(v) >= max(floor, 1e-9)]
+    return Feedback(critic=critic, scores=kept, score=float(values.sum()), critique=_summary(answer, kept))
+
+
+def span_feedback(answer: str, scored: Scored, floor: float, critic: str) -> Feedback:
+    """Words that are more probably good, or poor, than anything else; neighbours of one class make one span.
+
+    The mean probability of the class is the span's severity. floor: spans with less are left out.
+    """
+    words, probabilities = word_probabilities(answer, scored)
+    classes = probabilities.argmax(-1)
+    spans: list[Span] = []
+    at = 0
+    while at < len(words):
+        end = at + 1
+        while end < len(words) and classes[end] == classes[at]:
+            end += 1
+        severity = float(probabilities[at:end, classes[at]].mean())
+        if classes[at] in (GOOD, POOR) and severity >= floor:
+            label = "good" if classes[at] == GOOD else "poor"
+            spans.append(
+                Span(
+                    start=words[at][0],
+                    end=words[end - 1][1],
+                    label=label,
+                    severity=severity,
+                    confidence=severity,
+                )
+            )
+        at = end
+    ranges = [(span.start, span.end, span.severity if span.label == "good" else -span.severity) for span in spans]
+    return Feedback(critic=critic, spans=spans, score=sum(r[2] for r in ranges), critique=_summary(answer, ranges))
+
+
+def written_feedback(judgement: Judgement, scored: Scored, critic: str, raw: str) -> Feedback:
+    """What the model wrote; the severity of a span is the head's mean probability of its class there."""
+    spans = []
+    for label, (start, end) in judgement.spans():
+        inside = [i for i, (a, b) in enumerate(scored.offsets) if a < end and b > start]
+        column = GOOD if label == "good" else POOR
+        severity = max(float(scored.probabilities[inside, column].mean()), _LEAST_SEVERITY)
+        spans.append(Span(start=start, end=end, label=label, severity=severity, confidence=severity, match="exact"))
+    return Feedback(
+        critic=critic,
+        reasoning=judgement.reasoning,
+        critique=judgement.critique or "",
+        spans=spans,
+        omissions=[Omission(text=text) for text in judgement.missing],
+        score=sum(span.severity if span.label == "good" else -span.severity for span in spans),
+        raw=raw,
+    )
+
+
+def words_of(answer: str) -> list[Range]:
+    """What stands between white space."""
+    return [match.span() for match in _WORD.finditer(answer)]
+
+
+def word_probabilities(answer: str, scored: Scored) -> tuple[list[Range], NDArray[np.float64]]:
+    """Words and their (words, 3) probabilities: the mean over the tokens that overlap a word."""
+    columns = [word_means(answer, scored.offsets, scored.probabilities[:, i])[1] for i in range(3)]
+    return words_of(answer), np.stack(columns, axis=-1).reshape(-1, 3)
+
+
+def word_means(
+    answer: str, offsets: list[Range], values: NDArray[np.float64]
+) -> tuple[list[Range], NDArray[np.float64]]:
+    """Words, and the mean of the tokens' values over each; (words,)."""
+    words = words_of(answer)
+    starts, ends = np.asarray(offsets, dtype=np.int64).reshape(-1, 2).T
+    means = np.zeros(len(words))
+    for i, (start, end) in enumerate(words):
+        inside = (starts < end) & (ends > start)
+        means[i] = values[inside].mean() if inside.any() else 0.0
+    return words, means
+
+
+def _summary(answer: str, ranges: list[tuple[int, int, float]]) -> str:
+    """One sentence a polarity, since the head writes nothing itself."""
+    sentences = []
+    for name, sign in (("Poor", -1), ("Good", 1)):
+        quotes = [f'"{answer[start:end]}"' for start, end, value in ranges if value * sign > 0]
+        if quotes:
+            sentences.append(f"{name}: {', '.join(quotes)}.")
+    return " ".join(sentences)

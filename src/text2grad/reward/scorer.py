@@ -1,0 +1,58 @@
+"""The network: a causal language model whose last states are also read by a token head."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from peft import PeftModel
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from text2grad.policy.logprobs import chunked_logprobs
+from text2grad.reward.head import IGNORE, TokenHead, head_loss
+
+
+class SpanScorer(nn.Module):
+    """One forward pass over `question + judgement` gives both losses; over the question alone, the head's logits."""
+
+    def __init__(self, model: PreTrainedModel | PeftModel, head: TokenHead | None = None) -> None:
+        super().__init__()
+        self.model: Any = model
+        self.head = head or TokenHead(int(model.config.hidden_size))
+        self.lm_weight = 1.0
+        self.register_buffer("class_weights", torch.ones(3), persistent=False)
+
+    @property
+    def config(self) -> Any:
+        return self.model.config
+
+    def states(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """(batch, tokens, width) of right-padded rows."""
+        hidden: Tensor = self._trunk()(input_ids=input_ids, attention_mask=attention_mask, use_cache=False)[0]
+        return hidden
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, head_labels: Tensor, lm_labels: Tensor
+    ) -> dict[str, Tensor]:
+        """All (batch, tokens). head_labels: the class of a judged token, IGNORE elsewhere. lm_labels: the id of a token
+        that should have been written, IGNORE elsewhere; the state before it predicts it."""
+        states = self.states(input_ids, attention_mask)
+        judged = head_labels != IGNORE
+        head = head_loss(self.head(states[judged]), head_labels[judged], self.class_weights)  # type: ignore[arg-type]
+        written = lm_labels[:, 1:] != IGNORE
+        language = states.sum() * 0.0
+        if self.lm_weight and bool(written.any()):
+            project = self.model.get_output_embeddings()
+            logprobs, _ = chunked_logprobs(states[:, :-1][written], project, lm_labels[:, 1:][written], temperature=1.0)
+            language = -logprobs.mean()
+        return {"loss": head + self.lm_weight * language, "head_loss": head.detach(), "lm_loss": language.detach()}
+
+    def _trunk(self) -> Any:
+        causal = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
+        return causal.base_model
+
+    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None) -> None:
+        """As the trainer calls it."""
+        self.model.enable_input_require_grads()  # frozen embeddings would cut the graph
+        self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=gradient_checkpointing_kwargs)

@@ -1,0 +1,161 @@
+"""Training a span reward model: the token head and the written judgement, jointly, on transformers' Trainer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, get_peft_model
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from transformers import PrinterCallback, ProgressCallback, Trainer, TrainerCallback, TrainingArguments
+
+from text2grad.config import LoraSettings
+from text2grad.errors import UserError
+from text2grad.files import replace_text
+from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer
+from text2grad.reward.features import Prepared, collate, prepare, split_by_prompt
+from text2grad.reward.head import calibrate, class_weights
+from text2grad.reward.model import SpanRewardModel
+from text2grad.reward.scorer import SpanScorer
+from text2grad.reward.settings import Layout, Rewards
+from text2grad.reward.trainer import SpanRewardTrainer
+from text2grad.schema import Example
+from text2grad.settings import Settings
+
+
+class RewardTraining(Settings):
+    """How a reward model is trained; transformers' names where it has one."""
+
+    model: str = DEFAULT_MODEL
+    lora: LoraSettings | None = Field(None, description="null trains all weights")
+    layout: Layout = Layout()
+    rewards: Rewards = Rewards()
+    num_train_epochs: PositiveFloat = 3.0
+    max_steps: int = Field(-1, description="optimiser steps; -1 leaves it to num_train_epochs")
+    per_device_train_batch_size: PositiveInt = 16
+    gradient_accumulation_steps: PositiveInt = 1
+    learning_rate: PositiveFloat = 1e-4
+    lr_scheduler_type: str = "cosine"
+    warmup_ratio: NonNegativeFloat = 0.1
+    weight_decay: NonNegativeFloat = 0.01
+    max_grad_norm: PositiveFloat = 1.0
+    lm_weight: NonNegativeFloat = Field(
+        0.3, description="weight of the written judgement's loss; 0 trains the head only"
+    )
+    class_balance: float = Field(0.5, ge=0, le=1, description="0: all tokens count alike; 1: all classes do")
+    heldout_share: float = Field(0.1, ge=0, lt=1, description="of the prompts, kept for calibration and figures")
+    gradient_checkpointing: bool = False
+    bf16: bool = True
+    logging_steps: PositiveInt = 10
+    save_steps: PositiveInt = 200
+    report_to: str | list[str] = "none"
+    seed: NonNegativeInt = 0
+
+
+def train_reward_model(
+    examples: Sequence[Example],
+    settings: RewardTraining,
+    output_dir: str | Path,
+    resume: bool = False,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> SpanRewardModel:
+    """Train, calibrate on the held-out prompts, save into `output_dir`, and return the model.
+
+    `output_dir/training.json` says what was used, what was left out and why; `output_dir/checkpoints` is the trainer's.
+    """
+    output_dir = Path(output_dir)
+    tokenizer = load_tokenizer(settings.model)
+    seen, unseen = split_by_prompt(examples, settings.heldout_share)
+    train, heldout = (prepare(part, tokenizer, settings.layout) for part in (seen, unseen))
+    if not train.rows:
+        raise UserError(
+            f"nothing to train on: of {len(seen)} examples none can be used ({_counts(train)}); each needs a prompt, a "
+            f"completion and feedback that did not fail"
+        )
+    torch.manual_seed(settings.seed)
+    base: Any = load_model(settings.model)
+    lora = settings.lora
+    if lora is not None:
+        base = get_peft_model(
+            base, LoraConfig(r=lora.r, lora_alpha=lora.alpha, target_modules=lora.target_modules, task_type="CAUSAL_LM")
+        )
+    model = SpanRewardModel(SpanScorer(base), tokenizer, settings.layout, settings.rewards, base=settings.model)
+    model.scorer.lm_weight = settings.lm_weight
+    model.scorer.class_weights = class_weights(train.class_counts(), settings.class_balance)
+    trainer = SpanRewardTrainer(
+        model=model.scorer,
+        args=training_arguments(settings, output_dir / "checkpoints"),
+        train_dataset=train.rows,
+        data_collator=partial(collate, pad_id=int(tokenizer.pad_token_id)),
+        callbacks=list(callbacks),
+    )
+    if callbacks:
+        trainer.remove_callback(PrinterCallback)
+        trainer.remove_callback(ProgressCallback)
+    trainer.train(resume_from_checkpoint=resume)
+    if heldout.rows:
+        logits, labels = model.head_logits(heldout)
+        model.calibration = calibrate(logits, labels)
+    if trainer.is_world_process_zero():
+        model.save_pretrained(output_dir)
+        replace_text(output_dir / "training.json", json.dumps(_summary(settings, train, heldout, trainer), indent=2))
+    return model
+
+
+def training_arguments(settings: RewardTraining, folder: Path) -> TrainingArguments:
+    """The trainer's own settings."""
+    same: dict[str, Any] = settings.model_dump(
+        include={
+            "num_train_epochs",
+            "max_steps",
+            "per_device_train_batch_size",
+            "gradient_accumulation_steps",
+            "learning_rate",
+            "lr_scheduler_type",
+            "weight_decay",
+            "max_grad_norm",
+            "gradient_checkpointing",
+            "bf16",
+            "logging_steps",
+            "save_steps",
+            "report_to",
+            "seed",
+        }
+    )
+    return TrainingArguments(
+        output_dir=str(folder),
+        warmup_steps=settings.warmup_ratio,  # below 1 it is a share of all steps
+        train_sampling_strategy="group_by_length",
+        remove_unused_columns=False,
+        use_cpu=not torch.cuda.is_available(),
+        dataloader_pin_memory=torch.cuda.is_available(),
+        save_total_limit=2,
+        disable_tqdm=True,
+        **same,
+    )
+
+
+def _counts(prepared: Prepared) -> str:
+    return ", ".join(f"{count} {why}" for why, count in prepared.left_out.items()) or "no examples"
+
+
+def _summary(settings: RewardTraining, train: Prepared, heldout: Prepared, trainer: Trainer) -> dict[str, Any]:
+    return {
+        "settings": settings.model_dump(mode="json"),
+        "train": _part(train),
+        "heldout": _part(heldout),
+        "log": trainer.state.log_history,
+    }
+
+
+def _part(prepared: Prepared) -> dict[str, Any]:
+    return {
+        "examples": len(prepared.rows),
+        "left_out": dict(prepared.left_out),
+        "cut_sources": prepared.cut_sources,
+        "tokens": dict(zip(("good", "neutral", "poor"), prepared.class_counts(), strict=True)),
+    }
