@@ -15,7 +15,7 @@ def precision_recall(scores: Array, gold: NDArray[np.bool_]) -> tuple[Array, Arr
     """
     order = np.argsort(-scores, kind="stable")
     ranked, hits = scores[order], np.cumsum(gold[order])
-    last_of_ties = np.flatnonzero(np.append(np.diff(ranked) != 0, True))
+    last_of_ties = np.flatnonzero(np.diff(ranked, append=-np.inf))
     found = hits[last_of_ties]
     precision = found / (last_of_ties + 1)
     recall = found / max(int(gold.sum()), 1)

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch
 from llguidance import LLExecutor, LLMatcher, LLTokenizer
-from llguidance.torch import allocate_token_bitmask, consume_token_par, fill_next_token_bitmask_par
+from llguidance.numpy import allocate_token_bitmask, consume_token_par, fill_next_token_bitmask_par
 from torch import Tensor
 
 from text2grad.reward.grammar import grammar
@@ -32,7 +32,7 @@ class GrammarGuide:
         going = [(matchers[row], i) for i, row in enumerate(rows) if not matchers[row].is_stopped()]
         if going:
             fill_next_token_bitmask_par(self._executor, going, bits)
-        allowed = unpacked(bits.to(logits.device), logits.shape[1])
+        allowed = unpacked(torch.from_numpy(bits).to(logits.device), logits.shape[1])
         for i, row in enumerate(rows):
             if matchers[row].is_stopped():  # nothing can follow but the end
                 allowed[i] = False
@@ -44,7 +44,7 @@ class GrammarGuide:
         going = [
             (matchers[row], token) for row, token in zip(rows, tokens, strict=True) if not matchers[row].is_stopped()
         ]
-        if not all(consume_token_par(self._executor, going)):
+        if going and not all(consume_token_par(self._executor, going)):
             broken = next(matcher for matcher, _ in going if matcher.is_error())
             raise RuntimeError(f"a token was drawn against the grammar: {broken.get_error()}")
 

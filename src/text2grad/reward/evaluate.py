@@ -81,7 +81,7 @@ def evaluate(judged: Sequence[Judged]) -> dict[str, Any]:
 def ranking(probabilities: Array, gold: NDArray[np.bool_]) -> dict[str, Any]:
     """Figures of probabilities against gold, both (items,)."""
     return {
-        "share": float(gold.mean()),
+        "share": _mean(gold),
         "average_precision": average_precision(probabilities, gold),
         "precision_at_recall_25": precision_at_recall(probabilities, gold, 0.25),
         "ece": expected_calibration_error(probabilities, gold),

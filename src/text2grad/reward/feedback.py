@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from text2grad.reward.head import GOOD, POOR, expectation
+from text2grad.reward.head import GOOD, NEUTRAL, POOR, expectation
 from text2grad.reward.judgement import Judgement
 from text2grad.schema import Feedback, Omission, Range, Span
 
@@ -32,7 +32,7 @@ def span_feedback(answer: str, scored: Scored, floor: float, critic: str) -> Fee
     The mean probability of the class is the span's severity. floor: spans with less are left out.
     """
     words, probabilities = word_probabilities(answer, scored)
-    classes = probabilities.argmax(-1)
+    classes = likeliest(probabilities)
     spans: list[Span] = []
     at = 0
     while at < len(words):
@@ -73,6 +73,12 @@ def written_feedback(judgement: Judgement, scored: Scored, critic: str, raw: str
         score=sum(span.severity if span.label == "good" else -span.severity for span in spans),
         raw=raw,
     )
+
+
+def likeliest(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The class that is more probable than both others, NEUTRAL where none is. (items, 3) -> (items,)."""
+    good, neutral, poor = probabilities.T
+    return np.select([good > np.maximum(neutral, poor), poor > np.maximum(neutral, good)], [GOOD, POOR], NEUTRAL)
 
 
 def words_of(answer: str) -> list[Range]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 
-from text2grad.reward.judgement import CHUNK, quoted
+import numpy as np
+
+from text2grad.reward.judgement import BREAKS, CHUNK, MOST_OCCURRENCES, quoted
 from text2grad.reward.settings import Layout, Limits
 
-_BREAKS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # a line must stay one line
-_QUOTE_START = r'([^ \\]|\\["\\])'  # no white space, which is escaped but for the space itself
-_QUOTES = r'"\\'
+_QUOTE_START = r'([^\s\\]|\\["\\bu])'  # no white space, which is escaped but for the space
 _STRUCTURE = len("Reasoning: Critique: Good: Poor: Missing: nonenonenone") + 5
 
 
@@ -39,7 +39,7 @@ def grammar(answer: str, layout: Layout) -> str:
             f'spans: "none" | {_some("span", limits.spans)}',
             r'span: "\"" QUOTE "\"" NUMBER?',
             f"QUOTE: {part} & /{_QUOTE_START}(?s:.{{0,{limits.quote - 1}}})/",
-            "NUMBER: /#[1-9]/",
+            f"NUMBER: /#[1-{MOST_OCCURRENCES}]/",
         ]
     else:
         rules.append('spans: "none"')
@@ -47,7 +47,7 @@ def grammar(answer: str, layout: Layout) -> str:
         rules += [
             f'missing: "none" | {_some("omission", limits.omissions)}',
             r'omission: "\"" TEXT "\""',
-            f"TEXT: {_prose(limits.omission, but=_QUOTES)}",
+            f"TEXT: {_escaped_prose(limits.omission)}",
         ]
     else:
         rules.append('missing: "none"')
@@ -57,10 +57,11 @@ def grammar(answer: str, layout: Layout) -> str:
 def most_tokens(answer: str, limits: Limits) -> int:
     """What the longest judgement can take, the end token included: a token holds at least one byte.
 
-    A character has at most four bytes; those of quotations are the answer's own.
+    A character has at most four bytes; those of quotations are the answer's own. A quotation that begins with an escape
+    may be one character longer than its limit.
     """
-    widest = max((len(character.encode()) for character in answer), default=1)
-    spans = 2 * limits.spans * (widest * limits.quote + len('""#9; '))
+    quote = _most_bytes(quoted(answer)[1:-1], limits.quote + 1)
+    spans = 2 * limits.spans * (quote + len('""#9; '))
     omissions = limits.omissions * (4 * limits.omission + len('""; '))
     return 4 * (limits.reasoning + limits.critique) + spans + omissions + _STRUCTURE + 1
 
@@ -70,8 +71,20 @@ def _some(item: str, most: int) -> str:
     return f'{item} ("; " {item}){{0,{most - 1}}}' if most > 1 else item
 
 
-def _prose(most: int, but: str = "") -> str:
-    return rf"/[^ {_BREAKS}{but}][^{_BREAKS}{but}]{{0,{most - 1}}}/"
+def _prose(most: int) -> str:
+    return rf"/[^ {BREAKS}][^{BREAKS}]{{0,{most - 1}}}/"
+
+
+def _escaped_prose(most: int) -> str:
+    """Prose between quotation marks; an escaped character counts as one."""
+    escaped, plain = r'\\["\\]', rf'{BREAKS}"\\'
+    return rf"/({escaped}|[^ {plain}])({escaped}|[^{plain}]){{0,{most - 1}}}/"
+
+
+def _most_bytes(text: str, width: int) -> int:
+    """What the longest stretch of `width` characters takes in UTF-8."""
+    ends = np.cumsum([0, *(len(character.encode()) for character in text)])
+    return int((ends[width:] - ends[:-width]).max()) if len(text) > width else int(ends[-1])
 
 
 def _quotable(answer: str) -> list[str]:

@@ -37,16 +37,14 @@ def token_labels(feedback: Feedback, offsets: Sequence[Range]) -> list[int]:
 
     Praise and blame of equal severity leave a token neutral.
     """
-    weights = np.zeros(len(offsets))
-    if offsets:
-        starts, ends = np.asarray(offsets).T
-        for span in sorted(feedback.spans, key=lambda span: span.severity):
-            sign = 1.0 if span.label == "good" else -1.0
-            inside = (starts < span.end) & (ends > span.start) & (ends > starts)
-            opposed = inside & (weights == -sign * span.severity)
-            weights[inside] = sign * span.severity
-            weights[opposed] = 0.0
-    return [GOOD if weight > 0 else POOR if weight < 0 else NEUTRAL for weight in weights]
+    starts, ends = np.asarray(offsets, dtype=np.int64).reshape(-1, 2).T
+    strongest = {"good": np.zeros(len(offsets)), "poor": np.zeros(len(offsets))}
+    for span in feedback.spans:
+        inside = (starts < span.end) & (ends > span.start) & (ends > starts)
+        said = strongest[span.label]
+        said[inside] = np.maximum(said[inside], span.severity)
+    balance = strongest["good"] - strongest["poor"]
+    return [GOOD if value > 0 else POOR if value < 0 else NEUTRAL for value in balance]
 
 
 def class_weights(counts: Sequence[int], balance: float) -> Tensor:

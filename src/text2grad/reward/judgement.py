@@ -23,11 +23,14 @@ from text2grad.schema import Feedback, Range
 
 Label = Literal["good", "poor"]
 
+MOST_OCCURRENCES = 9
 NOTHING_TO_SAY = "Nothing stands out."
+BREAKS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # what prose does not hold: a line must stay one line
 # A word, a space or a mark of the answer: quotations are made of whole chunks. A long word comes in pieces.
 CHUNK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]{1,40}|\s|[^\w\s]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-_ITEM = re.compile(r'("(?:[^"\\]|\\.)*")(?:#(\d+))?')
+_BREAK = re.compile(f"[{BREAKS}]")
+_ITEM = re.compile(r'("(?:[^"\\]|\\.)*")(?:#([1-9]\d*))?')
 
 
 @dataclass(frozen=True)
@@ -57,10 +60,9 @@ def target(feedback: Feedback, answer: str, order: Order, limits: Limits) -> str
     lines.append(f"Missing: {_list(quoted(text) for text in fitting)}")
     if order == "spans_only":
         return "\n".join(lines)
-    prose = [f"Critique: {shortened(_one_line(feedback.critique), limits.critique) or NOTHING_TO_SAY}"]
+    prose = [f"Critique: {_prose(feedback.critique, limits.critique)}"]
     if limits.reasoning:
-        reasoning = shortened(_one_line(feedback.reasoning or ""), limits.reasoning)
-        prose.insert(0, f"Reasoning: {reasoning or NOTHING_TO_SAY}")
+        prose.insert(0, f"Reasoning: {_prose(feedback.reasoning or '', limits.reasoning)}")
     return "\n".join([*prose, *lines] if order == "critique_first" else [*lines, *prose])
 
 
@@ -75,8 +77,8 @@ def read(text: str, answer: str) -> Judgement:
     return Judgement(
         critique=lines.get("Critique"),
         reasoning=lines.get("Reasoning"),
-        good=[_find(quote, number, answer) for quote, number in _items(lines["Good"])],
-        poor=[_find(quote, number, answer) for quote, number in _items(lines["Poor"])],
+        good=_ranges(lines["Good"], answer),
+        poor=_ranges(lines["Poor"], answer),
         missing=[quote for quote, _ in _items(lines["Missing"])],
     )
 
@@ -131,12 +133,18 @@ def _quotations(feedback: Feedback, answer: str, label: Label, limits: Limits) -
     for start, end in sorted(chosen):
         quote = answer[start:end]
         number = occurrences(quote, answer).index(start) + 1
-        yield quoted(quote) if number == 1 else f"{quoted(quote)}#{number}"
+        if number <= MOST_OCCURRENCES:
+            yield quoted(quote) if number == 1 else f"{quoted(quote)}#{number}"
 
 
 def occurrences(quote: str, answer: str) -> list[int]:
     """Where the quotation begins, overlapping ones included."""
     return [match.start() for match in re.finditer(f"(?={re.escape(quote)})", answer)]
+
+
+def _ranges(line: str, answer: str) -> list[Range]:
+    """What a line quotes; saying it twice makes it no worse."""
+    return list(dict.fromkeys(_find(quote, number, answer) for quote, number in _items(line)))
 
 
 def _find(quote: str, number: int, answer: str) -> Range:
@@ -153,7 +161,7 @@ def _items(line: str) -> list[tuple[str, int]]:
     items = []
     at = 0
     while match := _ITEM.match(line, at):
-        items.append((json.loads(match[1]), int(match[2] or 1)))
+        items.append((_unquoted(match[1]), int(match[2] or 1)))
         at = match.end() + 2
         if match.end() == len(line):
             return items
@@ -162,9 +170,20 @@ def _items(line: str) -> list[tuple[str, int]]:
     raise UnreadableError(f"not a list of quotations: {line[:80]}")
 
 
+def _unquoted(quotation: str) -> str:
+    try:
+        return str(json.loads(quotation))
+    except json.JSONDecodeError as error:
+        raise UnreadableError(f"not a quotation: {quotation[:80]}") from error
+
+
 def _list(items: Iterable[str]) -> str:
     return "; ".join(items) or "none"
 
 
+def _prose(text: str, most: int) -> str:
+    return shortened(_one_line(text), most) or NOTHING_TO_SAY[:most].rstrip()
+
+
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(_BREAK.sub(" ", text).split())

@@ -69,7 +69,7 @@ class Reader:
         answer, offsets = self._answer(example.completion)
         source = self._ids(example.prompt_text)
         room = self._room - self._copies * len(answer)
-        if room < len(self._cut):
+        if room < min(len(source), len(self._cut)):
             raise TooLongError(
                 f"the answer has {len(answer)} tokens and is read {self._copies} times; only {self._layout.max_length} "
                 f"fit (max_length)"

@@ -114,7 +114,9 @@ class SpanRewardModel:
         network = self.scorer.model
         if isinstance(network, PeftModel):
             network.peft_config["default"].base_model_name_or_path = self.base
-        network.save_pretrained(folder)
+            network.save_pretrained(str(folder), save_embedding_layers=False)  # "auto" asks the hub about the base
+        else:
+            network.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         head = {name: tensor.detach().cpu() for name, tensor in self.scorer.head.state_dict().items()}
         safetensors.torch.save_file(head, folder / HEAD_FILE)
@@ -140,7 +142,7 @@ class SpanRewardModel:
         for text in (self.layout.model_dump_json(), self.rewards.model_dump_json(), self.calibration.model_dump_json()):
             digest.update(text.encode())
         for _, tensor in sorted(self.scorer.state_dict().items()):
-            digest.update(tensor.detach().float().sum(dtype=torch.float64).cpu().numpy().tobytes())
+            digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
         return f"reward:{digest.hexdigest()}"
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
@@ -200,6 +202,10 @@ class SpanRewardModel:
             questions.append(Question(row["input_ids"], (places[0], places[-1] + 1), [], 0))
         return torch.cat(self._head_logits(questions)), torch.tensor(labels)
 
+    def question_ids(self, example: Example) -> list[int]:
+        """What is read before the judgement is written; raises TooLongError."""
+        return self._reader.read(example).ids
+
     @property
     def batch_size(self) -> int:
         """How many examples may usefully be given at once."""
@@ -233,10 +239,11 @@ class SpanRewardModel:
     def _head_logits(self, questions: Sequence[Question]) -> list[Tensor]:
         """(judged tokens, 3) of each question, in order, float32, on the CPU. Only what the head reads is computed."""
         device = next(self.scorer.head.parameters()).device
+        most_padded = MAX_TOKENS_PER_BATCH.get(device.type, MAX_TOKENS_PER_BATCH["cpu"])
         rows = [question.ids[: question.judged[1]] for question in questions]
         results: dict[int, Tensor] = {}
         with self._evaluating():
-            for batch in by_token_budget([len(row) for row in rows], MAX_TOKENS_PER_BATCH[device.type]):
+            for batch in by_token_budget([len(row) for row in rows], most_padded):
                 ids, mask = pad_right_rows([rows[i] for i in batch], device)
                 states = self.scorer.states(ids, mask)
                 judged = [states[k, questions[i].judged[0] : questions[i].judged[1]] for k, i in enumerate(batch)]
@@ -292,4 +299,7 @@ def _settings_of(folder: Path) -> Any:
         raise UserError(
             f"{folder} is not a reward model: it has no {SETTINGS_FILE}; `text2grad reward train` makes one"
         )
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path}: not valid JSON ({error}); restore the file, or train the model again") from error

@@ -98,10 +98,11 @@ class JsonRoute(APIRoute):
         async def handle_json(request: Request) -> Response:
             kind = request.headers.get("content-type", "")
             if kind.partition(";")[0].strip().lower() != "application/json":
-                raise HTTPException(415, f'Content-Type is "{kind}": send the body as application/json')
-            if not await request.body():
+                raise HTTPException(415, f'Content-Type is "{kind[:60]}": send the body as application/json')
+            read = _JsonRequest(request.scope, request.receive)
+            if not await read.body():
                 raise HTTPException(400, 'the body is empty: send {"examples": [{"prompt": ..., "completion": ...}]}')
-            return await handle(_JsonRequest(request.scope, request.receive))
+            return await handle(read)
 
         return handle_json
 
@@ -111,7 +112,8 @@ class _JsonRequest(Request):
         try:
             return from_json(await self.body(), allow_inf_nan=False)
         except ValueError as error:
-            raise HTTPException(400, f"the body is not JSON in UTF-8: {error}") from error
+            remedy = "send JSON in UTF-8, without NaN, Infinity and unpaired surrogates"
+            raise HTTPException(400, f"the body is not JSON: {error}; {remedy}") from error
 
 
 async def until_disconnect(receive: Receive) -> None:

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import Discriminator, FailFast, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from text2grad.schema import Example, Feedback, Message, Strict
 from text2grad.settings import did_you_mean
 
 _TEXT, _MESSAGES = "(text)", "(messages)"
+_WRONG = {
+    "missing": "is missing",
+    "model_attributes_type": "is not an object",
+    "list_type": "is not a list",
+    "string_type": "is not a string",
+    "too_short": "is empty",
+}
 _SHOWN = 60  # characters of what somebody sent that an error repeats
 
 
@@ -33,11 +40,13 @@ class Turn(Message, Submitted):
 
 
 def _kind(prompt: Any) -> str | None:
-    return {str: _TEXT, list: _MESSAGES}.get(type(prompt))
+    if isinstance(prompt, str):
+        return _TEXT
+    return _MESSAGES if isinstance(prompt, list) else None
 
 
 Prompt = Annotated[
-    Annotated[str, Tag(_TEXT)] | Annotated[list[Turn], FailFast(), Field(min_length=1), Tag(_MESSAGES)],
+    Annotated[str, Tag(_TEXT)] | Annotated[list[Turn], Field(min_length=1, fail_fast=True), Tag(_MESSAGES)],
     Discriminator(
         _kind,
         custom_error_type="prompt_kind",
@@ -57,7 +66,7 @@ class Submission(Submitted):
 class ScoreRequest(Submitted):
     """Answers to judge."""
 
-    examples: Annotated[list[Submission], FailFast(), Field(min_length=1)]
+    examples: Annotated[list[Submission], Field(min_length=1, fail_fast=True)]
 
     def as_examples(self) -> list[Example]:
         return [
@@ -87,17 +96,15 @@ class Problem(Strict):
 
 
 def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
-    """The first of pydantic's errors: the field, what is wrong, and where to read on."""
+    """The first of pydantic's errors: the field, what is wrong, and what to do."""
     first = errors[0]
-    _, *places = first["loc"]  # it begins with "body"
-    named = [f"[{part}]" if isinstance(part, int) else str(part) for part in places if part not in (_TEXT, _MESSAGES)]
-    field = ".".join(named).replace(".[", "[") or "body"
-    what = {
-        "missing": "is missing",
-        "model_attributes_type": "is not an object",
-        "dict_type": "is not an object",
-        "list_type": "is not a list",
-        "string_type": "is not a string",
-        "too_short": "is empty",
-    }.get(first["type"], f": {first['msg'].removeprefix('Value error, ')}")
-    return f"{field}{what if what.startswith(':') else f' {what}'}; /docs shows what a request holds"
+    field = _field(first["loc"][1:]) or "the body"  # every place begins with "body"
+    if first["type"] in _WRONG:
+        return f"{field} {_WRONG[first['type']]}; /docs shows what a request holds"
+    return f"{field}: {first['msg'].removeprefix('Value error, ')}"
+
+
+def _field(places: Sequence[int | str]) -> str:
+    """`examples[0].prompt[1].role`, without the names of the prompt's two kinds."""
+    parts = [f"[{part}]" if isinstance(part, int) else part for part in places if part not in (_TEXT, _MESSAGES)]
+    return ".".join(parts).replace(".[", "[")

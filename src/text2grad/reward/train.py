@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from transformers import PrinterCallback, ProgressCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from text2grad.config import LoraSettings
 from text2grad.errors import UserError
@@ -25,6 +26,9 @@ from text2grad.reward.settings import Layout, Rewards
 from text2grad.reward.trainer import SpanRewardTrainer
 from text2grad.schema import Example
 from text2grad.settings import Settings
+
+CHECKPOINTS = "checkpoints"
+Watch = Callable[[SpanRewardModel, int, int], None]  # the model so far, the step, the last step
 
 
 class RewardTraining(Settings):
@@ -62,12 +66,16 @@ def train_reward_model(
     output_dir: str | Path,
     resume: bool = False,
     callbacks: Sequence[TrainerCallback] = (),
+    watch: Watch | None = None,
 ) -> SpanRewardModel:
     """Train, calibrate on the held-out prompts, save into `output_dir`, and return the model.
+
+    callbacks: of the trainer; they replace its own printing. watch: called after every optimiser step.
 
     `output_dir/training.json` says what was used, what was left out and why; `output_dir/checkpoints` is the trainer's.
     """
     output_dir = Path(output_dir)
+    _check_place(output_dir, resume)
     tokenizer = load_tokenizer(settings.model)
     seen, unseen = split_by_prompt(examples, settings.heldout_share)
     train, heldout = (prepare(part, tokenizer, settings.layout) for part in (seen, unseen))
@@ -88,10 +96,10 @@ def train_reward_model(
     model.scorer.class_weights = class_weights(train.class_counts(), settings.class_balance)
     trainer = SpanRewardTrainer(
         model=model.scorer,
-        args=training_arguments(settings, output_dir / "checkpoints"),
+        args=training_arguments(settings, output_dir / CHECKPOINTS),
         train_dataset=train.rows,
         data_collator=partial(collate, pad_id=int(tokenizer.pad_token_id)),
-        callbacks=list(callbacks),
+        callbacks=[*callbacks, *([_Watching(model, watch)] if watch else [])],
     )
     if callbacks:
         trainer.remove_callback(PrinterCallback)
@@ -104,6 +112,26 @@ def train_reward_model(
         model.save_pretrained(output_dir)
         replace_text(output_dir / "training.json", json.dumps(_summary(settings, train, heldout, trainer), indent=2))
     return model
+
+
+class _Watching(TrainerCallback):
+    def __init__(self, model: SpanRewardModel, watch: Watch) -> None:
+        self._model = model
+        self._watch = watch
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._watch(self._model, state.global_step, state.max_steps)
+
+
+def _check_place(output_dir: Path, resume: bool) -> None:
+    checkpoints = list((output_dir / CHECKPOINTS).glob(f"{PREFIX_CHECKPOINT_DIR}-*"))
+    if resume and not checkpoints:
+        raise UserError(f"{output_dir}: no checkpoint to resume from; start the training without --resume")
+    if checkpoints and not resume:
+        # Their steps would be mistaken for this run's own when it is resumed.
+        raise UserError(
+            f"{output_dir} already holds a training run; continue it with --resume, or choose another folder"
+        )
 
 
 def training_arguments(settings: RewardTraining, folder: Path) -> TrainingArguments:
@@ -129,7 +157,6 @@ def training_arguments(settings: RewardTraining, folder: Path) -> TrainingArgume
     return TrainingArguments(
         output_dir=str(folder),
         warmup_steps=settings.warmup_ratio,  # below 1 it is a share of all steps
-        train_sampling_strategy="group_by_length",
         remove_unused_columns=False,
         use_cpu=not torch.cuda.is_available(),
         dataloader_pin_memory=torch.cuda.is_available(),

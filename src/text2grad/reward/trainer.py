@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import safetensors.torch
 import torch
+from torch.utils.data import Sampler
 from transformers import Trainer
+from transformers.trainer_pt_utils import get_length_grouped_indices
 
 from text2grad.errors import UserError
 
@@ -37,6 +41,12 @@ class SpanRewardTrainer(Trainer):
                 values.clear()
         super().log(logs, start_time)
 
+    def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
+        rows: Any = self.train_dataset if train_dataset is None else train_dataset
+        lengths = [len(row["input_ids"]) for row in rows]
+        step = self.args.train_batch_size * self.args.gradient_accumulation_steps
+        return ByLength(lengths, step, int(self.args.seed), epoch=lambda: int(self.state.epoch or 0))
+
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         folder = Path(output_dir or str(self.args.output_dir))
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,6 +62,30 @@ class SpanRewardTrainer(Trainer):
         if missing:
             raise UserError(f"{resume_from_checkpoint} was made with other settings: it lacks {missing[0]}")
         network.load_state_dict(state, strict=False)
+
+
+class ByLength(Sampler[int]):
+    """Rows of like length side by side, in another order each epoch.
+
+    The order hangs on the seed and the epoch alone: a run that is resumed meets the rows that it would have met.
+    """
+
+    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int, epoch: Callable[[], int]) -> None:
+        self._lengths = list(lengths)
+        self._batch_size = batch_size
+        self._seed = seed
+        self._epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        key = int(np.random.SeedSequence([self._seed, self._epoch()]).generate_state(1)[0])
+        generator = torch.Generator().manual_seed(key)
+        order: list[int] = get_length_grouped_indices(  # type: ignore[no-untyped-call]
+            self._lengths, self._batch_size, generator=generator
+        )
+        return iter(order)
 
 
 def _trained(network: torch.nn.Module) -> list[str]:

@@ -1,0 +1,90 @@
+"""Does a policy learn from the reward model? The whole pipeline, with the trained reward model as its only critic.
+
+On the quickstart's texts and on DeFacto's articles: held-out answers before and after, by the reward model's own score
+(the sum over words of P(good) - P(poor)) and by ROUGE-L against references that it never sees. The reward model is the
+one that reward_model.py left in its folder.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from itertools import islice
+from typing import Any
+
+import torch
+from harness import ROOT, Bar, data_folder, options, report, show
+from reward_model import folder
+from reward_runs import KEPT, base_model
+from rich.console import Console
+
+from text2grad.config import load_config
+from text2grad.display import TerminalDisplay
+from text2grad.pipeline import run
+from text2grad.schema import Example, write_examples
+from text2grad.tasks import defacto
+
+PROMPT = "{article}\n\nSummarise the text above in one sentence."
+STEPS, BATCH = 30, 32
+
+
+def main() -> None:
+    args = options(__doc__ or "")
+    tasks = {"quickstart": ("summaries", "summaries"), "defacto": defacto_prompts(args.quick)}
+    figures: dict[str, Any] = {}
+    rows = []
+    for name, (train, heldout) in tasks.items():
+        evaluation = trained(name, train, heldout, args.quick)
+        figures[name] = {"n": evaluation["n"], **evaluation["figures"]}
+        for measure, values in evaluation["figures"].items():
+            change = f"[{values['low']:+.3f}, {values['high']:+.3f}]"
+            rows.append([name, measure, f"{values['before']:.3f}", f"{values['after']:.3f}", change])
+    show("Held-out answers", ["task", "figure", "before", "after", "95% interval"], rows)
+    figures["worst_score_low"] = min(figures[name]["score"]["low"] for name in tasks)
+    figures["worst_rouge_l_high"] = min(figures[name]["rouge_l"]["high"] for name in tasks)
+    bars = {"worst_score_low": Bar(at_least=0.0), "worst_rouge_l_high": Bar(at_least=0.0)}
+    report("reward_policy", figures, bars, args)
+
+
+def trained(name: str, train: str, heldout: str, quick: bool) -> dict[str, Any]:
+    place = folder() / f"policy-{name}"
+    shutil.rmtree(place, ignore_errors=True)
+    settings = {
+        "model.name": base_model(),
+        "critic.name": f"reward:{folder() / KEPT}",
+        "data.train": train,
+        "data.heldout": heldout,
+        "policy.max_steps": 2 if quick else STEPS,
+        "policy.per_device_train_batch_size": 2 if quick else BATCH,
+        "policy.max_tokens_per_batch": 32_768 if torch.cuda.is_available() else 2048,
+        "output_dir": place,
+        "report.examples": 0,
+    }
+    overrides = [
+        f"{key}={value if isinstance(value, int) else json.dumps(str(value))}" for key, value in settings.items()
+    ]
+    with TerminalDisplay(Console()) as display:
+        done = run(load_config(ROOT / "configs" / "quickstart.yaml", overrides), display)
+    evaluation: dict[str, Any] = json.loads(done.evaluation.read_text(encoding="utf-8"))
+    return evaluation
+
+
+def defacto_prompts(quick: bool) -> tuple[str, str]:
+    """Files of prompts: articles of the training rows, and of validation rows with their reference summaries."""
+    files = []
+    for split, rows in (("train", 400), ("val", 96)):
+        path = folder() / f"defacto-{split}.jsonl"
+        read = defacto.read(data_folder() / "defacto" / f"{split}.jsonl.gz")
+        short = (example for example in read if len(example.prompt_text.split()) < 450)
+        write_examples(path, islice(map(_prompt, short), 4 if quick else rows))
+        files.append(str(path))
+    return files[0], files[1]
+
+
+def _prompt(example: Example) -> Example:
+    text = PROMPT.format(article=example.prompt_text)
+    return Example(id=example.id, prompt=text, reference=example.reference)
+
+
+if __name__ == "__main__":
+    main()
