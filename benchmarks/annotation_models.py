@@ -1,8 +1,8 @@
 """Annotation with the default model as the critic: in process, and behind a real server.
 
 local  the default model in this process, decoding constrained, on 50 summaries: the share of ok feedback.
-serve  the default model behind `transformers serve`, 50 summaries through HTTP. Nothing constrains its replies there, and
-       a model of this size seldom writes JSON: what counts is that no record is lost.
+serve  the default model behind `transformers serve`, 50 summaries through HTTP. Nothing constrains its replies there,
+       and a model of this size seldom writes JSON: what counts is that no record is lost.
 """
 
 from __future__ import annotations
