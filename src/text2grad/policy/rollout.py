@@ -8,13 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import Cache
 
 from text2grad.policy.batching import pad_left
-from text2grad.policy.cache import roomy_cache
+from text2grad.policy.decoders import start
 from text2grad.policy.streams import Stream, stream
 
-SHRINK_WHEN_FINISHED = 0.25  # share of finished rows at which they leave the batch
+LOOK_EVERY = 8  # tokens between two looks at a GPU whether answers have ended: to look is to wait for it
+UNWRITTEN = -1
 
 
 class Guide(Protocol):
@@ -44,6 +44,7 @@ def sample(
     pad_id: int,
     num_generations: int = 1,
     guide: Guide | None = None,
+    graphs: bool = True,
 ) -> list[list[int]]:
     """Draw `num_generations` completions for each prompt; answers to one prompt are neighbours and share its cache.
 
@@ -51,41 +52,38 @@ def sample(
     uniforms: (prompts * num_generations, longest completion), the draws that decide each token; see `noise`.
     temperature: logits are divided by it; 0 takes the most probable token.
     guide: for text that must have a form; the policy's own answers are never guided.
+    graphs: replay CUDA graphs, where there is a GPU and the model allows it.
     Returns the sampled ids, the end token included where one was sampled.
     """
     device = model.device
     ids, mask = pad_left(prompts, pad_id, device)
-    cache = roomy_cache(model.config)
-    logits = _forward(model, ids, mask, cache)
-    if num_generations > 1:
-        cache.batch_repeat_interleave(num_generations)
-        logits, mask = (tensor.repeat_interleave(num_generations, dim=0) for tensor in (logits, mask))
-
+    decoder, logits = start(model, ids, mask, num_generations, uniforms.shape[1], graphs)
     uniforms = uniforms.to(device)
     ends = torch.tensor(list(end_ids), device=device)
-    completions: list[list[int]] = [[] for _ in range(len(logits))]
+    look_every = 1 if guide is not None or device.type == "cpu" else LOOK_EVERY
+    written = torch.full(uniforms.shape, UNWRITTEN, device=device)
     alive = torch.arange(len(logits), device=device)  # which completion each row of the batch is
     finished = torch.zeros(len(logits), dtype=torch.bool, device=device)
     for position in range(uniforms.shape[1]):
-        running = [row for row, over in zip(alive.tolist(), finished.tolist(), strict=True) if not over]
         if guide is not None:
-            logits[~finished] = guide.constrain(logits[~finished], running)
+            logits[~finished] = guide.constrain(logits[~finished], alive[~finished].tolist())
         chosen = draw(logits, uniforms[alive, position], temperature)
-        tokens = chosen[~finished].tolist()
-        for row, token in zip(running, tokens, strict=True):
-            completions[row].append(token)
         if guide is not None:
-            guide.advance(running, tokens)
+            guide.advance(alive[~finished].tolist(), chosen[~finished].tolist())
+        written[alive, position] = torch.where(finished, UNWRITTEN, chosen)
         finished |= torch.isin(chosen, ends)
-        if finished.all() or position + 1 == uniforms.shape[1]:
+        if position + 1 == uniforms.shape[1]:
             break
-        if finished.float().mean() >= SHRINK_WHEN_FINISHED:
-            keep = (~finished).nonzero().squeeze(-1)
-            cache.batch_select_indices(keep)
-            alive, chosen, mask, finished = alive[keep], chosen[keep], mask[keep], finished[keep]
-        mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=1)
-        logits = _forward(model, chosen.unsqueeze(1), mask, cache)
-    return completions
+        if position % look_every == look_every - 1:
+            share = float(finished.float().mean())
+            if share == 1.0:
+                break
+            if share >= decoder.shrink_at:
+                going = (~finished).nonzero().squeeze(-1)
+                decoder.keep(going)
+                alive, chosen, finished = alive[going], chosen[going], finished[going]
+        logits = decoder.step(chosen)
+    return [[token for token in row if token != UNWRITTEN] for row in written.tolist()]
 
 
 def draw(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:
@@ -101,17 +99,3 @@ def draw(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:
     # Strictly below the total, so that a token without probability is never the first to pass it.
     target = torch.minimum(uniforms.unsqueeze(-1) * total, torch.nextafter(total, torch.zeros_like(total)))
     return torch.searchsorted(cumulative, target, right=True).squeeze(-1)
-
-
-def _forward(model: Any, ids: Tensor, mask: Tensor, cache: Cache) -> Tensor:
-    positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-    out = model(
-        input_ids=ids,
-        attention_mask=mask,
-        position_ids=positions,
-        past_key_values=cache,
-        use_cache=True,
-        logits_to_keep=1,
-    )
-    logits: Tensor = out.logits[:, -1]
-    return logits

@@ -1,0 +1,188 @@
+"""Next-token logits, one step after the other, for a batch of prompts that was read once.
+
+`GrowingDecoder` runs the model as it is. `GraphDecoder` keeps every tensor in its place, so that on a GPU a step is one
+replayed graph instead of a thousand launches; that is what a small model spends its time on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from transformers import Cache, StaticCache
+from transformers.cache_utils import DynamicLayer, StaticLayer
+
+from text2grad.policy.cache import roomy_cache
+
+ROOM = 256  # tokens that a graph decoder makes room for at once
+WARM_UP = 3  # steps before a graph is captured, as CUDA's libraries need
+
+
+class Decoder(Protocol):
+    """Rows are answers under way. `shrink_at`: the share of finished rows from which `keep` is worth its cost."""
+
+    shrink_at: float
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """tokens: (rows,), the last token of each answer. Returns the logits of the next, (rows, vocabulary)."""
+        ...
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows only."""
+        ...
+
+
+def start(
+    model: Any, ids: Tensor, mask: Tensor, num_generations: int, longest: int, graphs: bool
+) -> tuple[Decoder, Tensor]:
+    """Read the prompts, once each, and stand ready for `num_generations` answers to each, of at most `longest` tokens.
+
+    ids, mask: (prompts, width), padded on the left. graphs: replay CUDA graphs where model and device allow it.
+    Returns the decoder and the logits of the first token, (prompts * num_generations, vocabulary).
+    """
+    cache = roomy_cache(model.config)
+    positions = (mask.cumsum(-1) - 1).clamp(min=0)
+    logits = _logits(model, ids, mask, positions, cache)
+    if num_generations > 1:
+        cache.batch_repeat_interleave(num_generations)
+        logits, mask = (tensor.repeat_interleave(num_generations, dim=0) for tensor in (logits, mask))
+    is_plain = all(isinstance(layer, DynamicLayer) and not layer.is_sliding for layer in cache.layers)
+    if graphs and is_plain and ids.is_cuda:
+        return GraphDecoder(model, cache, mask, longest, capture=True), logits
+    return GrowingDecoder(model, cache, mask), logits
+
+
+class GrowingDecoder:
+    """The cache and the mask grow with every token."""
+
+    shrink_at = 0.25
+
+    def __init__(self, model: Any, cache: Any, mask: Tensor) -> None:
+        self._model = model
+        self._cache = cache
+        self._mask = mask
+
+    def step(self, tokens: Tensor) -> Tensor:
+        self._mask = torch.cat([self._mask, self._mask.new_ones(len(self._mask), 1)], dim=1)
+        positions = self._mask.sum(-1, keepdim=True) - 1
+        return _logits(self._model, tokens.unsqueeze(1), self._mask, positions, self._cache)
+
+    def keep(self, rows: Tensor) -> None:
+        self._cache.batch_select_indices(rows)
+        self._mask = self._mask[rows]
+
+
+class GraphDecoder:
+    """Every tensor stays in its place; when the room is used up, or few rows are left, all is laid out anew."""
+
+    shrink_at = 0.6
+
+    def __init__(self, model: Any, cache: Any, mask: Tensor, longest: int, capture: bool) -> None:
+        """cache: of the prompts; mask: (rows, width) of the prompts. capture: False runs the same steps uncaptured."""
+        self._model = model
+        self._capture = capture
+        self._left = longest
+        self._lay_out([(layer.keys, layer.values) for layer in cache.layers], mask.bool(), mask.sum(-1, keepdim=True))
+
+    def step(self, tokens: Tensor) -> Tensor:
+        if self._filled == self._attended.shape[-1]:
+            states, attended = self._states(), self._attended[:, 0, 0, : self._filled]
+            self._lay_out(states, attended, self._positions)
+        self._tokens.copy_(tokens.unsqueeze(1))
+        self._attended[..., self._filled] = True
+        if self._graph is None:
+            logits = self._first_step()
+        else:
+            self._graph.replay()
+            logits = self._logits
+        self._filled += 1
+        self._left -= 1
+        self._positions += 1
+        return logits.clone()  # the next step writes over them
+
+    def keep(self, rows: Tensor) -> None:
+        states = [(keys[rows], values[rows]) for keys, values in self._states()]
+        self._lay_out(states, self._attended[rows, 0, 0, : self._filled], self._positions[rows])
+
+    def _lay_out(self, states: list[tuple[Tensor, Tensor]], attended: Tensor, positions: Tensor) -> None:
+        """states: keys and values of each layer; attended: (rows, tokens so far); positions: (rows, 1) of the next."""
+        rows, self._filled = attended.shape
+        length = self._filled + min(ROOM, max(self._left, 1))
+        self._cache = StaticCache(config=self._model.config, max_cache_len=length)
+        for layer, (keys, values) in zip(self._cache.layers, states, strict=True):
+            assert isinstance(layer, StaticLayer)
+            layer.lazy_initialization(keys, values)
+            _stored(layer)[0][:, :, : self._filled] = keys
+            _stored(layer)[1][:, :, : self._filled] = values
+            layer.cumulative_length.fill_(self._filled)
+        self._attended = attended.new_zeros(rows, 1, 1, length)
+        self._attended[:, 0, 0, : self._filled] = attended
+        self._positions = positions.clone()
+        self._tokens = positions.new_zeros(rows, 1)
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._logits = torch.empty(0)
+
+    def _states(self) -> list[tuple[Tensor, Tensor]]:
+        return [
+            (keys[:, :, : self._filled], values[:, :, : self._filled])
+            for keys, values in map(_stored, self._cache.layers)
+        ]
+
+    def _run(self) -> Tensor:
+        return _logits(self._model, self._tokens, self._attended, self._positions, self._cache)
+
+    def _first_step(self) -> Tensor:
+        """Compute one step, and leave a graph of it behind. Steps that only warm up write to the place of this one."""
+        if not self._capture:
+            return self._run()
+        with _no_autocast_cache():
+            side: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                for _ in range(WARM_UP):
+                    self._run()
+                    self._step_back()
+            torch.cuda.current_stream().wait_stream(side)
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._logits = self._run()
+        self._graph.replay()
+        return self._logits
+
+    def _step_back(self) -> None:
+        for layer in self._cache.layers:
+            filled: Any = layer.cumulative_length  # type: ignore[union-attr]
+            filled.sub_(1)
+
+
+@contextmanager
+def _no_autocast_cache() -> Iterator[None]:
+    """Weights that autocast has cast once would be frozen into the graph; it must cast them at every replay."""
+    before = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    torch.clear_autocast_cache()
+    try:
+        yield
+    finally:
+        torch.set_autocast_cache_enabled(before)
+
+
+def _stored(layer: Any) -> tuple[Tensor, Tensor]:
+    return layer.keys, layer.values
+
+
+def _logits(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: Cache) -> Tensor:
+    """Of the last token of each row, (rows, vocabulary)."""
+    out = model(
+        input_ids=ids,
+        attention_mask=mask,
+        position_ids=positions,
+        past_key_values=cache,
+        use_cache=True,
+        logits_to_keep=1,
+    )
+    logits: Tensor = out.logits[:, -1]
+    return logits

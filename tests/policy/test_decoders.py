@@ -1,0 +1,85 @@
+"""Two decoders, one answer."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from text2grad.models import load_model
+from text2grad.policy import decoders
+from text2grad.policy.batching import pad_left
+from text2grad.policy.cache import roomy_cache
+from text2grad.policy.decoders import GraphDecoder, GrowingDecoder, start
+
+PROMPTS = [[5, 6, 7, 8], [9, 10], [11, 12, 13]]
+TOKENS = torch.tensor([[3, 4, 5], [6, 7, 8], [9, 10, 11], [12, 13, 14], [15, 16, 17], [18, 19, 20], [21, 22, 23]])
+
+
+@pytest.fixture
+def model(tiny_model):
+    return load_model(tiny_model).eval()
+
+
+def read(model):
+    ids, mask = pad_left(PROMPTS, pad_id=0, device=torch.device("cpu"))
+    cache = roomy_cache(model.config)
+    with torch.no_grad():
+        model(
+            input_ids=ids, attention_mask=mask, position_ids=(mask.cumsum(-1) - 1).clamp(min=0), past_key_values=cache
+        )
+    return cache, mask
+
+
+@torch.no_grad()
+def test_a_decoder_of_fixed_places_gives_the_logits_of_the_growing_one(model, monkeypatch):
+    monkeypatch.setattr(decoders, "ROOM", 3)  # seven steps lay it out three times
+    growing = GrowingDecoder(model, *read(model))
+    fixed = GraphDecoder(model, *read(model), longest=len(TOKENS), capture=False)
+    for tokens in TOKENS:
+        torch.testing.assert_close(fixed.step(tokens), growing.step(tokens), atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_rows_leave_both_alike(model):
+    growing = GrowingDecoder(model, *read(model))
+    fixed = GraphDecoder(model, *read(model), longest=len(TOKENS), capture=False)
+    rows = torch.tensor([0, 2])
+    for step, tokens in enumerate(TOKENS):
+        if step == 2:
+            growing.keep(rows)
+            fixed.keep(rows)
+        given = tokens if step < 2 else tokens[rows]
+        torch.testing.assert_close(fixed.step(given), growing.step(given), atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_a_step_gives_the_logits_of_a_plain_forward_pass(model):
+    growing = GrowingDecoder(model, *read(model))
+    logits = growing.step(torch.tensor([20, 21, 22]))
+    for row, (prompt, token) in enumerate(zip(PROMPTS, (20, 21, 22), strict=True)):
+        plain = model(input_ids=torch.tensor([[*prompt, token]])).logits[0, -1]
+        torch.testing.assert_close(logits[row], plain, atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_answers_to_one_prompt_share_its_reading(model):
+    ids, mask = pad_left(PROMPTS, pad_id=0, device=torch.device("cpu"))
+    decoder, logits = start(model, ids, mask, num_generations=2, longest=4, graphs=True)
+    assert isinstance(decoder, GrowingDecoder)  # there is no graph on a CPU
+    assert logits.shape[0] == 6
+    torch.testing.assert_close(logits[0], logits[1])
+    after = decoder.step(torch.tensor([3, 4, 3, 4, 3, 4]))
+    assert not torch.allclose(after[0], after[1])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@torch.no_grad()
+def test_a_captured_graph_gives_the_same_logits(model, monkeypatch):
+    monkeypatch.setattr(decoders, "ROOM", 3)
+    model.to("cuda")
+    ids, mask = pad_left(PROMPTS, pad_id=0, device=torch.device("cuda"))
+    captured, _ = start(model, ids, mask, 1, longest=len(TOKENS), graphs=True)
+    growing, _ = start(model, ids, mask, 1, longest=len(TOKENS), graphs=False)
+    assert isinstance(captured, GraphDecoder)
+    for tokens in TOKENS.cuda():
+        torch.testing.assert_close(captured.step(tokens), growing.step(tokens), atol=1e-4, rtol=1e-4)
