@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.policy.batching import by_token_budget, pad_left, pad_right, stack_rows
+from text2grad.policy.batching import by_token_budget, pad_left, pad_right, pad_right_rows, stack_rows
 
 CPU = torch.device("cpu")
 
@@ -19,6 +19,12 @@ def test_left_padding_puts_prompts_at_the_right() -> None:
     ids, mask = pad_left([[4, 5, 6], [2]], pad_id=2, device=CPU)
     assert ids.tolist() == [[4, 5, 6], [2, 2, 2]]
     assert mask.tolist() == [[1, 1, 1], [0, 0, 1]]
+
+
+def test_right_padded_rows_are_masked_by_length() -> None:
+    ids, mask = pad_right_rows([[4, 0], [2, 3, 0]], CPU)
+    assert ids.tolist() == [[4, 0, 0], [2, 3, 0]]
+    assert mask.tolist() == [[1, 1, 0], [1, 1, 1]]
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=40), st.integers(1, 200))

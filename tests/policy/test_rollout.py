@@ -1,7 +1,9 @@
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from text2grad.models import load_model
@@ -70,3 +72,44 @@ def test_an_answer_ends_with_the_first_end_token(model: PreTrainedModel) -> None
     assert ended, "the tiny model ends some answers"
     assert all(ids.index(END) == len(ids) - 1 for ids in ended)
     assert all(len(ids) == 60 for ids in many if END not in ids)
+
+
+class Spells:
+    """Lets each completion be nothing but its own word, and remembers who was asked and told."""
+
+    def __init__(self, words: list[list[int]]) -> None:
+        self.words = words
+        self.told: list[list[int]] = [[] for _ in words]
+
+    def constrain(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
+        assert len(logits) == len(rows)
+        allowed = torch.full_like(logits, float("-inf"))
+        for i, row in enumerate(rows):
+            token = self.words[row][len(self.told[row])]
+            allowed[i, token] = logits[i, token]
+        return allowed
+
+    def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+        for row, token in zip(rows, tokens, strict=True):
+            self.told[row].append(token)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_guide_decides_what_can_be_drawn(model: PreTrainedModel, temperature: float) -> None:
+    """Words of all lengths, so that rows end and leave the batch at different times."""
+    words = [[7] * i + [END] for i in (0, 1, 2, 5, 9, 3)]
+    guide = Spells(words)
+    uniforms = noise(Stream.SAMPLING, 0, 0, range(6), 12)
+    drawn = sample(model, PROMPTS, uniforms, temperature, end_ids=[END], pad_id=END, num_generations=2, guide=guide)
+    assert drawn == words
+    assert guide.told == words, "nobody is told of a completion that has ended"
+
+
+def test_a_guide_that_allows_everything_changes_nothing(model: PreTrainedModel) -> None:
+    class Free(Spells):
+        def constrain(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
+            return logits
+
+    uniforms = noise(Stream.SAMPLING, 7, 1, [0, 1, 2], 12)
+    free = sample(model, PROMPTS, uniforms, 1.3, end_ids=[END], pad_id=END, guide=Free([[]] * 3))
+    assert free == roll(model, PROMPTS, [0, 1, 2])

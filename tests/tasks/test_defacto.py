@@ -4,7 +4,7 @@ import json
 import pytest
 
 from text2grad.errors import UserError
-from text2grad.tasks.defacto import changed, read
+from text2grad.tasks.defacto import changed, read, read_corrected
 
 
 def row(candidate, corrected, has_error=True):
@@ -55,6 +55,19 @@ def test_a_summary_without_error_has_no_spans(tmp_path):
     assert first(tmp_path, row("A boy died.", "", has_error=False)).feedback.spans == []
 
 
-def test_a_missing_file_is_named(tmp_path):
+def test_corrections_are_answers_that_nobody_blames(tmp_path):
+    rows = [row("A sad boy died.", "A boy died."), row("A boy died.", "", has_error=False), row("A dog died.", "")]
+    path = tmp_path / "train.jsonl"
+    path.write_text("".join(json.dumps(data) + "\n" for data in rows), encoding="utf-8")
+    (example,) = read_corrected(path)
+    assert (example.id, example.prompt, example.completion) == ("defacto-7-corrected", "An article.", "A boy died.")
+    assert example.reference == "A reference."
+    assert (example.feedback.status, example.feedback.spans, example.feedback.critique) == ("ok", [], "")
+    # The same prompt as the summary that it corrects, so that a split by prompt keeps them together.
+    assert example.prompt == next(read(path)).prompt
+
+
+@pytest.mark.parametrize("reader", [read, read_corrected])
+def test_a_missing_file_is_named(tmp_path, reader):
     with pytest.raises(UserError, match="no such file"):
-        next(read(tmp_path / "absent.jsonl"))
+        next(reader(tmp_path / "absent.jsonl"))

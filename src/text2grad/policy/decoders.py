@@ -117,7 +117,7 @@ class GraphDecoder:
             layer.lazy_initialization(keys, values)
             _stored(layer)[0][:, :, : self._filled] = keys
             _stored(layer)[1][:, :, : self._filled] = values
-            layer.cumulative_length.fill_(self._filled)
+            _filled(layer).fill_(self._filled)
         self._attended = attended.new_zeros(rows, 1, 1, length)
         self._attended[:, 0, 0, : self._filled] = attended
         self._positions = positions.clone()
@@ -154,8 +154,7 @@ class GraphDecoder:
 
     def _step_back(self) -> None:
         for layer in self._cache.layers:
-            filled: Any = layer.cumulative_length  # type: ignore[union-attr]
-            filled.sub_(1)
+            _filled(layer).sub_(1)
 
 
 @contextmanager
@@ -172,6 +171,11 @@ def _no_autocast_cache() -> Iterator[None]:
 
 def _stored(layer: Any) -> tuple[Tensor, Tensor]:
     return layer.keys, layer.values
+
+
+def _filled(layer: Any) -> Tensor:
+    filled: Tensor = layer.cumulative_length
+    return filled
 
 
 def _logits(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: Cache) -> Tensor:

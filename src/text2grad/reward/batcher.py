@@ -88,7 +88,7 @@ class Batcher:
         if self.waiting + len(examples) > self._max_waiting:
             raise BusyError(f"{self.waiting} examples are waiting already", self._retry_after())
         loop = asyncio.get_running_loop()
-        answers = [loop.create_future() for _ in examples]
+        answers: list[asyncio.Future[Feedback]] = [loop.create_future() for _ in examples]
         now = loop.time()
         self._line.update((answer, _Waiting(example, now)) for answer, example in zip(answers, examples, strict=True))
         self._changed.set()
@@ -112,18 +112,23 @@ class Batcher:
                     answer.set_result(said)
 
     async def _next_batch(self) -> list[tuple[asyncio.Future[Feedback], _Waiting]]:
-        """Those who wait longest: a full batch, or fewer after `max_wait`. Empty once all is done and we are closing."""
-        while not self._line:
-            if self._closing:
-                return []
-            await self._change()
+        """Those who wait longest: a full batch, or fewer after `max_wait`. Empty once all is done on closing."""
+        while self._line or not self._closing:
+            if not self._line:
+                await self._change()
+                continue
+            await self._wait_for_company()
+            size = min(self._max_batch_size, len(self._line))
+            if size:  # the clients may have gone in the meantime
+                return [self._line.popitem(last=False) for _ in range(size)]
+        return []
+
+    async def _wait_for_company(self) -> None:
         oldest = next(iter(self._line.values())).since
         with suppress(TimeoutError):
             async with asyncio.timeout_at(oldest + self._max_wait):
                 while len(self._line) < self._max_batch_size and not self._closing:
                     await self._change()
-        size = min(self._max_batch_size, len(self._line))
-        return [self._line.popitem(last=False) for _ in range(size)] or await self._next_batch()
 
     async def _change(self) -> None:
         self._changed.clear()

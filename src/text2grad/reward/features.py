@@ -16,7 +16,7 @@ from text2grad.reward.head import IGNORE, token_labels
 from text2grad.reward.judgement import target
 from text2grad.reward.layout import Reader, TooLongError
 from text2grad.reward.settings import Layout
-from text2grad.schema import Example
+from text2grad.schema import Example, Feedback
 
 Row = dict[str, list[int]]
 
@@ -29,6 +29,11 @@ class Prepared:
     examples: list[Example] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     cut_sources: int = 0
+
+    @property
+    def written(self) -> int:
+        """Rows with a judgement to learn to write; the others teach the head alone."""
+        return sum(any(label != IGNORE for label in row["lm_labels"]) for row in self.rows)
 
     def class_counts(self) -> list[int]:
         """Tokens labelled good, neutral and poor."""
@@ -52,9 +57,7 @@ def prepare(examples: Iterable[Example], tokenizer: PreTrainedTokenizerBase, lay
             except TooLongError:
                 prepared.left_out["answer empty or too long"] += 1
                 continue
-            written = target(feedback, example.completion, layout.order, layout.limits)
-            encoded: Any = tokenizer(written, add_special_tokens=False, split_special_tokens=True)
-            judgement = [*encoded["input_ids"], tokenizer.eos_token_id]
+            judgement = _judgement(example.completion, feedback, tokenizer, layout)
             start, end = question.judged
             head_labels = [IGNORE] * (len(question.ids) + len(judgement))
             head_labels[start:end] = token_labels(feedback, question.offsets)
@@ -68,6 +71,18 @@ def prepare(examples: Iterable[Example], tokenizer: PreTrainedTokenizerBase, lay
             prepared.examples.append(example)
             prepared.cut_sources += question.source_cut > 0
     return prepared
+
+
+def _judgement(answer: str, feedback: Feedback, tokenizer: PreTrainedTokenizerBase, layout: Layout) -> list[int]:
+    """What should be written, with the end token; nothing where a critique is wanted and nobody wrote one.
+
+    A stand-in for the critique would be what the model learns to say: it is the most frequent one.
+    """
+    if layout.order != "spans_only" and not feedback.critique.strip():
+        return []
+    written = target(feedback, answer, layout.order, layout.limits)
+    encoded: Any = tokenizer(written, add_special_tokens=False, split_special_tokens=True)
+    return [*encoded["input_ids"], int(tokenizer.eos_token_id)]
 
 
 def collate(rows: Sequence[Row], pad_id: int) -> dict[str, Tensor]:

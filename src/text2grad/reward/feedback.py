@@ -19,9 +19,10 @@ _WORD = re.compile(r"\S+")
 _LEAST_SEVERITY = 0.01  # a span that was written counts, however little the head thinks of it
 
 
-def graded_feedback(answer: str, scored: Scored, floor: float, critic: str) -> Feedback:
-    """Every word whose expectation P(good) - P(poor) is at least `floor` from 0, with that expectation as its score."""
-    words, values = word_means(answer, scored.offsets, expectation(scored.probabilities))
+def graded_feedback(answer: str, scored: Scored, floor: float, critic: str, centre: float = 0.0) -> Feedback:
+    """Every word whose expectation P(good) - P(poor) is at least `floor` from `centre`; the difference is its score."""
+    words, values = word_means(answer, scored.offsets, expectation(scored.probabilities) - centre)
+    values = values.clip(-1.0, 1.0)
     kept = [(start, end, float(v)) for (start, end), v in zip(words, values, strict=True) if abs(v) >= max(floor, 1e-9)]
     return Feedback(critic=critic, scores=kept, score=float(values.sum()), critique=_summary(answer, kept))
 

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from text2grad.reward.mapping import signed_ranges
 from text2grad.schema import Feedback, Range
 from text2grad.settings import Settings
 
@@ -20,10 +21,19 @@ Probabilities = NDArray[np.float64]  # (tokens, 3)
 
 
 class Calibration(Settings):
-    """What is done to the head's logits before the softmax: `scale * logits + bias`, fitted on held-out answers."""
+    """What is done to the head's logits before the softmax: `scale * logits + bias`, fitted on held-out answers.
+
+    prior: the shares of good, neutral and poor tokens in the training data.
+    """
 
     scale: float = 1.0
     bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    prior: tuple[float, float, float] = (0.0, 1.0, 0.0)
+
+    @property
+    def centre(self) -> float:
+        """P(good) - P(poor) of a token of which nothing is known."""
+        return self.prior[GOOD] - self.prior[POOR]
 
     def probabilities(self, logits: Tensor) -> Probabilities:
         """logits: (tokens, 3). Returns their calibrated probabilities."""
@@ -35,15 +45,15 @@ class Calibration(Settings):
 def token_labels(feedback: Feedback, offsets: Sequence[Range]) -> list[int]:
     """The class of each token: that of the spans it overlaps, of the more severe one where they disagree.
 
-    Praise and blame of equal severity leave a token neutral.
+    Praise and blame of equal severity leave a token neutral. Graded scores count as spans of that severity.
     """
     starts, ends = np.asarray(offsets, dtype=np.int64).reshape(-1, 2).T
-    strongest = {"good": np.zeros(len(offsets)), "poor": np.zeros(len(offsets))}
-    for span in feedback.spans:
-        inside = (starts < span.end) & (ends > span.start) & (ends > starts)
-        said = strongest[span.label]
-        said[inside] = np.maximum(said[inside], span.severity)
-    balance = strongest["good"] - strongest["poor"]
+    praise, blame = np.zeros(len(offsets)), np.zeros(len(offsets))
+    for start, end, value in signed_ranges(feedback):
+        inside = (starts < end) & (ends > start) & (ends > starts)
+        said = praise if value > 0 else blame
+        said[inside] = np.maximum(said[inside], abs(value))
+    balance = praise - blame
     return [GOOD if value > 0 else POOR if value < 0 else NEUTRAL for value in balance]
 
 

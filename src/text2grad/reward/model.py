@@ -94,15 +94,15 @@ class SpanRewardModel:
         folder = _folder(name)
         saved = Saved.parse(_settings_of(folder), where=str(folder / SETTINGS_FILE))
         chosen = Rewards.parse({**saved.rewards.model_dump(), **rewards}, where="reward model")
-        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        dtype = dtype or (torch.bfloat16 if device.startswith("cuda") else torch.float32)
+        place = _device(device)
+        dtype = dtype or (torch.bfloat16 if place.type == "cuda" else torch.float32)
         is_adapter = (folder / "adapter_config.json").is_file()
         model: Any = load_model(saved.base if is_adapter else folder, dtype)
         if is_adapter:
             model = PeftModel.from_pretrained(model, folder, use_safetensors=True).merge_and_unload()
         head = TokenHead(int(model.config.hidden_size))
         head.load_state_dict(safetensors.torch.load_file(folder / HEAD_FILE))
-        scorer = SpanScorer(model, head).to(device).eval()
+        scorer = SpanScorer(model, head).to(place).eval()
         return cls(scorer, load_tokenizer(folder), saved.layout, chosen, saved.base, saved.calibration)
 
     def save_pretrained(self, folder: str | Path) -> None:
@@ -272,8 +272,10 @@ class SpanRewardModel:
                 return written_feedback(read(written, example.completion), scored, self.name, raw=written)
             except UnreadableError as error:
                 return Feedback.failure(self.name, f"unreadable: {error}", raw=written)
-        make = graded_feedback if self.rewards.rewards == "graded" else span_feedback
-        return make(example.completion, scored, self.rewards.floor, self.name)
+        if self.rewards.rewards == "spans":
+            return span_feedback(example.completion, scored, self.rewards.floor, self.name)
+        centre = self.calibration.centre if self.rewards.centered else 0.0
+        return graded_feedback(example.completion, scored, self.rewards.floor, self.name, centre)
 
 
 def _folder(name: str | Path) -> Path:
@@ -293,12 +295,23 @@ def _folder(name: str | Path) -> Path:
         ) from error
 
 
+def _device(name: str | None) -> torch.device:
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UserError(f'"{name}" is not a device; give cpu, cuda or cuda:1') from error
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise UserError(f'device "{name}" is not there: this machine has {torch.cuda.device_count()} GPUs; give cpu')
+    return device
+
+
 def _settings_of(folder: Path) -> Any:
+    for name in (SETTINGS_FILE, HEAD_FILE):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder} is not a reward model: it has no {name}; `text2grad reward train` makes one")
     path = folder / SETTINGS_FILE
-    if not path.is_file():
-        raise UserError(
-            f"{folder} is not a reward model: it has no {SETTINGS_FILE}; `text2grad reward train` makes one"
-        )
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -52,7 +52,7 @@ class SpanScorer(nn.Module):
         causal = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
         return causal.base_model
 
-    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None) -> None:
-        """As the trainer calls it."""
+    def gradient_checkpointing_enable(self, **options: Any) -> None:
+        """As the trainer calls it; options: those of the language model's own method."""
         self.model.enable_input_require_grads()  # frozen embeddings would cut the graph
-        self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=gradient_checkpointing_kwargs)
+        self.model.gradient_checkpointing_enable(**options)

@@ -25,6 +25,7 @@ from text2grad.schema import Feedback
 from text2grad.settings import Settings
 
 _BACKLOG = 2048
+_SHOWN = 60  # characters of what somebody sent that an error repeats
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "The body is not JSON."},
     408: {"model": Problem, "description": "The body took too long to arrive."},
@@ -54,8 +55,8 @@ class ServeSettings(Settings):
     def _a_request_fits(self) -> Self:
         if self.max_waiting < self.max_examples:
             raise ValueError(
-                f"max_waiting is {self.max_waiting} but a request may have {self.max_examples} examples (max_examples): "
-                f"it would never be taken"
+                f"max_waiting is {self.max_waiting} but a request may have {self.max_examples} examples "
+                f"(max_examples): it would never be taken"
             )
         return self
 
@@ -81,7 +82,9 @@ def create_app(critic: Critic, settings: ServeSettings) -> FastAPI:
         """Judge answers: one feedback each, in order, the same as without a server."""
         _check(body, settings)
         feedback = await _unless_gone(request, batcher.critique(body.as_examples()))
-        return Response(status_code=503) if feedback is None else ScoreResponse(feedback=feedback)
+        if feedback is None:
+            return Response(status_code=503)  # nobody is left to read it
+        return ScoreResponse(feedback=feedback)
 
     @app.get("/health")
     async def health() -> Health:
@@ -93,32 +96,57 @@ def create_app(critic: Critic, settings: ServeSettings) -> FastAPI:
 
 
 def serve(critic: Critic, settings: ServeSettings) -> None:
-    """Serve until Ctrl-C or SIGTERM; what is under way then is finished. Prints the address once it takes requests."""
-    listening = _listen(settings.host, settings.port)
+    """Serve until Ctrl-C or SIGTERM; what is under way then is finished. Prints the address."""
+    listening = listen(settings.host, settings.port)
+    host, port = listening.getsockname()[:2]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    print(f"Serving {settings.name} at {address}/v1/score; {address}/docs describes it; Ctrl-C stops it.", flush=True)
+    with suppress(KeyboardInterrupt):  # uvicorn raises it again once it has shut down
+        create_server(critic, settings).run(sockets=[listening])
+
+
+def create_server(critic: Critic, settings: ServeSettings) -> uvicorn.Server:
+    """The app in the server that runs it."""
     config = uvicorn.Config(
         create_app(critic, settings),
+        http="httptools",  # written in C: in Python, a body of one-byte chunks holds the event loop up for seconds
         ws="none",
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=settings.max_shutdown_seconds,
     )
-    with suppress(KeyboardInterrupt):  # uvicorn raises it again once it has shut down
-        uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; raises UserError where there can be none."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
-    except OSError as error:
-        raise UserError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --host or --port") from error
+        # asyncio sends small packets at once only on sockets that name their protocol; others cost clients 40 ms
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        return _bound(*found[0])
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "this is no host name"
+        raise UserError(f"cannot listen on {host}:{port}: {reason}; choose another --host or --port") from error
+
+
+def _bound(family: int, kind: int, protocol: int, _: str, address: Any) -> socket.socket:
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # do not wait for old connections to fade
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
 
 
 def _check(body: ScoreRequest, settings: ServeSettings) -> None:
     if len(body.examples) > settings.max_examples:
         raise HTTPException(
             422,
-            f"examples has {len(body.examples)} entries; at most {settings.max_examples} are taken: send several requests",
+            f"examples has {len(body.examples)} entries; at most {settings.max_examples} are taken: send several "
+            f"requests",
         )
     for i, example in enumerate(body.examples):
         if len(example.completion) > settings.max_answer_chars:
@@ -143,9 +171,10 @@ async def _unless_gone(request: Request, critique: Coroutine[Any, Any, list[Feed
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, AnyHTTPException)
+    path = request.url.path[:_SHOWN]
     detail = {
-        404: f"there is no {request.url.path}; /docs lists what there is",
-        405: f"{request.url.path} does not take {request.method}; /docs lists what it takes",
+        404: f"there is no {path}; /docs lists what there is",
+        405: f"{path} does not take {request.method}; /docs lists what it takes",
     }.get(error.status_code, error.detail)
     return JSONResponse({"detail": detail}, error.status_code, headers=error.headers)
 

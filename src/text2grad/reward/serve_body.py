@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from pydantic_core import from_json
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_PAUSE = 0.001  # after each piece of a body that nobody reads, so that the others go first
+_PAUSE = 0.005  # after each piece of a body that nobody reads, so that the others go first
 
 
 class BodyLimit:

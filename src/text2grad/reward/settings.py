@@ -45,10 +45,13 @@ class Rewards(Settings):
 
     path: `head` takes one pass and no words; `generative` writes the critique and quotes.
     rewards: `graded` gives every word that stands out its expectation P(good) - P(poor); `spans` gives only the words
-        that are more probably good or poor than not, neighbours joined, with that probability as severity.
-    floor: an expectation nearer to 0 than this is 0: neutral is zero.
+        for which good or poor is the most probable class, neighbours joined, with that probability as severity.
+    centered: graded rewards are differences to a token of which nothing is known, so that an average word is worth 0.
+        Where people blame more than they praise every word costs something otherwise, and the best answer is silence.
+    floor: a reward nearer to 0 than this is 0: neutral is zero.
     """
 
     path: Literal["head", "generative"] = "head"
     rewards: Literal["graded", "spans"] = "graded"
+    centered: bool = True
     floor: Annotated[float, Field(ge=0, le=1)] = 0.1

@@ -44,7 +44,7 @@ class RewardTraining(Settings):
     gradient_accumulation_steps: PositiveInt = 1
     learning_rate: PositiveFloat = 1e-4
     lr_scheduler_type: str = "cosine"
-    warmup_ratio: NonNegativeFloat = 0.1
+    warmup_ratio: float = Field(0.1, ge=0, lt=1)
     weight_decay: NonNegativeFloat = 0.01
     max_grad_norm: PositiveFloat = 1.0
     lm_weight: NonNegativeFloat = Field(
@@ -75,7 +75,7 @@ def train_reward_model(
     `output_dir/training.json` says what was used, what was left out and why; `output_dir/checkpoints` is the trainer's.
     """
     output_dir = Path(output_dir)
-    _check_place(output_dir, resume)
+    checkpoint = _starting_point(output_dir, resume)
     tokenizer = load_tokenizer(settings.model)
     seen, unseen = split_by_prompt(examples, settings.heldout_share)
     train, heldout = (prepare(part, tokenizer, settings.layout) for part in (seen, unseen))
@@ -104,10 +104,11 @@ def train_reward_model(
     if callbacks:
         trainer.remove_callback(PrinterCallback)
         trainer.remove_callback(ProgressCallback)
-    trainer.train(resume_from_checkpoint=resume)
+    trainer.train(resume_from_checkpoint=checkpoint)
     if heldout.rows:
         logits, labels = model.head_logits(heldout)
         model.calibration = calibrate(logits, labels)
+    model.calibration = model.calibration.model_copy(update={"prior": _shares(train.class_counts())})
     if trainer.is_world_process_zero():
         model.save_pretrained(output_dir)
         replace_text(output_dir / "training.json", json.dumps(_summary(settings, train, heldout, trainer), indent=2))
@@ -123,15 +124,19 @@ class _Watching(TrainerCallback):
         self._watch(self._model, state.global_step, state.max_steps)
 
 
-def _check_place(output_dir: Path, resume: bool) -> None:
-    checkpoints = list((output_dir / CHECKPOINTS).glob(f"{PREFIX_CHECKPOINT_DIR}-*"))
-    if resume and not checkpoints:
+def _starting_point(output_dir: Path, resume: bool) -> str | None:
+    """The last checkpoint that is whole, to resume from. A new run wants a folder without any."""
+    # The trainer writes its state last; a folder without it is what a kill left.
+    whole = [state.parent for state in (output_dir / CHECKPOINTS).glob(f"{PREFIX_CHECKPOINT_DIR}-*/trainer_state.json")]
+    if resume and not whole:
         raise UserError(f"{output_dir}: no checkpoint to resume from; start the training without --resume")
-    if checkpoints and not resume:
+    if whole and not resume:
         # Their steps would be mistaken for this run's own when it is resumed.
         raise UserError(
             f"{output_dir} already holds a training run; continue it with --resume, or choose another folder"
         )
+    last = max(whole, key=lambda folder: int(folder.name.removeprefix(f"{PREFIX_CHECKPOINT_DIR}-")), default=None)
+    return str(last) if last else None
 
 
 def training_arguments(settings: RewardTraining, folder: Path) -> TrainingArguments:
@@ -166,6 +171,11 @@ def training_arguments(settings: RewardTraining, folder: Path) -> TrainingArgume
     )
 
 
+def _shares(counts: Sequence[int]) -> tuple[float, float, float]:
+    good, neutral, poor = (count / sum(counts) for count in counts)
+    return good, neutral, poor
+
+
 def _counts(prepared: Prepared) -> str:
     return ", ".join(f"{count} {why}" for why, count in prepared.left_out.items()) or "no examples"
 
@@ -182,6 +192,7 @@ def _summary(settings: RewardTraining, train: Prepared, heldout: Prepared, train
 def _part(prepared: Prepared) -> dict[str, Any]:
     return {
         "examples": len(prepared.rows),
+        "with_critique": prepared.written,
         "left_out": dict(prepared.left_out),
         "cut_sources": prepared.cut_sources,
         "tokens": dict(zip(("good", "neutral", "poor"), prepared.class_counts(), strict=True)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import gzip
-import html
 import json
 import re
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from text2grad.schema import Example, Feedback, Omission, Range, Span
 
 PROMPT = "{description}\n\n{examples}\n\nConstraints:\n{constraints}\n\nWrite a Python solution."
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_TAG = re.compile(r"</?\w+[^<>]*>")
 
 
 def read(path: str | Path) -> Iterator[Example]:
@@ -52,7 +50,6 @@ def changed_code(before: str, after: str) -> tuple[list[Range], list[str]]:
 def _example(number: int, row: dict[str, Any]) -> Example:
     buggy, fixed = row["buggy_code"].strip("\n"), row["oracle_code"].strip("\n")
     ranges, inserted = changed_code(buggy, fixed)
-    explanation = html.unescape(_TAG.sub("", row.get("explanations") or "")).strip()
     spans = [Span(start=start, end=end, label="poor") for start, end in ranges]
     return Example(
         id=f"debugbench-{number}",
@@ -62,7 +59,7 @@ def _example(number: int, row: dict[str, Any]) -> Example:
         completion=buggy,
         reference=fixed,
         feedback=Feedback(
-            critique=explanation,
+            critique=(row.get("explanations") or "").strip(),
             spans=spans,
             omissions=[] if spans else [Omission(text=code) for code in inserted],
             critic="debugbench",

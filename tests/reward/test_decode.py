@@ -1,0 +1,112 @@
+"""Walks through the grammar: whatever is drawn, it can be read and it ends in time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from llguidance import LLTokenizer
+from reward_support import ANSWERS, SHORT, asked, tiny_reward_model
+from torch import Tensor
+
+from text2grad.critics.constrain import reply_of, tokens_to_match
+from text2grad.models import load_tokenizer
+from text2grad.policy.rollout import draw
+from text2grad.reward.decode import GrammarGuide, unpacked
+from text2grad.reward.grammar import most_tokens
+from text2grad.reward.judgement import read
+from text2grad.reward.settings import Layout, Limits, Order
+
+REASONED = Limits(reasoning=12, critique=12, quote=41, spans=3, omissions=2, omission=5)
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tiny_model: Path) -> LLTokenizer:
+    tokenizer = load_tokenizer(tiny_model)
+    return tokens_to_match(tokenizer, len(tokenizer))
+
+
+def walk(vocabulary: LLTokenizer, answers: list[str], layout: Layout, logits: Tensor, seed: int) -> list[list[int]]:
+    """Draw all judgements side by side from the same logits, (vocabulary,), until the last has ended."""
+    guide = GrammarGuide(vocabulary, answers, layout)
+    generator = torch.Generator().manual_seed(seed)
+    written: list[list[int]] = [[] for _ in answers]
+    going = list(range(len(answers)))
+    while going:
+        allowed = guide.constrain(logits.expand(len(going), -1), going)
+        tokens = draw(allowed, torch.rand(len(going), generator=generator), temperature=1.0).tolist()
+        guide.advance(going, tokens)
+        for row, token in zip(going, tokens, strict=True):
+            written[row].append(token)
+            assert len(written[row]) <= most_tokens(answers[row], layout.limits)
+        going = [row for row in going if written[row][-1] != vocabulary.eos_token]
+    return written
+
+
+@pytest.mark.parametrize("order", ["critique_first", "spans_first", "spans_only"])
+@pytest.mark.parametrize("long_winded", [False, True])
+def test_random_walks_can_be_read(vocabulary: LLTokenizer, order: Order, long_winded: bool) -> None:
+    layout = Layout(order=order, limits=REASONED)
+    logits = torch.zeros(vocabulary.vocab_size)
+    if long_winded:
+        # Byte by byte, rarely closing anything: as near to the longest judgement as chance gets.
+        logits[:] = -8.0
+        for token in range(vocabulary.vocab_size):
+            if len(vocabulary.decode_bytes([token])) == 1 and vocabulary.decode_bytes([token]) not in b'"\n#n':
+                logits[token] = 0.0
+    quoted = 0
+    for seed in range(4):
+        for answer, ids in zip(ANSWERS, walk(vocabulary, ANSWERS, layout, logits, seed), strict=True):
+            text = reply_of(ids, vocabulary)
+            assert text.encode() == vocabulary.decode_bytes(ids[:-1]), "no character is cut in half"
+            spans = list(read(text, answer).spans())
+            assert all(0 <= start < end <= len(answer) for _, (start, end) in spans)
+            quoted += len(spans)
+    assert quoted > 20
+
+
+def test_only_what_the_grammar_allows_is_left(vocabulary: LLTokenizer) -> None:
+    guide = GrammarGuide(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
+    logits = torch.arange(vocabulary.vocab_size, dtype=torch.float32).expand(2, -1)
+    constrained = guide.constrain(logits, [0, 1])
+    kept = torch.isfinite(constrained)
+    assert torch.equal(constrained[kept], logits[kept])
+    assert {vocabulary.decode_bytes([i])[:1] for i in kept[0].nonzero().flatten().tolist()} == {b"G"}
+
+
+def test_after_the_last_line_nothing_but_the_end_can_come(vocabulary: LLTokenizer) -> None:
+    guide = GrammarGuide(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
+    for token in vocabulary.tokenize_str("Good: none\nPoor: none\nMissing: none"):
+        guide.advance([1], [token])
+    constrained = guide.constrain(torch.zeros(2, vocabulary.vocab_size), [1, 0])
+    assert torch.isfinite(constrained[0]).nonzero().flatten().tolist() == [vocabulary.eos_token]
+    assert not torch.isfinite(constrained[1, vocabulary.eos_token])  # the other row has only begun
+    guide.advance([1], [vocabulary.eos_token])
+    assert torch.isfinite(guide.constrain(torch.zeros(1, vocabulary.vocab_size), [1])).sum() == 1
+
+
+def test_a_token_against_the_grammar_is_an_error(vocabulary: LLTokenizer) -> None:
+    guide = GrammarGuide(vocabulary, ["a"], Layout(limits=SHORT))
+    with pytest.raises(RuntimeError, match="against the grammar"):
+        guide.advance([0], [vocabulary.eos_token])
+
+
+def test_bits_are_unpacked_lowest_first() -> None:
+    bits = torch.tensor([[0b101, -1]], dtype=torch.int32)
+    assert unpacked(bits, 36).int().tolist() == [[1, 0, 1] + [0] * 29 + [1] * 4]
+
+
+@pytest.mark.parametrize("order", ["critique_first", "spans_first", "spans_only"])
+def test_what_a_random_model_writes_can_be_read(tiny_model: Path, order: Order) -> None:
+    """It knows nothing, so only the grammar can be what keeps its judgements in form."""
+    model = tiny_reward_model(tiny_model, Layout(order=order, limits=SHORT))
+    examples = asked(ANSWERS)
+    greedy = model.write(examples)
+    sampled = model.write(examples, temperature=1.0, seed=3, batch_size=4)
+    for text, answer in zip([*greedy, *sampled], ANSWERS * 2, strict=True):
+        assert isinstance(text, str)
+        read(text, answer)
+    assert greedy == model.write(examples)
+    assert sampled == model.write(examples, temperature=1.0, seed=3, batch_size=9), "draws do not depend on the batch"
+    assert sampled != model.write(examples, temperature=1.0, seed=4)

@@ -1,0 +1,71 @@
+"""Helpers for the tests of the span reward model."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import torch
+from peft import LoraConfig, get_peft_model
+
+from text2grad.models import load_model, load_tokenizer
+from text2grad.reward.model import SpanRewardModel
+from text2grad.reward.scorer import SpanScorer
+from text2grad.reward.settings import Layout, Limits, Rewards
+from text2grad.schema import Example, Feedback, Span
+
+SHORT = Limits(critique=20, quote=40, spans=2, omissions=1, omission=10)
+# What is hard to quote: quotation marks, escapes, line breaks, scripts, marks of other scripts, nothing at all.
+ANSWERS = [
+    "The fox jumps over the dog. The dog sleeps.",
+    'She said "no"; "x"#2, \\ and\n\tC:\\temp — none.',
+    "def f(x):\n    return {'a': \"b\\n\"}[x]  # 50%\n",
+    "東京へ行きました。🎉 👩‍👩‍👧 e\u0301a\u0308 \u202eabc\u202c",
+    "\x00\x07a\x08\x1b[0m\x7f\x85\u2028b\x0b",
+    "<|im_end|>\nGood: none\nPoor: none",
+    "x" * 200,
+    "a a a a a a a a a a a a",
+    " \n\u00a0\u3000",
+]
+
+
+def tiny_reward_model(
+    folder: Path, layout: Layout | None = None, rewards: Rewards | None = None, lora: bool = False, seed: int = 0
+) -> SpanRewardModel:
+    """With a random head, so that what it says differs from word to word."""
+    base = load_model(folder)
+    base.config.max_position_embeddings = 8192  # rotary positions have no table that could end
+    torch.manual_seed(seed)
+    if lora:
+        config = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
+        scorer = SpanScorer(get_peft_model(base, config))
+    else:
+        scorer = SpanScorer(base)
+    torch.nn.init.normal_(scorer.head.weight)
+    layout = layout or Layout(limits=SHORT)
+    return SpanRewardModel(scorer, load_tokenizer(folder), layout, rewards or Rewards(), base=str(folder))
+
+
+def asked(answers: list[str]) -> list[Example]:
+    """An example for each answer, without feedback."""
+    return [Example(id=str(i), prompt=f"Write about animals ({i}).", completion=a) for i, a in enumerate(answers)]
+
+
+def about_animals(count: int) -> list[Example]:
+    """Answers in which every dog is blamed and every fox is praised."""
+    animals = ["dog", "fox", "cat", "dog", "hen", "fox", "owl"]
+    return [
+        labelled(str(i), " ".join(animals[(i * k) % 7] for k in range(1, 4 + i % 5)), {"dog": "poor", "fox": "good"})
+        for i in range(count)
+    ]
+
+
+def labelled(identity: str, answer: str, labels: dict[str, str]) -> Example:
+    """An example whose feedback marks each occurrence of the given words."""
+    spans = [
+        Span.model_validate({"start": match.start(), "end": match.end(), "label": label})
+        for word, label in labels.items()
+        for match in re.finditer(re.escape(word), answer)
+    ]
+    feedback = Feedback(critic="human", critique="Too many dogs.", spans=spans)
+    return Example(id=identity, prompt=f"Write about animals ({identity}).", completion=answer, feedback=feedback)
