@@ -136,6 +136,45 @@ def score(
     watched(source, output, SpanRewardModel.from_pretrained(model, device, **chosen), batch_size=batch_size)
 
 
+@reward.command()
+def serve(
+    model: ModelFolder,
+    host: Annotated[str, typer.Option(help="0.0.0.0 lets other machines in; there is no password.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = 8008,
+    max_batch_size: Annotated[int, typer.Option(min=1, help="Answers of one call of the model.")] = 32,
+    max_wait_ms: Annotated[float, typer.Option(min=0, help="How long an idle model waits for a batch to fill.")] = 5.0,
+    max_body_bytes: Annotated[int, typer.Option(min=1, help="A larger request is refused.")] = 1 << 20,
+    path: PathOption = None,
+    device: Device = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="Any other limit as name=value: max_examples=8; may be given often.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Answer over HTTP: POST /v1/score with {"examples": [{"prompt": ..., "completion": ...}]}; GET /health; /docs.
+
+    Requests that come at the same time are judged together.
+
+    Example: text2grad reward serve runs/rm --port 8008
+    """
+    from text2grad.reward.model import SpanRewardModel
+    from text2grad.reward.serve import ServeSettings
+    from text2grad.reward.serve import serve as run
+
+    quieten()
+    values = {
+        "name": Path(model).name,
+        "host": host,
+        "port": port,
+        "max_batch_size": max_batch_size,
+        "max_wait_ms": max_wait_ms,
+        "max_body_bytes": max_body_bytes,
+    }
+    settings = ServeSettings.parse(values | parsed_options(option or []), where="reward serve")
+    chosen: dict[str, Any] = {"path": path} if path else {}
+    run(SpanRewardModel.from_pretrained(model, device, **chosen), settings)
+
+
 class _TrainingDisplay:
     """A bar with the losses; where there is no terminal, a line for each log."""
 
