@@ -53,6 +53,17 @@ def _change(figure: dict[str, float], digits: int) -> str:
     return f"{figure['before']:.{digits}f} → {figure['after']:.{digits}f} [{low}, {high}]"
 
 
+def plain(figures: dict[str, Any], bars: dict[str, Any]) -> str:
+    """Every figure that is one number, with its bar where it has one."""
+    rows = ["| figure | measured | wanted |", "|---|---|---|"]
+    for name, value in figures.items():
+        if isinstance(value, int | float):
+            limits = ", ".join(f"{limit.replace('_', ' ')} {bound:g}" for limit, bound in bars.get(name, {}).items())
+            shown = f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+            rows.append(f"| {name.replace('_', ' ')} | {shown} | {limits} |")
+    return "\n".join(rows)
+
+
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
@@ -61,13 +72,18 @@ TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def filled(match: re.Match[str]) -> str:
-    result = json.loads((RESULTS / f"{match[2]}.json").read_text(encoding="utf-8"))
+    kept = RESULTS / f"{match[2]}.json"
+    if not kept.is_file():
+        return f"{match[1]}Not measured yet: run `python benchmarks/{match[2]}.py`.\n{match[3]}"
+    result = json.loads(kept.read_text(encoding="utf-8"))
     machine = result["machine"]
     source = f"`benchmarks/{match[2]}.py` on {machine['cpu']}, {machine['cores']} cores, torch {machine['torch']}"
     missed = [name for name, bar in result["bars"].items() if not Bar(**bar).reached(result["figures"][name])]
     shortfall = f" Bars missed: {', '.join(missed)}." if missed else ""
     measured = result["commit"][:12] + (" with local changes" if result["commit"].endswith("-dirty") else "")
-    return f"{match[1]}{TABLES[match[2]](result['figures'])}\n\n{source}; commit {measured}.{shortfall}\n{match[3]}"
+    special = TABLES.get(match[2])
+    table = special(result["figures"]) if special else plain(result["figures"], result["bars"])
+    return f"{match[1]}{table}\n\n{source}; commit {measured}.{shortfall}\n{match[3]}"
 
 
 if __name__ == "__main__":
