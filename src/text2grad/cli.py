@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from text2grad.commands.align import align
 from text2grad.commands.annotate import annotate
+from text2grad.commands.export import export
 from text2grad.commands.reward import reward
 from text2grad.errors import UserError
 from text2grad.progress import quieten
@@ -95,6 +96,7 @@ def explain(
 
 app.command()(annotate)
 app.command()(align)
+app.command()(export)
 app.add_typer(reward, name="reward")
 
 

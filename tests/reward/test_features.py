@@ -11,10 +11,11 @@ from reward_support import labelled
 from transformers import PreTrainedTokenizerBase
 
 from text2grad.models import load_tokenizer
-from text2grad.reward.features import collate, prepare, split_by_prompt
+from text2grad.reward.features import collate, prepare
 from text2grad.reward.head import GOOD, IGNORE, NEUTRAL, POOR
 from text2grad.reward.settings import Layout
 from text2grad.schema import Example, Feedback, Message
+from text2grad.tasks.split import split_by_prompt
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -96,16 +95,3 @@ def collate(rows: Sequence[Row], pad_id: int) -> dict[str, Tensor]:
     lengths = torch.tensor([len(row["input_ids"]) for row in rows])
     batch["attention_mask"] = (torch.arange(width) < lengths.unsqueeze(1)).long()
     return batch
-
-
-def split_by_prompt(examples: Iterable[Example], share: float, salt: str = "") -> tuple[list[Example], list[Example]]:
-    """(training, held out): all answers to one prompt are on the same side, whatever file or order they come in.
-
-    share: of the prompts, held out. salt: another one gives another split.
-    """
-    train: list[Example] = []
-    heldout: list[Example] = []
-    for example in examples:
-        digest = hashlib.blake2b(f"{salt}\0{example.prompt_text}".encode(), digest_size=8).digest()
-        (heldout if int.from_bytes(digest, "big") / 2**64 < share else train).append(example)
-    return train, heldout

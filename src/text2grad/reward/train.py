@@ -18,7 +18,7 @@ from text2grad.config import LoraSettings
 from text2grad.errors import UserError
 from text2grad.files import replace_text
 from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer
-from text2grad.reward.features import Prepared, collate, prepare, split_by_prompt
+from text2grad.reward.features import Prepared, collate, prepare
 from text2grad.reward.head import calibrate, class_weights
 from text2grad.reward.model import SpanRewardModel
 from text2grad.reward.scorer import SpanScorer
@@ -26,6 +26,7 @@ from text2grad.reward.settings import Layout, Rewards
 from text2grad.reward.trainer import SpanRewardTrainer
 from text2grad.schema import Example
 from text2grad.settings import Settings
+from text2grad.tasks.split import split_by_prompt
 
 CHECKPOINTS = "checkpoints"
 Watch = Callable[[SpanRewardModel, int, int], None]  # the model so far, the step, the last step
