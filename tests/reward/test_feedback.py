@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from text2grad.reward.feedback import (
     graded_feedback,
@@ -43,6 +47,18 @@ def test_a_words_value_is_the_mean_over_its_tokens() -> None:
     assert words == [(0, 3), (4, 7), (8, 11), (13, 18)]
     assert values.tolist() == [1.0, 2.0, 4.0, 7.0]
     assert word_probabilities(ANSWER, MIXED)[1][2].tolist() == pytest.approx([0.05, 0.25, 0.7])
+
+
+@given(st.text(alphabet="ab \n", max_size=30), st.data())
+def test_word_means_are_those_of_the_overlapping_tokens(answer: str, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(answer)), max_size=8)))
+    bounds = [0, *cuts, len(answer)]
+    offsets = list(pairwise(bounds))
+    values = np.arange(2.0 * len(offsets)).reshape(-1, 2)
+    words, means = word_means(answer, offsets, values)
+    for (start, end), mean in zip(words, means, strict=True):
+        inside = [i for i, (a, b) in enumerate(offsets) if a < end and b > start]
+        assert mean.tolist() == pytest.approx(values[inside].mean(0).tolist())
 
 
 def test_graded_feedback_gives_each_word_its_expectation() -> None:

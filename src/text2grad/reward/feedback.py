@@ -89,21 +89,23 @@ def words_of(answer: str) -> list[Range]:
 
 def word_probabilities(answer: str, scored: Scored) -> tuple[list[Range], NDArray[np.float64]]:
     """Words and their (words, 3) probabilities: the mean over the tokens that overlap a word."""
-    columns = [word_means(answer, scored.offsets, scored.probabilities[:, i])[1] for i in range(3)]
-    return words_of(answer), np.stack(columns, axis=-1).reshape(-1, 3)
+    return word_means(answer, scored.offsets, scored.probabilities)
 
 
 def word_means(
     answer: str, offsets: list[Range], values: NDArray[np.float64]
 ) -> tuple[list[Range], NDArray[np.float64]]:
-    """Words, and the mean of the tokens' values over each; (words,)."""
+    """Words, and the mean of the tokens' values over each. values: (tokens, ...); returns (words, ...).
+
+    The places of tokens never go back, so the tokens of a word are neighbours. A word without tokens has 0.
+    """
     words = words_of(answer)
     starts, ends = np.asarray(offsets, dtype=np.int64).reshape(-1, 2).T
-    means = np.zeros(len(words))
-    for i, (start, end) in enumerate(words):
-        inside = (starts < end) & (ends > start)
-        means[i] = values[inside].mean() if inside.any() else 0.0
-    return words, means
+    word_starts, word_ends = np.asarray(words, dtype=np.int64).reshape(-1, 2).T
+    first, beyond = np.searchsorted(ends, word_starts, side="right"), np.searchsorted(starts, word_ends, side="left")
+    sums = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
+    count = np.maximum(beyond - first, 0).reshape(-1, *[1] * (values.ndim - 1))
+    return words, np.where(count > 0, sums[np.maximum(beyond, first)] - sums[first], 0.0) / np.maximum(count, 1)
 
 
 def _summary(answer: str, ranges: list[tuple[int, int, float]]) -> str:
