@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from text2grad.policy.loss import clipped_policy_loss, clipped_value_loss
+from text2grad.policy.loss import approximate_kl, clipped_policy_loss, clipped_value_loss
 
 
 def test_policy_loss_by_hand() -> None:
@@ -32,3 +32,18 @@ def test_value_loss_by_hand() -> None:
     returns, mask = torch.tensor([[1.0, 1.0, 0.0]]), torch.tensor([[1.0, 1.0, 0.0]])
     # first: unclipped (1-1)^2 = 0, clipped (0.2-1)^2 = 0.64; second: (0.1-1)^2 = 0.81 either way
     assert clipped_value_loss(values, old, returns, mask, epsilon=0.2).item() == pytest.approx(0.5 * (0.64 + 0.81))
+
+
+def test_approximate_kl_by_hand() -> None:
+    old = torch.zeros(1, 3)
+    new = torch.tensor([[math.log(2), math.log(0.5), 7.0]])
+    mask = torch.tensor([[1.0, 1.0, 0.0]])
+    # 2 - 1 - log 2, and 0.5 - 1 + log 2
+    assert approximate_kl(new, old, mask).item() == pytest.approx(0.5, abs=1e-6)
+
+
+def test_approximate_kl_has_the_divergence_as_its_mean() -> None:
+    p, q = torch.tensor([0.5, 0.3, 0.2], dtype=torch.double), torch.tensor([0.2, 0.2, 0.6], dtype=torch.double)
+    exact = (p * (p / q).log()).sum()
+    estimate = sum(p[i] * approximate_kl(q[i].log(), p[i].log(), torch.ones(())) for i in range(3))
+    torch.testing.assert_close(torch.as_tensor(estimate), exact)

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from text2grad.policy.advantage import Normalization
+from text2grad.policy.estimators import USE_VALUES, Estimator
 from text2grad.reward.mapping import Credit
 from text2grad.settings import Settings
 
@@ -35,13 +36,20 @@ class PolicySettings(Settings):
     epsilon: PositiveFloat = Field(0.2, description="PPO's clip of the probability ratio")
     epsilon_value: PositiveFloat = Field(0.2, description="PPO's clip of the value's change")
     vf_coef: NonNegativeFloat = 0.1
-    gamma: float = Field(1.0, ge=0, le=1)
-    lam: float = Field(0.95, ge=0, le=1)
+    estimator: Estimator = Field("gae", description="how token rewards become advantages: docs/estimators.md")
+    gamma: float = Field(1.0, ge=0, le=1, description="discount of later rewards")
+    lam: float = Field(0.95, ge=0, le=1, description="how far credit reaches back; times gamma where no value helps")
     advantage_normalization: Normalization = "scale"
+    reward_clip: PositiveFloat = Field(10.0, description="most that a token earns or pays, in deviations of the totals")
+    entropy_coef: NonNegativeFloat = Field(0.0, description="weight of the entropy bonus")
+    mask_truncated_completions: bool = Field(False, description="do not learn from answers cut at the length limit")
     beta: NonNegativeFloat = Field(0.05, description="weight of the KL penalty; where control is adaptive, its start")
     kl_control: Literal["fixed", "adaptive"] = "fixed"
     kl_target: PositiveFloat = Field(6.0, description="KL of an answer that adaptive control steers to")
     kl_horizon: PositiveFloat = 10_000
+    target_kl: PositiveFloat | None = Field(None, description="nats a token at which an update's passes end early")
+    max_kl: PositiveFloat | None = Field(None, description="nats a token at which a step's update is undone")
+    stop_on_hacking: bool = Field(False, description="end the run when its reward seems to be gamed, not only warn")
 
     max_tokens_per_batch: PositiveInt = Field(4096, description="padded tokens in one forward and backward pass")
     bf16: bool = Field(True, description="compute in bfloat16; what is trained stays float32")
@@ -55,12 +63,26 @@ class PolicySettings(Settings):
         """Answers that one process samples in one step."""
         return self.per_device_train_batch_size * self.gradient_accumulation_steps
 
+    @property
+    def value_weight(self) -> float:
+        """Weight of the value loss; 0 for estimators that need no value head."""
+        return self.vf_coef if self.estimator in USE_VALUES else 0.0
+
     @model_validator(mode="after")
     def _whole_groups(self) -> PolicySettings:
         if self.samples_per_step % self.num_generations:
             raise ValueError(
                 f"num_generations is {self.num_generations} but a step samples {self.samples_per_step} answers "
                 f"(per_device_train_batch_size * gradient_accumulation_steps): make it a divisor"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _group_has_siblings(self) -> PolicySettings:
+        if self.estimator == "group" and self.num_generations < 2:
+            raise ValueError(
+                "estimator is group but num_generations is 1: an answer is compared with its siblings, so set "
+                "num_generations to 2 or more"
             )
         return self
 

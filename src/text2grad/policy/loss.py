@@ -32,3 +32,12 @@ def clipped_value_loss(values: Tensor, old_values: Tensor, returns: Tensor, mask
     near = old_values + (values - old_values).clamp(-epsilon, epsilon)
     squared = torch.maximum((values - returns) ** 2, (near - returns) ** 2)
     return 0.5 * (squared * mask).sum()
+
+
+def approximate_kl(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tensor:
+    """sum_t (ratio_t - 1 - log ratio_t): the KL divergence from the policy that sampled, estimated on its samples.
+
+    All tensors (batch, tokens); returns a scalar. No term is negative, and its expectation is the divergence itself.
+    """
+    log_ratio = logprobs - old_logprobs
+    return ((torch.expm1(log_ratio) - log_ratio) * mask).sum()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 from torch import Tensor
 
 from text2grad.policy.batch import Rollout
-from text2grad.policy.update import Batch
+from text2grad.policy.update import Batch, Outcome
 from text2grad.schema import Feedback
 
 
@@ -20,14 +21,14 @@ def step_metrics(
     valid: Tensor,
     batch: Batch,
     kl: Tensor,
-    stats: dict[str, float],
+    outcome: Outcome,
 ) -> dict[str, Any]:
     """Means over the valid samples of a step; NaN where there is none. Failed critiques are counted, never averaged in.
 
     rewards, kl: (samples, tokens); valid: (samples,). `kl` and `reward` are sums over an answer's tokens.
     """
     errors = [said.error for said in feedback if said.status == "failed"]
-    covered = ((rewards != 0) * batch.mask).sum() / batch.mask.sum()
+    tokens = rollout.mask[valid].sum()
     return {
         "step": step,
         "samples": len(feedback),
@@ -35,12 +36,21 @@ def step_metrics(
         "failure": errors[-1] if errors else None,
         "reward": float(rewards.sum(1)[valid].mean()),
         "kl": float(kl.sum(1)[valid].mean()),
+        "kl_per_token": float(kl[valid].sum() / tokens),
         "length": float(rollout.mask.sum(1).mean()),
         "truncated": 1 - sum(rollout.ended) / len(rollout.ended),
-        "coverage": float(covered),
+        "coverage": float((rewards[valid] != 0).sum() / tokens),
+        "repetition": fmean(map(repetition, rollout.completions)),
         "explained_variance": batch.explained_variance,
-        **stats,
+        "broken": outcome.broken,
+        **outcome.stats,
     }
+
+
+def repetition(ids: Sequence[int], width: int = 4) -> float:
+    """Share of the runs of `width` ids that occurred before in the same answer; 0 for answers shorter than that."""
+    runs = [tuple(ids[i : i + width]) for i in range(len(ids) - width + 1)]
+    return 1 - len(set(runs)) / len(runs) if runs else 0.0
 
 
 def sample_records(

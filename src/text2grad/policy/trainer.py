@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,26 +18,29 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from text2grad import models
 from text2grad.critics import Critic
 from text2grad.errors import UserError
-from text2grad.files import replace_folder
-from text2grad.policy.advantage import KLControl, RunningScale, explained_variance, gae, kl_per_token, normalize
+from text2grad.files import read_json_lines, replace_folder
+from text2grad.policy.advantage import KLControl, RunningScale, explained_variance, kl_per_token, normalize
 from text2grad.policy.batch import Rollout, as_rollout, reward_rollout
 from text2grad.policy.batching import by_token_budget, pad_right, stack_rows
 from text2grad.policy.checkpoint import Progress, load_checkpoint, save_checkpoint
 from text2grad.policy.config import Text2GradConfig
+from text2grad.policy.estimators import estimate
 from text2grad.policy.listen import listen
 from text2grad.policy.memory import release_free_memory
 from text2grad.policy.model import Policy, Scores
+from text2grad.policy.monitor import Monitor
 from text2grad.policy.prompts import PromptRoom, encode_prompts
 from text2grad.policy.record import sample_records, step_metrics
 from text2grad.policy.rollout import noise, sample
 from text2grad.policy.schedule import learning_rate_factor
 from text2grad.policy.streams import Stream, stream
-from text2grad.policy.update import Batch, update
+from text2grad.policy.update import Batch, Learner, update
 from text2grad.runs import RunFolder
 from text2grad.schema import Example, from_dataset
 
 Metrics = dict[str, Any]
-GIVE_UP_AFTER = 3  # steps in a row in which every critique failed
+GIVE_UP_AFTER = 3  # steps in a row in which every critique failed, or the update broke
+log = logging.getLogger(__name__)
 
 
 class Text2GradTrainer:
@@ -90,6 +94,7 @@ class Text2GradTrainer:
             reward_scale=RunningScale(),
         )
         self.run = RunFolder(args.output_dir)
+        self.monitor = Monitor()
         self.started = False
 
     def encode(self, examples: Sequence[Example]) -> list[list[int]]:
@@ -102,6 +107,8 @@ class Text2GradTrainer:
         if resume:
             self.progress = load_checkpoint(self.run.checkpoint, self.policy, self.optimizer)
             self.run.rewind(self.progress.step)
+            for _, metrics in read_json_lines(self.run.metrics):
+                self.monitor.observe(metrics)
         else:
             self.run.start()
             save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress)
@@ -110,18 +117,22 @@ class Text2GradTrainer:
     def train(self, resume: bool = False, on_step: Callable[[Metrics], None] = lambda metrics: None) -> None:
         """Run to `max_steps`. A resumed run draws the same random numbers as one that never stopped.
 
-        `on_step` gets each step's metrics as they are recorded.
+        `on_step` gets each step's metrics as they are recorded. A broken update leaves the checkpoint before it alone.
+        With `stop_on_hacking` the run ends early at the first sign that the reward is being gamed.
         """
         if not self.started:
             self.start(resume)
-        silent_steps = 0
-        while self.progress.step < self.args.max_steps:
+        silent_steps = broken_steps = 0
+        while self.progress.step < self.args.max_steps and not (self.args.stop_on_hacking and self.monitor.hacking):
             metrics, samples = self.step(self.progress.step + 1)
             release_free_memory()
             silent_steps = silent_steps + 1 if metrics["failed"] == metrics["samples"] else 0
+            broken_steps = broken_steps + 1 if metrics["skipped"] else 0
+            self._warn(metrics)
             self.run.record(metrics, samples)
             self.progress.step += 1
-            if self.progress.step % self.args.save_steps == 0 or self.progress.step == self.args.max_steps:
+            last = self.progress.step == self.args.max_steps
+            if not broken_steps and (last or self.progress.step % self.args.save_steps == 0):
                 save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress)
             on_step(metrics)
             if silent_steps == GIVE_UP_AFTER:
@@ -129,6 +140,18 @@ class Text2GradTrainer:
                     f"every critique failed in {GIVE_UP_AFTER} steps in a row, last: {metrics['failure']}; "
                     f"mend the critic and continue with --resume"
                 )
+            if broken_steps == GIVE_UP_AFTER:
+                raise UserError(
+                    f"{metrics['broken']}, and so in {GIVE_UP_AFTER} steps in a row; the last good checkpoint is kept "
+                    f"in {self.run.checkpoint}: lower learning_rate and start again from there"
+                )
+
+    def _warn(self, metrics: Metrics) -> None:
+        """Say what is wrong with a step, and keep it with its metrics."""
+        broken = [f"{metrics['broken']}; its step is left out"] if metrics["broken"] else []
+        metrics["warnings"] = [*broken, *self.monitor.observe(metrics)]
+        for sentence in metrics["warnings"]:
+            log.warning("step %d: %s", metrics["step"], sentence)
 
     def step(self, step: int) -> tuple[Metrics, list[dict[str, Any]]]:
         """One step: sample, listen, reward, update. Returns its metrics and the samples kept for the report."""
@@ -141,13 +164,13 @@ class Text2GradTrainer:
         old = self.score(rollout)
         reference = self.score(rollout, reference=True)
         batch = self.advantages(rollout, rewards, valid, old, reference)
-        stats = update(self.policy, self.optimizer, self.accelerator, rollout, batch, args)
-        self.progress.skipped_updates += int(stats["skipped"])
-        kl = kl_per_token(old.logprobs, reference.logprobs) * batch.mask
+        outcome = update(Learner(self.policy, self.optimizer, self.accelerator), rollout, batch, args)
+        self.progress.skipped_updates += int(outcome.stats["skipped"])
+        kl = kl_per_token(old.logprobs, reference.logprobs) * rollout.mask
         if valid.any():
             self.progress.kl_control.update(float(kl.sum(1)[valid].mean()), int(valid.sum()))
         seconds = time.perf_counter() - began
-        metrics = step_metrics(step, rollout, feedback, rewards, valid, batch, kl, stats) | {
+        metrics = step_metrics(step, rollout, feedback, rewards, valid, batch, kl, outcome) | {
             "beta": self.progress.kl_control.beta,
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             "seconds": seconds,
@@ -232,20 +255,24 @@ class Text2GradTrainer:
         return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
 
     def advantages(self, rollout: Rollout, rewards: Tensor, valid: Tensor, old: Scores, reference: Scores) -> Batch:
-        """r_t = d_t / scale - beta * KL_t, then GAE and normalisation over the valid samples of the step."""
+        """r_t = clip(d_t / scale) - beta * KL_t, then the estimator, then normalisation over the step's samples."""
         args = self.args
-        mask = rollout.mask * valid.unsqueeze(1)
+        usable = valid & torch.tensor(rollout.ended) if args.mask_truncated_completions else valid
+        mask = rollout.mask * usable.unsqueeze(1)
         self.progress.reward_scale.update(rewards.sum(1)[valid])
+        scaled = (rewards / self.progress.reward_scale.std).clamp(-args.reward_clip, args.reward_clip)
         kl = kl_per_token(old.logprobs, reference.logprobs)
-        penalised = rewards / self.progress.reward_scale.std - self.progress.kl_control.beta * kl
-        advantages, returns = gae(penalised, old.values, mask, args.gamma, args.lam)
+        penalised = scaled - self.progress.kl_control.beta * kl
+        advantages, returns = estimate(
+            args.estimator, penalised, old.values, mask, args.num_generations, args.gamma, args.lam
+        )
         return Batch(
             mask=mask,
             old_logprobs=old.logprobs,
             old_values=old.values,
             advantages=normalize(advantages, mask, args.advantage_normalization),
             returns=returns,
-            explained_variance=explained_variance(old.values, returns, mask),
+            explained_variance=explained_variance(old.values, returns, mask) if args.value_weight else float("nan"),
         )
 
     def set_learning_rate(self, step: int) -> None:

@@ -1,7 +1,8 @@
-"""The PPO update: several passes over one step's answers, one optimiser step each."""
+"""The PPO update: several passes over one step's answers, one optimiser step each, and when to stop short."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,17 +12,20 @@ from torch import Tensor
 
 from text2grad.policy.batching import by_token_budget, pad_right
 from text2grad.policy.config import PolicySettings
-from text2grad.policy.loss import clipped_policy_loss, clipped_value_loss
+from text2grad.policy.loss import approximate_kl, clipped_policy_loss, clipped_value_loss
+from text2grad.policy.snapshot import Snapshot, parameters
 
 if TYPE_CHECKING:
     from text2grad.policy.batch import Rollout
+
+MEANS = ("policy_loss", "value_loss", "entropy", "clip_fraction", "approx_kl")  # over valid tokens
 
 
 @dataclass(frozen=True)
 class Batch:
     """What the update needs to know of one step's answers; tensors are (samples, tokens).
 
-    mask: 1 on tokens of samples whose critique is valid.
+    mask: 1 on tokens of samples that are learned from.
     """
 
     mask: Tensor
@@ -32,71 +36,133 @@ class Batch:
     explained_variance: float
 
 
-def update(
-    policy: torch.nn.Module,
-    optimizer: torch.optim.Optimizer,
-    accelerator: Accelerator,
+@dataclass(frozen=True)
+class Outcome:
+    """What an update did. broken: why it was abandoned, None where it was not."""
+
+    stats: dict[str, float]
+    broken: str | None = None
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Who learns: the policy, the optimiser of its weights, and where they live."""
+
+    policy: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    accelerator: Accelerator
+
+
+def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySettings) -> Outcome:
+    """Make up to `num_iterations` optimiser steps on the valid samples; `passes` says how many were made.
+
+    The stats are means over valid tokens of the last pass. Without a valid sample nothing moves. A pass that finds the
+    policy further than `target_kl` from the one that sampled ends the update before its step. A loss or gradient that
+    is not finite, or a divergence above `max_kl`, breaks it: no further step is made and `skipped` is 1; with `max_kl`
+    set, the steps already made are undone too.
+    """
+    stats = dict.fromkeys((*MEANS, "grad_norm"), math.nan) | {"passes": 0.0, "skipped": 0.0}
+    micro_batches = _micro_batches(rollout, batch, args)
+    if not micro_batches:
+        return Outcome(stats)
+    snapshot = None if args.max_kl is None else Snapshot.take(learner.optimizer)
+    broken = _passes(learner, rollout, batch, micro_batches, args, stats)
+    learner.optimizer.zero_grad()
+    if broken is None and args.max_kl is not None:
+        stats["approx_kl"] = _divergence(learner, rollout, batch, micro_batches, args)
+        broken = _explosion(stats["approx_kl"], args)
+    if broken is not None:
+        stats["skipped"] = 1.0
+        if snapshot is not None:
+            snapshot.restore(learner.optimizer)
+            stats["passes"] = 0.0
+    return Outcome(stats, broken)
+
+
+def _passes(
+    learner: Learner,
     rollout: Rollout,
     batch: Batch,
+    micro_batches: list[list[int]],
     args: PolicySettings,
-) -> dict[str, float]:
-    """Make `num_iterations` optimiser steps on the valid samples. Returns means over valid tokens of the last pass.
-
-    A gradient that is not finite skips its step and is counted in `skipped`. Without a valid sample nothing moves.
-    """
-    valid_rows = [i for i in range(len(batch.mask)) if batch.mask[i].any()]
+    stats: dict[str, float],
+) -> str | None:
+    """The optimiser steps, with `stats` kept up to date. Returns why they were broken off, or None."""
     tokens = float(batch.mask.sum())
-    stats = {"policy_loss": float("nan"), "value_loss": float("nan"), "entropy": float("nan")}
-    stats |= {"clip_fraction": float("nan"), "grad_norm": float("nan"), "skipped": 0}
-    if not valid_rows:
-        return stats
-    lengths = [rollout.lengths[i] for i in valid_rows]
-    micro_batches = [[valid_rows[i] for i in m] for m in by_token_budget(lengths, args.max_tokens_per_batch)]
-    policy.train()
+    learner.policy.train()
     for _ in range(args.num_iterations):
-        sums = dict.fromkeys(("policy_loss", "value_loss", "entropy", "clip_fraction"), 0.0)
+        learner.optimizer.zero_grad()
+        stats |= dict.fromkeys(MEANS, 0.0)
         for rows in micro_batches:
-            for name, value in _accumulate(policy, accelerator, rollout, batch, rows, tokens, args).items():
-                sums[name] += value / tokens
-        trainable = [p for group in optimizer.param_groups for p in group["params"]]
-        norm = float(accelerator.clip_grad_norm_(trainable, args.max_grad_norm))
-        if torch.isfinite(torch.tensor(norm)):
-            optimizer.step()
-        else:
-            stats["skipped"] += 1
-        optimizer.zero_grad()
-        stats |= sums | {"grad_norm": norm}
-    return stats
+            for name, value in _accumulate(learner, rollout, batch, rows, tokens, args).items():
+                stats[name] += value / tokens
+        trained = parameters(learner.optimizer)
+        stats["grad_norm"] = float(learner.accelerator.clip_grad_norm_(trained, args.max_grad_norm))
+        broken = _not_finite(stats) or _explosion(stats["approx_kl"], args)
+        if broken is not None or (args.target_kl is not None and stats["approx_kl"] > args.target_kl):
+            return broken
+        learner.optimizer.step()
+        stats["passes"] += 1
+    return None
 
 
 def _accumulate(
-    policy: torch.nn.Module,
-    accelerator: Accelerator,
-    rollout: Rollout,
-    batch: Batch,
-    rows: list[int],
-    tokens: float,
-    args: PolicySettings,
+    learner: Learner, rollout: Rollout, batch: Batch, rows: list[int], tokens: float, args: PolicySettings
 ) -> dict[str, float]:
     """Forward and backward of one micro-batch. Returns sums over its valid tokens."""
-    device = accelerator.device
+    device = learner.accelerator.device
     padded = pad_right([rollout.prompts[i] for i in rows], [rollout.completions[i] for i in rows], device)
 
     def of_rows(tensor: Tensor) -> Tensor:
         return tensor[rows, : padded.width].to(device)
 
-    mask = of_rows(batch.mask)
-    scores = policy(padded, args.temperature)
+    mask, old_logprobs = of_rows(batch.mask), of_rows(batch.old_logprobs)
+    scores = learner.policy(padded, args.temperature)
     policy_loss, clipped = clipped_policy_loss(
-        scores.logprobs, of_rows(batch.old_logprobs), of_rows(batch.advantages), mask, args.epsilon
+        scores.logprobs, old_logprobs, of_rows(batch.advantages), mask, args.epsilon
     )
     value_loss = clipped_value_loss(
         scores.values, of_rows(batch.old_values), of_rows(batch.returns), mask, args.epsilon_value
     )
-    accelerator.backward((policy_loss + args.vf_coef * value_loss) / tokens)
-    return {
-        "policy_loss": policy_loss.item(),
-        "value_loss": value_loss.item(),
-        "entropy": (scores.entropy.detach() * mask).sum().item(),
-        "clip_fraction": clipped.item(),
-    }
+    entropy = (scores.entropy * mask).sum()
+    loss = policy_loss + args.value_weight * value_loss
+    if args.entropy_coef:
+        loss = loss - args.entropy_coef * entropy
+    learner.accelerator.backward(loss / tokens)
+    kl = approximate_kl(scores.logprobs.detach(), old_logprobs, mask)
+    sums = (policy_loss, value_loss, entropy, clipped, kl)
+    return {name: value.item() for name, value in zip(MEANS, sums, strict=True)}
+
+
+@torch.no_grad()
+def _divergence(
+    learner: Learner, rollout: Rollout, batch: Batch, micro_batches: list[list[int]], args: PolicySettings
+) -> float:
+    """The approximate KL, in nats a token, from the policy that sampled to the policy as it is now."""
+    total = 0.0
+    for rows in micro_batches:
+        prompts, completions = ([side[i] for i in rows] for side in (rollout.prompts, rollout.completions))
+        padded = pad_right(prompts, completions, learner.accelerator.device)
+        now = learner.policy(padded, args.temperature).logprobs.cpu()
+        total += approximate_kl(now, batch.old_logprobs[rows, : padded.width], batch.mask[rows, : padded.width]).item()
+    return total / float(batch.mask.sum())
+
+
+def _micro_batches(rollout: Rollout, batch: Batch, args: PolicySettings) -> list[list[int]]:
+    """Rows with a valid token, by token budget."""
+    rows = [i for i in range(len(batch.mask)) if batch.mask[i].any()]
+    lengths = [rollout.lengths[i] for i in rows]
+    return [[rows[i] for i in micro] for micro in by_token_budget(lengths, args.max_tokens_per_batch)]
+
+
+def _not_finite(stats: dict[str, float]) -> str | None:
+    for name in ("policy_loss", "value_loss", "grad_norm"):
+        if not math.isfinite(stats[name]):
+            return f"the update's {name} is {stats[name]}"
+    return None
+
+
+def _explosion(kl: float, args: PolicySettings) -> str | None:
+    if args.max_kl is None or kl <= args.max_kl:
+        return None
+    return f"the update moved the policy by {kl:.3g} nats a token, more than max_kl ({args.max_kl:g})"

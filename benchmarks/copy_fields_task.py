@@ -1,0 +1,173 @@
+"""A task whose truth is known: copy the fields of a prompt into a sentence.
+
+    name Ada day Friday colour red =>      meet Ada on Friday wearing red
+
+The critic knows the right sentence, so it blames exactly the wrong words and names exactly what is missing. The pupil
+is a tiny random model that a careless teacher has taught to write such sentences: it has the form, and errs often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from text2grad.schema import Example, Feedback, Omission, Range, Span
+
+VALUES = {
+    "name": ["Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hal"],
+    "place": ["Athens", "Bonn", "Cairo", "Delhi", "Eton", "Florence", "Ghent", "Hull"],
+    "day": ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "today"],
+    "number": ["one", "two", "three", "four", "five", "six", "seven", "eight"],
+    "colour": ["red", "orange", "yellow", "green", "blue", "violet", "black", "white"],
+}
+LEADS = {"name": "meet", "place": "in", "day": "on", "number": "at", "colour": "wearing"}
+END, ARROW = "<end>", "=>"
+LONGEST_ANSWER = 14  # tokens; the longest right one has 11, its end token included
+WRONG_VALUE, LEFT_OUT, ONE_TOO_MANY = 0.5, 0.15, 0.2  # how the careless teacher errs
+
+Fields = dict[str, str]
+
+
+def draw_fields(rng: np.random.Generator) -> Fields:
+    """Two to five kinds of field, each with a value."""
+    kinds = sorted(rng.choice(list(VALUES), size=rng.integers(2, 6), replace=False), key=list(VALUES).index)
+    return {kind: str(rng.choice(VALUES[kind])) for kind in kinds}
+
+
+def sentence(fields: Fields) -> list[str]:
+    """The words of the right answer."""
+    return [word for kind, value in fields.items() for word in (LEADS[kind], value)]
+
+
+def careless(fields: Fields, rng: np.random.Generator) -> list[str]:
+    """The words of an answer with wrong, missing and superfluous fields."""
+    said = {kind: str(rng.choice(VALUES[kind])) if rng.random() < WRONG_VALUE else v for kind, v in fields.items()}
+    said = {kind: value for kind, value in said.items() if rng.random() >= LEFT_OUT}
+    words = sentence(said)
+    while rng.random() < ONE_TOO_MANY:
+        kind = str(rng.choice(list(VALUES)))
+        words += [LEADS[kind], str(rng.choice(VALUES[kind]))]
+    return words
+
+
+def make_examples(count: int, seed: int) -> list[Example]:
+    """Prompts with the right sentence as reference."""
+    rng = np.random.default_rng([2, seed])
+    return [_example(str(i), draw_fields(rng)) for i in range(count)]
+
+
+def _example(name: str, fields: Fields) -> Example:
+    prompt = " ".join([*(word for field in fields.items() for word in field), ARROW])
+    return Example(id=name, prompt=prompt, reference=" ".join(sentence(fields)))
+
+
+class CopyCritic:
+    """Blames every word that is not in the right sentence at its place, and names every word that is missing."""
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return [comment(example) for example in examples]
+
+
+class InsatiableCritic:
+    """Always finds something missing, and has nothing against words after the right sentence: a trap for stopping.
+
+    Every end token is charged, and going on costs nothing until the answer is cut at the length limit.
+    """
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return [self.relent(example, comment(example)) for example in examples]
+
+    def relent(self, example: Example, feedback: Feedback) -> Feedback:
+        wanted = len(str(example.reference).split())
+        judged = len(" ".join(example.completion.split()[:wanted]))
+        spans = [span for span in feedback.spans if span.end <= judged]
+        omissions = [*feedback.omissions, Omission(text="more")]
+        return feedback.model_copy(update={"spans": spans, "omissions": omissions})
+
+
+def comment(example: Example) -> Feedback:
+    """`score` is the share of words that are right: 2 * right / (said + wanted), 1 for the right sentence alone."""
+    said, wanted = example.completion.split(), str(example.reference).split()
+    places = _places(said)
+    spans: list[Span] = []
+    omissions: list[Omission] = []
+    right = 0
+    for kind, i, j, k, end in SequenceMatcher(None, said, wanted, autojunk=False).get_opcodes():
+        if kind == "equal":
+            right += j - i
+            continue
+        spans += [Span(start=s, end=e, label="poor") for s, e in places[i:j]]
+        # A wrong word stands where a right one should: it is blamed, so what it replaced is not charged again.
+        omissions += [Omission(text=word) for word in wanted[k:end][j - i :]]
+    score = 2 * right / (len(said) + len(wanted))
+    words = ", ".join(example.completion[span.start : span.end] for span in spans)
+    return Feedback(critique=f"Wrong: {words}.", spans=spans, omissions=omissions, score=score, critic="copy")
+
+
+def _places(words: Sequence[str]) -> list[Range]:
+    """Where words that are joined by single spaces stand."""
+    ends = np.cumsum([len(word) + 1 for word in words])
+    return [(int(end) - len(word) - 1, int(end) - 1) for word, end in zip(words, ends, strict=True)]
+
+
+def make_tokenizer() -> PreTrainedTokenizerFast:
+    """One token a word."""
+    words = [END, ARROW, *VALUES, *LEADS.values(), *(value for values in VALUES.values() for value in values)]
+    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token=END))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=END, pad_token=END)
+
+
+def make_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
+    """Two random layers of width 64."""
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        max_position_embeddings=64,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+        tie_word_embeddings=True,
+        initializer_range=0.1,  # at the usual 0.02 so small a model takes five times as long to begin to copy
+    )
+    return LlamaForCausalLM(config)
+
+
+def pretrain(
+    model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, seed: int, steps: int = 100, batch: int = 32
+) -> None:
+    """Supervised steps on the careless teacher's sentences; fresh prompts throughout."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    lessons = _lessons(tokenizer, seed)
+    model.train()
+    for _ in range(steps):
+        rows = [next(lessons) for _ in range(batch)]
+        width = max(len(prompt) + len(answer) for prompt, answer in rows)
+        ids, labels = torch.zeros(batch, width, dtype=torch.long), torch.full((batch, width), -100)
+        for i, (prompt, answer) in enumerate(rows):
+            end = len(prompt) + len(answer)
+            ids[i, :end] = torch.tensor(prompt + answer)
+            labels[i, len(prompt) : end] = torch.tensor(answer)
+        model(input_ids=ids, labels=labels).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    model.eval()
+
+
+def _lessons(tokenizer: PreTrainedTokenizerFast, seed: int) -> Iterator[tuple[list[int], list[int]]]:
+    rng = np.random.default_rng([1, seed])
+    while True:
+        fields = draw_fields(rng)
+        prompt = tokenizer(_example("", fields).prompt_text)["input_ids"]
+        answer = tokenizer(" ".join(careless(fields, rng)))["input_ids"]
+        yield prompt, [*answer, tokenizer.eos_token_id]

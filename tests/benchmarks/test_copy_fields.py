@@ -1,0 +1,69 @@
+"""The synthetic task, and a fast version of what it measures: span credit learns faster than one number an answer."""
+
+from statistics import fmean
+
+import pytest
+from copy_fields import OURS, compare, make_pupil, make_trainer, median_steps, steps_to, train
+from copy_fields_task import CopyCritic, InsatiableCritic, make_examples, sentence
+
+from text2grad.schema import Example, Feedback
+
+FIELDS = {"name": "Ada", "day": "Friday", "colour": "red"}  # meet Ada on Friday wearing red
+
+
+def comment(answer: str) -> Feedback:
+    example = Example(id="0", prompt="", completion=answer, reference=" ".join(sentence(FIELDS)))
+    return CopyCritic().critique([example])[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "blamed", "missing", "score"),
+    [
+        ("meet Ada on Friday wearing red", [], [], 1.0),
+        ("meet Ben on Friday wearing red", ["Ben"], [], 10 / 12),
+        ("meet Ada on Friday", [], ["wearing", "red"], 8 / 10),
+        ("meet Ada on Friday wearing red at one", ["at", "one"], [], 12 / 14),
+        ("meet Ben", ["Ben"], ["on", "Friday", "wearing", "red"], 2 / 8),
+        ("", [], ["meet", "Ada", "on", "Friday", "wearing", "red"], 0.0),
+    ],
+)
+def test_the_critic_blames_exactly_the_wrong_words(
+    answer: str, blamed: list[str], missing: list[str], score: float
+) -> None:
+    feedback = comment(answer)
+    assert [answer[span.start : span.end] for span in feedback.spans] == blamed
+    assert [omission.text for omission in feedback.omissions] == missing
+    assert feedback.score == pytest.approx(score)
+
+
+def test_the_insatiable_critic_always_misses_something_and_does_not_mind_more_words() -> None:
+    reference = " ".join(sentence(FIELDS))
+    example = Example(id="0", prompt="", completion=f"{reference} at one", reference=reference)
+    (feedback,) = InsatiableCritic().critique([example])
+    assert feedback.spans == []
+    assert [omission.text for omission in feedback.omissions] == ["more"]
+
+
+def test_prompts_are_the_same_for_the_same_seed_and_others_for_another() -> None:
+    assert make_examples(5, seed=1) == make_examples(5, seed=1)
+    assert make_examples(5, seed=1) != make_examples(5, seed=2)
+    example = make_examples(1, seed=0)[0]
+    words = example.prompt_text.split()
+    assert str(example.reference).split()[1::2] == words[1:-1:2]
+
+
+def test_steps_to_a_share_of_the_best() -> None:
+    assert steps_to([0.5, 0.6, 0.8, 0.7], 0.7) == 10
+    assert steps_to([0.5, 0.6], 0.7) is None
+    compared = compare({"fast": [[0.5, 1.0], [0.5, 0.8]], "slow": [[0.5, 0.9], [0.5, 0.6]]})
+    assert compared["slow"] == {"steps": [5, None], "last": [0.9, 0.6], "curve": [0.5, 0.75]}
+    assert median_steps({"steps": [5, None, 10]}) == 10
+
+
+def test_span_credit_learns_faster_than_one_number_an_answer() -> None:
+    pupil, tokenizer = make_pupil(seed=0)
+    last = {
+        arm: fmean(train(make_trainer(pupil, tokenizer, arm, seed, 32, 25))[-1] for seed in (0, 1))
+        for arm in (OURS, "sequence, lambda 1")
+    }
+    assert last[OURS] > last["sequence, lambda 1"] + 0.08
