@@ -16,6 +16,7 @@ from text2grad.commands.align import align
 from text2grad.commands.annotate import annotate
 from text2grad.commands.export import export
 from text2grad.commands.reward import reward
+from text2grad.commands.train import train
 from text2grad.errors import UserError
 from text2grad.progress import quieten
 
@@ -96,6 +97,7 @@ def explain(
 
 app.command()(annotate)
 app.command()(align)
+app.command()(train)
 app.command()(export)
 app.add_typer(reward, name="reward")
 

@@ -83,8 +83,22 @@ class RunConfig(Settings):
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
-def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
-    """Read a run's YAML file, then set `section.key=value` overrides, then check all of it."""
+def load_config(
+    path: Path | None, overrides: Sequence[str] = (), defaults: dict[str, dict[str, Any]] | None = None
+) -> RunConfig:
+    """Read a run's YAML file, then set `section.key=value` overrides, then check all of it.
+
+    path: None for no file. defaults: by section, where neither the file nor an override says otherwise.
+    """
+    values = _read(path) if path is not None else {}
+    for override in overrides:
+        _set(values, override)
+    for section, standard in (defaults or {}).items():
+        values[section] = standard | (values.get(section) or {})
+    return RunConfig.parse(values, where=str(path or "command line"))
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except FileNotFoundError as error:
@@ -95,9 +109,7 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
         raise UserError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(values, dict):
         raise UserError(f"{path}: expected sections such as `model:` and `policy:`, found a {type(values).__name__}")
-    for override in overrides:
-        _set(values, override)
-    return RunConfig.parse(values, where=str(path))
+    return values
 
 
 def changed_keys(old: RunConfig, new: RunConfig) -> list[str]:

@@ -16,6 +16,7 @@ from text2grad.errors import UserError
 from text2grad.evaluate.heldout import compare
 from text2grad.files import replace_text
 from text2grad.policy.listen import listen
+from text2grad.policy.logged import LoggedTrainer
 from text2grad.policy.trainer import Text2GradTrainer
 from text2grad.report import build_report
 from text2grad.runs import RunFolder
@@ -65,17 +66,43 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     return folder
 
 
+def learn_logged(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
+    """Train on the feedback in `config.data.train`, about answers that were given before, and write the report."""
+    folder = RunFolder(config.output_dir)
+    if resume:
+        _refuse_other_settings(config, folder)
+    display.phase("Loading the model")
+    trainer = LoggedTrainer(
+        model=config.model.name,
+        args=config.trainer_args(),
+        train_dataset=list(read_examples(config.data.train)),
+        peft_config=_adapter(config),
+        plain_prompts=config.model.plain_prompts,
+    )
+    trainer.start(resume)
+    replace_text(folder.config, config.to_yaml())
+    display.phase("Training")
+    trainer.train(on_step=lambda metrics: display.step(metrics, config.policy.max_steps))
+    trainer.save_model()
+    display.finished(None, build_report(folder.root), 0)
+    return folder
+
+
 def make_trainer(config: RunConfig, critic: Critic) -> Text2GradTrainer:
     """The trainer that a run's settings describe."""
-    lora = config.model.lora
     return Text2GradTrainer(
         model=config.model.name,
         critic=critic,
         args=config.trainer_args(),
         train_dataset=load_examples(config.data.train, "train"),
-        peft_config=LoraConfig(r=lora.r, lora_alpha=lora.alpha, target_modules=lora.target_modules) if lora else None,
+        peft_config=_adapter(config),
         plain_prompts=config.model.plain_prompts,
     )
+
+
+def _adapter(config: RunConfig) -> LoraConfig | None:
+    lora = config.model.lora
+    return LoraConfig(r=lora.r, lora_alpha=lora.alpha, target_modules=lora.target_modules) if lora else None
 
 
 def judged(

@@ -36,14 +36,17 @@ class PolicySettings(Settings):
     epsilon: PositiveFloat = Field(0.2, description="PPO's clip of the probability ratio")
     epsilon_value: PositiveFloat = Field(0.2, description="PPO's clip of the value's change")
     vf_coef: NonNegativeFloat = 0.1
-    estimator: Estimator = Field("gae", description="how token rewards become advantages: docs/estimators.md")
-    gamma: float = Field(1.0, ge=0, le=1, description="discount of later rewards")
-    lam: float = Field(0.95, ge=0, le=1, description="how far credit reaches back; times gamma where no value helps")
+    estimator: Estimator = Field("local", description="how token rewards become advantages: docs/estimators.md")
+    gamma: float = Field(0.7, ge=0, le=1, description="discount of later rewards; the paper has 1 with `gae`")
+    lam: float = Field(0.3, ge=0, le=1, description="with gamma, how far credit reaches back; the paper has .95")
     advantage_normalization: Normalization = "scale"
     reward_clip: PositiveFloat = Field(10.0, description="most that a token earns or pays, in deviations of the totals")
     entropy_coef: NonNegativeFloat = Field(0.0, description="weight of the entropy bonus")
     mask_truncated_completions: bool = Field(False, description="do not learn from answers cut at the length limit")
     beta: NonNegativeFloat = Field(0.05, description="weight of the KL penalty; where control is adaptive, its start")
+    kl_placement: Literal["reward", "loss"] = Field(
+        "reward", description="charge each token's KL, or add it to the loss"
+    )
     kl_control: Literal["fixed", "adaptive"] = "fixed"
     kl_target: PositiveFloat = Field(6.0, description="KL of an answer that adaptive control steers to")
     kl_horizon: PositiveFloat = 10_000

@@ -41,3 +41,13 @@ def approximate_kl(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tens
     """
     log_ratio = logprobs - old_logprobs
     return ((torch.expm1(log_ratio) - log_ratio) * mask).sum()
+
+
+def anchor_loss(logprobs: Tensor, reference: Tensor, mask: Tensor) -> Tensor:
+    """sum_t (exp(d_t) - 1 - d_t), d_t = log pi_ref(y_t) - log pi(y_t): what it costs to leave the reference.
+
+    All tensors (batch, tokens); returns a scalar. On the policy's own samples its expectation is KL(pi || pi_ref); on
+    others' it still is 0 at the reference and grows on both sides of it.
+    """
+    distance = reference - logprobs
+    return ((torch.expm1(distance) - distance) * mask).sum()

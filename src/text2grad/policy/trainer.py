@@ -161,8 +161,7 @@ class Text2GradTrainer:
         sampled = time.perf_counter()
         feedback = listen(self.critic, rollout.examples)
         rewards, valid = reward_rollout(rollout, feedback, args.credit, args.seed, step)
-        old = self.score(rollout)
-        reference = self.score(rollout, reference=True)
+        old, reference = self.behaviour(rollout), self.score(rollout, reference=True)
         batch = self.advantages(rollout, rewards, valid, old, reference)
         outcome = update(Learner(self.policy, self.optimizer, self.accelerator), rollout, batch, args)
         self.progress.skipped_updates += int(outcome.stats["skipped"])
@@ -181,6 +180,10 @@ class Text2GradTrainer:
             after = self.score(rollout, rows=range(min(args.logged_samples, len(rollout.examples))))
             samples = sample_records(step, rollout, feedback, rewards, valid, batch, after.logprobs)
         return metrics, samples
+
+    def behaviour(self, rollout: Rollout) -> Scores:
+        """How the policy that gave the answers scores them: the ratio of the update is taken against it."""
+        return self.score(rollout)
 
     def rollout(self, step: int) -> Rollout:
         """Answers to the step's prompts, sampled at the training temperature."""
@@ -255,24 +258,30 @@ class Text2GradTrainer:
         return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
 
     def advantages(self, rollout: Rollout, rewards: Tensor, valid: Tensor, old: Scores, reference: Scores) -> Batch:
-        """r_t = clip(d_t / scale) - beta * KL_t, then the estimator, then normalisation over the step's samples."""
-        args = self.args
+        """r_t = clip(d_t / scale) - beta * KL_t, then the estimator, then normalisation over the step's samples.
+
+        With `kl_placement: loss` the KL is left to the loss.
+        """
+        args, beta = self.args, self.progress.kl_control.beta
+        in_reward = args.kl_placement == "reward"
         usable = valid & torch.tensor(rollout.ended) if args.mask_truncated_completions else valid
         mask = rollout.mask * usable.unsqueeze(1)
         self.progress.reward_scale.update(rewards.sum(1)[valid])
         scaled = (rewards / self.progress.reward_scale.std).clamp(-args.reward_clip, args.reward_clip)
         kl = kl_per_token(old.logprobs, reference.logprobs)
-        penalised = scaled - self.progress.kl_control.beta * kl
+        penalised = scaled - beta * kl if in_reward else scaled
         advantages, returns = estimate(
             args.estimator, penalised, old.values, mask, args.num_generations, args.gamma, args.lam
         )
         return Batch(
             mask=mask,
             old_logprobs=old.logprobs,
+            reference_logprobs=reference.logprobs,
             old_values=old.values,
             advantages=normalize(advantages, mask, args.advantage_normalization),
             returns=returns,
             explained_variance=explained_variance(old.values, returns, mask) if args.value_weight else float("nan"),
+            anchor=0.0 if in_reward else beta,
         )
 
     def set_learning_rate(self, step: int) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from text2grad.policy.batching import by_token_budget, pad_right
 from text2grad.policy.config import PolicySettings
-from text2grad.policy.loss import approximate_kl, clipped_policy_loss, clipped_value_loss
+from text2grad.policy.loss import anchor_loss, approximate_kl, clipped_policy_loss, clipped_value_loss
 from text2grad.policy.snapshot import Snapshot, parameters
 
 if TYPE_CHECKING:
@@ -26,14 +26,17 @@ class Batch:
     """What the update needs to know of one step's answers; tensors are (samples, tokens).
 
     mask: 1 on tokens of samples that are learned from.
+    anchor: weight of the divergence from the reference in the loss; 0 where the rewards have paid for it.
     """
 
     mask: Tensor
     old_logprobs: Tensor
+    reference_logprobs: Tensor
     old_values: Tensor
     advantages: Tensor
     returns: Tensor
     explained_variance: float
+    anchor: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,8 @@ def _accumulate(
     loss = policy_loss + args.value_weight * value_loss
     if args.entropy_coef:
         loss = loss - args.entropy_coef * entropy
+    if batch.anchor:
+        loss = loss + batch.anchor * anchor_loss(scores.logprobs, of_rows(batch.reference_logprobs), mask)
     learner.accelerator.backward(loss / tokens)
     kl = approximate_kl(scores.logprobs.detach(), old_logprobs, mask)
     sums = (policy_loss, value_loss, entropy, clipped, kl)

@@ -1,0 +1,111 @@
+"""Learning from comments on earlier answers: nothing is sampled, and no critic is asked.
+
+The answers may be anybody's, so each token's update is bounded: its probability is compared with that under the model
+as it was at the start, and beyond `epsilon` from there it is pushed no further; all tokens are held near that model by
+`beta` times the divergence from it, in the loss. So a handful of comments can be learned without harm to the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from peft import LoraConfig, PeftModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from text2grad.align.tokens import decode, offsets
+from text2grad.errors import UserError
+from text2grad.policy.batch import Rollout
+from text2grad.policy.config import Text2GradConfig
+from text2grad.policy.model import Scores
+from text2grad.policy.trainer import Text2GradTrainer
+from text2grad.schema import Example, Feedback
+
+IDS = "completion_ids"  # the entry of an example's meta that holds the ids that were sampled, where they are known
+# Credit stays on the words that are commented on, and no value head has to be learned first.
+DEFAULTS: dict[str, Any] = {
+    "estimator": "local",
+    "lam": 0.3,
+    "vf_coef": 0.0,
+    "advantage_normalization": "scale",
+    "epsilon": 0.5,
+    "beta": 0.1,
+    "kl_placement": "loss",
+}
+
+
+class LoggedTrainer(Text2GradTrainer):
+    """As Text2GradTrainer, with (prompt, completion, feedback) triples instead of a critic."""
+
+    def __init__(
+        self,
+        model: str | Path | PreTrainedModel | PeftModel,
+        args: Text2GradConfig,
+        train_dataset: Sequence[Example],
+        processing_class: PreTrainedTokenizerBase | None = None,
+        peft_config: LoraConfig | None = None,
+        plain_prompts: bool = False,
+    ) -> None:
+        usable = [e for e in train_dataset if e.feedback is not None and e.feedback.status == "ok" and e.completion]
+        if not usable:
+            raise UserError(
+                f"nothing to learn from: of {len(train_dataset)} examples none has a completion and feedback that did "
+                f"not fail; `text2grad annotate` or `text2grad align` gives it"
+            )
+        super().__init__(model, Remembered(), args, usable, processing_class, peft_config, plain_prompts)
+        self.completions = [completion_ids(example, self.tokenizer) for example in usable]
+        for example, prompt, ids in zip(usable, self.prompts, self.completions, strict=True):
+            if len(prompt) + len(ids) > self.context:
+                raise UserError(
+                    f'example "{example.id}" has {len(prompt) + len(ids)} tokens with its completion, but the model\'s '
+                    f"context is {self.context}; leave it out, or choose a model with a longer context"
+                )
+
+    def rollout(self, step: int) -> Rollout:
+        """The step's answers, as they were given."""
+        chosen = self._prompts_of(step)
+        return Rollout(
+            prompts=[self.prompts[i] for i in chosen],
+            completions=[self.completions[i] for i in chosen],
+            ended=[self.completions[i][-1] in self.end_ids for i in chosen],
+            offsets=[offsets(self.completions[i], self.tokenizer) for i in chosen],
+            examples=[self.examples[i] for i in chosen],
+        )
+
+    def behaviour(self, rollout: Rollout) -> Scores:
+        """The reference stands for whoever gave the answers: the ratio then bounds how far all steps together go."""
+        now, reference = self.score(rollout), self.score(rollout, reference=True)
+        return Scores(reference.logprobs, now.entropy, now.values)
+
+
+class Remembered:
+    """Repeats the feedback that the examples came with."""
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return [e.feedback or Feedback.failure("logged", "no feedback was logged") for e in examples]
+
+
+def completion_ids(example: Example, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """The sampled ids where they were logged; else the tokenizer's own encoding and the end token.
+
+    Either must spell the completion exactly: spans are places in it.
+    """
+    logged = example.meta.get(IDS)
+    if logged is None:
+        encoded: Any = tokenizer(example.completion, add_special_tokens=False, split_special_tokens=True)
+        ids = [*encoded["input_ids"], int(tokenizer.eos_token_id)]
+    else:
+        ids = [int(token) for token in logged]
+    if not ids or decode(ids, tokenizer) != example.completion:
+        raise UserError(
+            f'example "{example.id}": the model\'s tokenizer does not spell its completion exactly; leave it out, or '
+            f"log the sampled ids as meta.{IDS}"
+        )
+    return ids
+
+
+def steps_for(examples: int, samples_per_step: int, epochs: float) -> int:
+    """Steps in which every example is met `epochs` times."""
+    return max(math.ceil(epochs * examples / samples_per_step), 1)

@@ -1,0 +1,51 @@
+"""`text2grad train` through the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from text2grad.cli import app
+from text2grad.errors import UserError
+from text2grad.schema import Example, Feedback, Span, write_examples
+
+SMALL = ["policy.per_device_train_batch_size=2", "policy.bf16=false", "policy.learning_rate=0.01"]
+
+
+@pytest.fixture
+def feedback(tmp_path):
+    path = tmp_path / "feedback.jsonl"
+    said = Feedback(critic="human", critique="No.", spans=[Span(start=0, end=2, label="poor")])
+    write_examples(path, [Example(id=str(i), prompt=f"p{i}", completion="no, thanks", feedback=said) for i in range(4)])
+    return path
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["train", *map(str, arguments)], catch_exceptions=False)
+
+
+def test_logged_feedback_trains_a_model_that_can_be_exported(feedback, tiny_model, tmp_path):
+    run = tmp_path / "run"
+    done = invoke("--feedback", feedback, "--model", tiny_model, "-o", run, "--epochs", 2, *SMALL)
+    assert done.exit_code == 0, done.output
+    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert len(metrics) == 4  # two epochs of two steps
+    assert (run / "report.html").is_file()
+    assert (run / "checkpoints" / "final" / "adapter_config.json").is_file()
+    exported = CliRunner().invoke(app, ["export", str(run), "-o", str(tmp_path / "plain")], catch_exceptions=False)
+    assert exported.exit_code == 0
+    assert (tmp_path / "plain" / "model.safetensors").is_file()
+
+
+def test_steps_can_be_set_and_a_run_resumed(feedback, tiny_model, tmp_path):
+    given = ("--feedback", feedback, "--model", tiny_model, "-o", tmp_path / "run", *SMALL)
+    assert invoke(*given, "policy.max_steps=1").exit_code == 0
+    assert invoke(*given, "policy.max_steps=3", "--resume").exit_code == 0
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 3
+
+
+def test_without_anything_to_learn_from_it_asks(tmp_path):
+    with pytest.raises(UserError, match="what should it learn from"):
+        invoke("-o", tmp_path / "run")

@@ -1,0 +1,122 @@
+"""What people said about earlier answers is learned, within bounds, and nothing is sampled."""
+
+from __future__ import annotations
+
+import pytest
+from peft import LoraConfig
+
+from text2grad.errors import UserError
+from text2grad.models import load_tokenizer
+from text2grad.policy import logged
+from text2grad.policy.batch import reward_rollout
+from text2grad.policy.config import Text2GradConfig
+from text2grad.policy.logged import DEFAULTS, LoggedTrainer, completion_ids, steps_for
+from text2grad.schema import Example, Feedback, Omission, Span
+
+ANSWER = "We meet on Friday at noon."
+BLAMED, PRAISED = (11, 17), (21, 25)
+
+
+def told(number: int = 0, **feedback) -> Example:
+    spans = [
+        Span(start=BLAMED[0], end=BLAMED[1], label="poor"),
+        Span(start=PRAISED[0], end=PRAISED[1], label="good"),
+    ]
+    said = Feedback(critic="human", critique="Not on Friday.", **({"spans": spans} | feedback))
+    return Example(id=str(number), prompt=f"When do we meet? {number}", completion=ANSWER, feedback=said)
+
+
+@pytest.fixture
+def learn(tiny_model, tmp_path):
+    """Train on examples; returns the trainer and the answer's log-probabilities before and after."""
+
+    def run(examples, steps=10, **settings):
+        args = Text2GradConfig(
+            output_dir=tmp_path / f"run{len(list(tmp_path.iterdir()))}",
+            max_steps=steps,
+            per_device_train_batch_size=len(examples),
+            **({"learning_rate": 0.002, "bf16": False} | DEFAULTS | settings),
+        )
+        trainer = LoggedTrainer(
+            tiny_model, args, examples, peft_config=LoraConfig(r=4, lora_alpha=8, target_modules="all-linear")
+        )
+        rollout = trainer.rollout(1)
+        before = trainer.score(rollout).logprobs
+        trainer.train()
+        return trainer, rollout, before, trainer.score(rollout).logprobs
+
+    return run
+
+
+def moved(rollout, before, after, span):
+    (places,) = rollout.offsets[:1]
+    inside = [i for i, (a, b) in enumerate(places) if a < span[1] and b > span[0]]
+    return (after - before)[0, inside]
+
+
+def test_blame_goes_down_and_praise_goes_up(learn):
+    _, rollout, before, after = learn([told()])
+    assert moved(rollout, before, after, BLAMED).mean() < -0.02
+    assert moved(rollout, before, after, PRAISED).mean() > 0.02
+
+
+def test_however_long_it_trains_the_change_is_bounded(learn):
+    _, rollout, before, after = learn([told()], steps=60, epsilon=0.3, beta=0.0, learning_rate=0.005)
+    ratio = moved(rollout, before, after, BLAMED).exp()
+    assert ratio.mean() < 0.95
+    assert (ratio > 0.5).all()  # 0.7 is where the push ends; momentum carries a little further
+
+
+def test_a_heavy_anchor_holds_the_model_where_it_is(learn):
+    *_, before, after = learn([told()], steps=20)
+    *_, held_before, held_after = learn([told()], steps=20, beta=50.0)
+    assert (held_after - held_before).abs().mean() < 0.3 * (after - before).abs().mean()
+
+
+def test_nothing_is_sampled(learn, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("sampled")
+
+    monkeypatch.setattr("text2grad.policy.trainer.sample", refuse)
+    learn([told()], steps=2)
+
+
+def test_failed_feedback_and_silence_are_left_out(learn, tiny_model, tmp_path):
+    failed = Example(id="f", prompt="p", completion="x", feedback=Feedback.failure("human", "gone"))
+    trainer, *_ = learn([told(), told(1)], steps=1)
+    assert len(trainer.examples) == 2
+    with pytest.raises(UserError, match="nothing to learn from: of 2 examples"):
+        LoggedTrainer(tiny_model, Text2GradConfig(output_dir=tmp_path / "none"), [failed, Example(id="s", prompt="p")])
+
+
+def test_what_is_missing_is_charged_to_the_end(learn):
+    lacking, complete = told(0, spans=[], omissions=[Omission(text="the place")]), told(1, spans=[])
+    trainer, rollout, *_ = learn([lacking, complete], steps=1)
+    feedback = trainer.critic.critique(rollout.examples)
+    rewards, valid = reward_rollout(rollout, feedback, trainer.args.credit, seed=0, step=1)
+    scores = trainer.behaviour(rollout)
+    ends = trainer.advantages(rollout, rewards, valid, scores, scores).advantages[:, -1]
+    rows = {example.id: row for row, example in enumerate(rollout.examples)}
+    assert ends[rows["0"]] < 0 < ends[rows["1"]]  # against each other: one lacks more than the other
+
+
+def test_logged_ids_are_kept_and_must_spell_the_answer(tiny_model):
+    tokenizer = load_tokenizer(tiny_model)
+    usual = completion_ids(told(), tokenizer)
+    assert usual[-1] == tokenizer.eos_token_id
+    letters = [tokenizer.convert_tokens_to_ids(letter) for letter in "noon"]
+    cut = Example(id="c", prompt="p", completion="noon", meta={logged.IDS: letters})
+    assert completion_ids(cut, tokenizer) == letters
+    with pytest.raises(UserError, match="does not spell its completion"):
+        completion_ids(cut.model_copy(update={"completion": "moon"}), tokenizer)
+
+
+def test_the_name_of_the_end_token_does_not_end_an_answer(tiny_model):
+    tokenizer = load_tokenizer(tiny_model)
+    sly = Example(id="s", prompt="p", completion="so <|im_end|> it goes")
+    assert completion_ids(sly, tokenizer).count(tokenizer.eos_token_id) == 1
+
+
+@pytest.mark.parametrize(("examples", "batch", "epochs", "steps"), [(10, 4, 2, 5), (3, 8, 1, 1), (9, 4, 1, 3)])
+def test_steps_for_some_epochs(examples, batch, epochs, steps):
+    assert steps_for(examples, batch, epochs) == steps
