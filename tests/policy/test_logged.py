@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from peft import LoraConfig
 
@@ -73,6 +75,14 @@ def test_a_heavy_anchor_holds_the_model_where_it_is(learn):
     assert (held_after - held_before).abs().mean() < 0.3 * (after - before).abs().mean()
 
 
+def test_the_run_shows_how_far_it_has_gone(learn):
+    trainer, *_ = learn([told()], steps=4)
+    metrics = [json.loads(line) for line in trainer.run.metrics.read_text(encoding="utf-8").splitlines()]
+    assert metrics[0]["kl"] == 0
+    assert metrics[-1]["kl"] != 0
+    assert metrics[-1]["tokens_per_second"] < 1e5
+
+
 def test_nothing_is_sampled(learn, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("sampled")
@@ -94,7 +104,7 @@ def test_what_is_missing_is_charged_to_the_end(learn):
     trainer, rollout, *_ = learn([lacking, complete], steps=1)
     feedback = trainer.critic.critique(rollout.examples)
     rewards, valid = reward_rollout(rollout, feedback, trainer.args.credit, seed=0, step=1)
-    scores = trainer.behaviour(rollout)
+    scores = trainer.score(rollout)
     ends = trainer.advantages(rollout, rewards, valid, scores, scores).advantages[:, -1]
     rows = {example.id: row for row, example in enumerate(rollout.examples)}
     assert ends[rows["0"]] < 0 < ends[rows["1"]]  # against each other: one lacks more than the other

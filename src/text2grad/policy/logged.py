@@ -74,10 +74,15 @@ class LoggedTrainer(Text2GradTrainer):
             examples=[self.examples[i] for i in chosen],
         )
 
-    def behaviour(self, rollout: Rollout) -> Scores:
+    def behaviour(self, now: Scores, reference: Scores) -> Scores:
         """The reference stands for whoever gave the answers: the ratio then bounds how far all steps together go."""
-        now, reference = self.score(rollout), self.score(rollout, reference=True)
         return Scores(reference.logprobs, now.entropy, now.values)
+
+    def step(self, step: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """As the trainer's; tokens a second are those learned from, since none is sampled."""
+        metrics, samples = super().step(step)
+        metrics["tokens_per_second"] = metrics["length"] * metrics["samples"] / metrics["seconds"]
+        return metrics, samples
 
 
 class Remembered:

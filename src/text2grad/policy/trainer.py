@@ -161,11 +161,12 @@ class Text2GradTrainer:
         sampled = time.perf_counter()
         feedback = listen(self.critic, rollout.examples)
         rewards, valid = reward_rollout(rollout, feedback, args.credit, args.seed, step)
-        old, reference = self.behaviour(rollout), self.score(rollout, reference=True)
+        now, reference = self.score(rollout), self.score(rollout, reference=True)
+        old = self.behaviour(now, reference)
         batch = self.advantages(rollout, rewards, valid, old, reference)
         outcome = update(Learner(self.policy, self.optimizer, self.accelerator), rollout, batch, args)
         self.progress.skipped_updates += int(outcome.stats["skipped"])
-        kl = kl_per_token(old.logprobs, reference.logprobs) * rollout.mask
+        kl = kl_per_token(now.logprobs, reference.logprobs) * rollout.mask
         if valid.any():
             self.progress.kl_control.update(float(kl.sum(1)[valid].mean()), int(valid.sum()))
         seconds = time.perf_counter() - began
@@ -181,9 +182,9 @@ class Text2GradTrainer:
             samples = sample_records(step, rollout, feedback, rewards, valid, batch, after.logprobs)
         return metrics, samples
 
-    def behaviour(self, rollout: Rollout) -> Scores:
+    def behaviour(self, now: Scores, reference: Scores) -> Scores:
         """How the policy that gave the answers scores them: the ratio of the update is taken against it."""
-        return self.score(rollout)
+        return now
 
     def rollout(self, step: int) -> Rollout:
         """Answers to the step's prompts, sampled at the training temperature."""
