@@ -1,5 +1,6 @@
 import json
 import math
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -182,3 +183,23 @@ def test_the_adapter_is_saved_where_peft_reads_it(make_trainer: MakeTrainer, tin
     for name, tensor in loaded.state_dict().items():
         if "lora_" in name:
             torch.testing.assert_close(tensor, trained[name])
+
+
+def test_passes_run_beside_a_critic_that_waits_and_change_nothing(make_trainer: MakeTrainer) -> None:
+    class Waiting(VowelCritic):
+        thread = ""
+
+        async def acritique(self, examples: Sequence[Example]) -> list[Feedback]:
+            return self.critique(examples)
+
+        def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+            self.thread = threading.current_thread().name
+            return super().critique(examples)
+
+    critic = Waiting()
+    beside, alone = make_trainer("beside", critic=critic), make_trainer("alone", critic=VowelCritic())
+    for trainer in (beside, alone):
+        metrics, _ = trainer.step(1)
+        assert {"seconds_sampling", "seconds_listening_and_scoring", "seconds_update"} <= metrics.keys()
+    assert critic.thread == "MainThread"  # where Ctrl-C arrives
+    torch.testing.assert_close(weights(beside), weights(alone), rtol=0, atol=0)

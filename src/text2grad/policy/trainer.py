@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,11 @@ from text2grad.policy.prompts import PromptRoom, encode_prompts
 from text2grad.policy.record import sample_records, step_metrics
 from text2grad.policy.rollout import noise, sample
 from text2grad.policy.schedule import learning_rate_factor
+from text2grad.policy.stopwatch import Stopwatch
 from text2grad.policy.streams import Stream, stream
 from text2grad.policy.update import Batch, Learner, update
 from text2grad.runs import RunFolder
-from text2grad.schema import Example, from_dataset
+from text2grad.schema import Example, Feedback, from_dataset
 
 Metrics = dict[str, Any]
 GIVE_UP_AFTER = 3  # steps in a row in which every critique failed, or the update broke
@@ -155,32 +156,48 @@ class Text2GradTrainer:
 
     def step(self, step: int) -> tuple[Metrics, list[dict[str, Any]]]:
         """One step: sample, listen, reward, update. Returns its metrics and the samples kept for the report."""
-        args, began = self.args, time.perf_counter()
+        args, watch = self.args, Stopwatch()
         self.set_learning_rate(step)
-        rollout = self.rollout(step)
-        sampled = time.perf_counter()
-        feedback = listen(self.critic, rollout.examples)
+        with watch.part("sampling"):
+            rollout = self.rollout(step)
+        with watch.part("listening_and_scoring"):
+            feedback, now, reference = self.listen_and_score(rollout)
         rewards, valid = reward_rollout(rollout, feedback, args.credit, args.seed, step)
-        now, reference = self.score(rollout), self.score(rollout, reference=True)
-        old = self.behaviour(now, reference)
-        batch = self.advantages(rollout, rewards, valid, old, reference)
-        outcome = update(Learner(self.policy, self.optimizer, self.accelerator), rollout, batch, args)
+        batch = self.advantages(rollout, rewards, valid, self.behaviour(now, reference), reference)
+        with watch.part("update"):
+            outcome = update(Learner(self.policy, self.optimizer, self.accelerator), rollout, batch, args)
         self.progress.skipped_updates += int(outcome.stats["skipped"])
         kl = kl_per_token(now.logprobs, reference.logprobs) * rollout.mask
         if valid.any():
             self.progress.kl_control.update(float(kl.sum(1)[valid].mean()), int(valid.sum()))
-        seconds = time.perf_counter() - began
         metrics = step_metrics(step, rollout, feedback, rewards, valid, batch, kl, outcome) | {
             "beta": self.progress.kl_control.beta,
             "learning_rate": self.optimizer.param_groups[0]["lr"],
-            "seconds": seconds,
-            "tokens_per_second": sum(map(len, rollout.completions)) / (sampled - began),
+            "seconds": watch.seconds,
+            **watch.parts,
+            "tokens_per_second": sum(map(len, rollout.completions)) / watch.parts["seconds_sampling"],
         }
         samples = []
         if args.logged_samples and step % args.logging_steps == 0:
             after = self.score(rollout, rows=range(min(args.logged_samples, len(rollout.examples))))
             samples = sample_records(step, rollout, feedback, rewards, valid, batch, after.logprobs)
         return metrics, samples
+
+    def listen_and_score(self, rollout: Rollout) -> tuple[list[Feedback], Scores, Scores]:
+        """The critic's feedback, and the answers' scores under the policy and under the reference.
+
+        The passes do not need the critic, so they run beside it: on a GPU, or where the critic waits on a network. On
+        the CPU the two would only take the cores from each other.
+        """
+
+        def passes() -> tuple[Scores, Scores]:
+            return self.score(rollout), self.score(rollout, reference=True)
+
+        if self.accelerator.device.type == "cpu" and not hasattr(self.critic, "acritique"):
+            return listen(self.critic, rollout.examples), *passes()
+        with ThreadPoolExecutor(1) as pool:  # the critic stays in the main thread, where Ctrl-C reaches it
+            scoring = pool.submit(passes)
+            return listen(self.critic, rollout.examples), *scoring.result()
 
     def behaviour(self, now: Scores, reference: Scores) -> Scores:
         """How the policy that gave the answers scores them: the ratio of the update is taken against it."""
