@@ -15,12 +15,12 @@ from torch.utils.data import DataLoader
 from transformers import TrainerCallback
 
 from text2grad.errors import UserError
-from text2grad.reward.features import split_by_prompt
 from text2grad.reward.head import GOOD, POOR, Calibration
 from text2grad.reward.model import Scored, SpanRewardModel
 from text2grad.reward.train import RewardTraining, train_reward_model, training_arguments
 from text2grad.reward.trainer import ByLength
 from text2grad.schema import Example, Feedback
+from text2grad.tasks.split import split_by_prompt
 
 Train = Callable[..., SpanRewardModel]
 EXAMPLES = about_animals(14)
