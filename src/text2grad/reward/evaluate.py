@@ -41,14 +41,13 @@ def judge(model: SpanRewardModel, examples: Sequence[Example]) -> tuple[list[Jud
     """The model's hard spans and probabilities for every example with usable gold; and what was left out, counted."""
     gold = [e for e in examples if e.feedback is not None and e.feedback.status == "ok"]
     with model.using(rewards="spans"):
-        predictions = model.critique(gold)
-    scored = model.score(gold)
+        predictions = model.critique_and_score(gold)
     judged = [
-        Judged(example, predicted, probabilities)
-        for example, predicted, probabilities in zip(gold, predictions, scored, strict=True)
-        if isinstance(probabilities, Scored) and predicted.status == "ok"
+        Judged(example, predicted, scored)
+        for example, (predicted, scored) in zip(gold, predictions, strict=True)
+        if isinstance(scored, Scored) and predicted.status == "ok"
     ]
-    failures = Counter((said.error or "").split(":")[0] for said in predictions if said.status == "failed")
+    failures = Counter((said.error or "").split(":")[0] for said, _ in predictions if said.status == "failed")
     return judged, {"no gold feedback": len(examples) - len(gold), **failures}
 
 

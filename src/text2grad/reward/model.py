@@ -147,9 +147,14 @@ class SpanRewardModel:
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """One Feedback an example, in order, by the path that `rewards` names; an answer too long to read is failed."""
+        return [feedback for feedback, _ in self.critique_and_score(examples)]
+
+    def critique_and_score(self, examples: Sequence[Example]) -> list[tuple[Feedback, Scored | TooLongError]]:
+        """Feedback beside the probabilities that it comes from."""
         scored = self.score(examples)
         written = self.write(examples) if self.rewards.path == "generative" else [None] * len(examples)
-        return [self._feedback(*given) for given in zip(examples, scored, written, strict=True)]
+        feedback = [self._feedback(*given) for given in zip(examples, scored, written, strict=True)]
+        return list(zip(feedback, scored, strict=True))
 
     def score(self, examples: Sequence[Example]) -> list[Scored | TooLongError]:
         """The head's calibrated probabilities, one forward pass an answer."""
