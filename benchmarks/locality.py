@@ -51,7 +51,7 @@ SETTINGS = {
     "scalar, lambda .95": Setting("sequence", {"estimator": "gae", "gamma": 1.0, "lam": 0.95}),
     "scalar, lambda 1": Setting("sequence", {"estimator": "gae", "gamma": 1.0, "lam": 1.0}),
     "the paper's": Setting("uniform", {"estimator": "gae", "gamma": 1.0, "lam": 0.95}),
-    "ours": Setting("normalized", {"estimator": "local", "lam": 0.3}),
+    "ours": Setting("normalized", {"estimator": "local", "gamma": 0.7, "lam": 0.3}),
 }
 
 

@@ -6,6 +6,7 @@ A page marks the place with `<!-- result NAME -->` and `<!-- end -->`; what stan
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +49,24 @@ def freeform(figures: dict[str, Any]) -> str:
     return "\n".join(rows)
 
 
+def copy_fields(figures: dict[str, Any]) -> str:
+    header = "| credit | batch 8: steps to 90% | score | batch 32: steps to 90% | score | cut |"
+    rows = [header, "|---|---|---|---|---|---|"]
+    for arm in figures["arms"]["8"]:
+        cells = [cell for batch in ("8", "32") for cell in _learning(figures["arms"][batch][arm])]
+        cut = figures["never_stops"].get(arm)
+        rows.append(f"| {arm} | {' | '.join(cells)} | {f'{sum(cut) / len(cut):.0%}' if cut else ''} |")
+    return "\n".join(rows)
+
+
+def _learning(arm: dict[str, Any]) -> tuple[str, str]:
+    """Median steps over the seeds, one that never got there counting as endless; last score with its range."""
+    steps = sorted(math.inf if s is None else s for s in arm["steps"])[len(arm["steps"]) // 2]
+    last = arm["last"]
+    mean = sum(last) / len(last)
+    return "never" if math.isinf(steps) else f"{steps:g}", f"{mean:.2f} ({min(last):.2f}–{max(last):.2f})"
+
+
 def _change(figure: dict[str, float], digits: int) -> str:
     low, high = (f"{figure[key]:+.{digits}f}" for key in ("low", "high"))
     return f"{figure['before']:.{digits}f} → {figure['after']:.{digits}f} [{low}, {high}]"
@@ -68,6 +87,7 @@ TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
     "freeform": freeform,
+    "copy_fields": copy_fields,
 }
 
 

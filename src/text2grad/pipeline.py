@@ -23,7 +23,8 @@ from text2grad.runs import RunFolder
 from text2grad.schema import Example, read_examples
 from text2grad.tasks import load_examples
 
-MAY_CHANGE = {"policy.max_steps", "evaluate.resamples", "report.examples"}  # when a run is resumed
+# When a run is resumed; a run whose updates broke is advised to go on with a lower learning rate.
+MAY_CHANGE = {"policy.max_steps", "policy.learning_rate", "evaluate.resamples", "report.examples"}
 
 
 class Display(Protocol):

@@ -27,6 +27,7 @@ IDS = "completion_ids"  # the entry of an example's meta that holds the ids that
 # Credit stays on the words that are commented on, and no value head has to be learned first.
 DEFAULTS: dict[str, Any] = {
     "estimator": "local",
+    "gamma": 0.7,
     "lam": 0.3,
     "vf_coef": 0.0,
     "advantage_normalization": "scale",
