@@ -88,7 +88,8 @@ def test_nothing_is_sampled(learn, monkeypatch):
         raise AssertionError("sampled")
 
     monkeypatch.setattr("text2grad.policy.trainer.sample", refuse)
-    learn([told()], steps=2)
+    trainer, *_ = learn([told()], steps=2)
+    assert trainer.progress.step == 2
 
 
 def test_failed_feedback_and_silence_are_left_out(learn, tiny_model, tmp_path):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from text2grad.critics.reply import SEVERITIES
 
 # A word; a character of a script without spaces; a long word in pieces, so that each fits into a quotation.
-_CHUNK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]{1,40}|\s|[^\w\s]")
+CHUNK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]{1,40}|\s|[^\w\s]")
 _LEAST_SENTENCE = 24  # characters; a small model is otherwise content with two words of its instructions
 _QUOTE_START = r"[^ \\]"  # neither white space nor an escape
 _SPECIAL = r'"\\\x00-\x1f\x7f'  # what JSON escapes
@@ -88,4 +88,4 @@ def _part_of(text: str, most: int) -> str:
 
 def _chunks(text: str) -> list[str]:
     """Words, spaces and marks, each escaped as a whole: a quotation can never split an escape."""
-    return [json.dumps(chunk, ensure_ascii=False)[1:-1] for chunk in _CHUNK.findall(text)]
+    return [json.dumps(chunk, ensure_ascii=False)[1:-1] for chunk in CHUNK.findall(text)]

@@ -57,6 +57,7 @@ class LoggedTrainer(Text2GradTrainer):
             )
         super().__init__(model, Remembered(), args, usable, processing_class, peft_config, plain_prompts)
         self.completions = [completion_ids(example, self.tokenizer) for example in usable]
+        self.offsets = [offsets(ids, self.tokenizer) for ids in self.completions]
         for example, prompt, ids in zip(usable, self.prompts, self.completions, strict=True):
             if len(prompt) + len(ids) > self.context:
                 raise UserError(
@@ -71,7 +72,7 @@ class LoggedTrainer(Text2GradTrainer):
             prompts=[self.prompts[i] for i in chosen],
             completions=[self.completions[i] for i in chosen],
             ended=[self.completions[i][-1] in self.end_ids for i in chosen],
-            offsets=[offsets(self.completions[i], self.tokenizer) for i in chosen],
+            offsets=[self.offsets[i] for i in chosen],
             examples=[self.examples[i] for i in chosen],
         )
 

@@ -10,7 +10,8 @@ import re
 
 import numpy as np
 
-from text2grad.reward.judgement import BREAKS, CHUNK, MOST_OCCURRENCES, quoted
+from text2grad.critics.grammar import CHUNK
+from text2grad.reward.judgement import BREAKS, MOST_OCCURRENCES, quoted
 from text2grad.reward.settings import Layout, Limits
 
 _QUOTE_START = r'([^\s\\]|\\["\\bu])'  # no white space, which is escaped but for the space

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from text2grad.critics.grammar import CHUNK
 from text2grad.reward.settings import Limits, Order
 from text2grad.schema import Feedback, Range
 
@@ -26,8 +27,6 @@ Label = Literal["good", "poor"]
 MOST_OCCURRENCES = 9
 NOTHING_TO_SAY = "Nothing stands out."
 BREAKS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # what prose does not hold: a line must stay one line
-# A word, a space or a mark of the answer: quotations are made of whole chunks. A long word comes in pieces.
-CHUNK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]{1,40}|\s|[^\w\s]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _BREAK = re.compile(f"[{BREAKS}]")
 _ITEM = re.compile(r'("(?:[^"\\]|\\.)*")(?:#([1-9]\d*))?')

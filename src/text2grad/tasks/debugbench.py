@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import gzip
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Omission, Range, Span
+from text2grad.tasks.published import open_published
 
 PROMPT = "{description}\n\n{examples}\n\nConstraints:\n{constraints}\n\nWrite a Python solution."
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -22,11 +21,7 @@ def read(path: str | Path) -> Iterator[Example]:
 
     What the fix changed is blamed, see `changed_code`; a fix that only inserts is an omission.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of debugbench_python.jsonl.gz")
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as lines:
+    with open_published(path, "debugbench_python.jsonl.gz") as lines:
         for number, line in enumerate(lines):
             yield _example(number, json.loads(line))
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import gzip
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Omission, Span
+from text2grad.tasks.published import open_published
 
 _WORD = re.compile(r"\S+")
 
@@ -40,11 +39,7 @@ def read_corrected(path: str | Path) -> Iterator[Example]:
 
 
 def _rows(path: str | Path) -> Iterator[dict[str, Any]]:
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of DeFacto's train.jsonl.gz or val.jsonl.gz")
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as lines:
+    with open_published(path, "DeFacto's train.jsonl.gz or val.jsonl.gz") as lines:
         yield from map(json.loads, lines)
 
 

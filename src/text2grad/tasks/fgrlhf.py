@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Omission, Span
+from text2grad.tasks.published import open_published
 
 PROMPT = "{document}\n\nAnswer the question from the passages above.\n\n{question}"
 ERRORS = {
@@ -34,11 +33,7 @@ def read(path: str | Path) -> Iterator[Example]:
     evidence, no sentences, so those are ours. What is missing is told in the words of the passage. `meta` holds
     document, question and, with feedback, the corrected answer, all four predictions and people's preferences.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of dev_feedback.json.gz or dev.json.gz")
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as file:
+    with open_published(path, "dev_feedback.json.gz or dev.json.gz") as file:
         rows = json.load(file)
     for number, row in enumerate(rows):
         yield _marked(number, row) if "feedback" in row else _unanswered(number, row)

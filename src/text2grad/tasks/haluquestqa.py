@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import csv
-import gzip
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from text2grad.align.normalize import Range
 from text2grad.align.quotes import How, Match, locate_all
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Omission, Span
+from text2grad.tasks.published import open_published
 
 Aspect = Literal["factuality", "irrelevance", "incomplete_ans", "reference_example"]
 ASPECTS: tuple[Aspect, ...] = ("factuality", "irrelevance", "incomplete_ans", "reference_example")
@@ -71,11 +71,7 @@ def read(path: str | Path) -> Iterator[Example]:
 
 def answers(path: str | Path) -> Iterator[Answer]:
     """The answers as they are in the file, plain or gzipped; two a question, none located yet."""
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of HaluQuestQA.csv or HaluQuestQA.csv.gz")
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8", newline="") as lines:
+    with open_published(path, "HaluQuestQA.csv or HaluQuestQA.csv.gz", newline="") as lines:
         for number, row in enumerate(csv.DictReader(lines, delimiter="\t")):
             if "ans1_text" not in row:
                 raise UserError(f"{path}: no column ans1_text; this is not HaluQuestQA's TAB-separated file")

@@ -3,14 +3,13 @@ Language Feedback" (https://github.com/nyu-mll/ILF-for-code-generation)."""
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback
+from text2grad.tasks.published import open_published
 
 
 def read(path: str | Path) -> Iterator[Example]:
@@ -18,10 +17,7 @@ def read(path: str | Path) -> Iterator[Example]:
 
     The prompt ends in the header of a function and the completion is its body. The critique has no spans.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of surge_annotations.jsonl.gz")
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    with open_published(path, "surge_annotations.jsonl.gz") as lines:
         for line in lines:
             yield _example(json.loads(line))
 

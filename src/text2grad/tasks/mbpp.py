@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from text2grad.errors import UserError
 from text2grad.schema import Example
+from text2grad.tasks.published import open_published
 
 PROMPT = "{text}\nYour code should pass this test:\n\n{test}\n\nAnswer with the Python code alone."
 Split = Literal["train", "validation", "test"]
@@ -19,11 +18,7 @@ IDS: dict[Split, range] = {"test": range(11, 511), "validation": range(511, 601)
 
 def read(path: str | Path, split: Split) -> Iterator[Example]:
     """One example a problem, from mbpp.jsonl, plain or gzipped. The prompt shows the first test; all must pass."""
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of mbpp.jsonl or mbpp.jsonl.gz")
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as lines:
+    with open_published(path, "mbpp.jsonl or mbpp.jsonl.gz") as lines:
         for line in lines:
             row = json.loads(line)
             if row["task_id"] in IDS[split]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from text2grad.errors import UserError
 from text2grad.schema import Example
+from text2grad.tasks.published import open_published
 
 PROMPT = "{document}\n\nAnswer the question from the text above, in a few words.\n\n{question}"
 
@@ -18,11 +17,7 @@ def read(path: str | Path) -> Iterator[Example]:
 
     The answers that count as right are the reference, each once; `meta` holds document, question and title.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of xquad.en.json or xquad.en.json.gz")
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as file:
+    with open_published(path, "xquad.en.json or xquad.en.json.gz") as file:
         articles = json.load(file)["data"]
     for article in articles:
         for paragraph in article["paragraphs"]:
