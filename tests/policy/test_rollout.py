@@ -81,16 +81,14 @@ class Spells:
         self.words = words
         self.told: list[list[int]] = [[] for _ in words]
 
-    def constrain(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
-        assert len(logits) == len(rows)
-        allowed = torch.full_like(logits, float("-inf"))
-        for i, row in enumerate(rows):
-            token = self.words[row][len(self.told[row])]
-            allowed[i, token] = logits[i, token]
+    def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
+        allowed = torch.zeros(len(completions), width, dtype=torch.bool, device=device)
+        for i, row in enumerate(completions):
+            allowed[i, self.words[row][len(self.told[row])]] = True
         return allowed
 
-    def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
-        for row, token in zip(rows, tokens, strict=True):
+    def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
+        for row, token in zip(completions, tokens, strict=True):
             self.told[row].append(token)
 
 
@@ -107,8 +105,8 @@ def test_a_guide_decides_what_can_be_drawn(model: PreTrainedModel, temperature: 
 
 def test_a_guide_that_allows_everything_changes_nothing(model: PreTrainedModel) -> None:
     class Free(Spells):
-        def constrain(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
-            return logits
+        def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
+            return torch.ones(len(completions), width, dtype=torch.bool, device=device)
 
     uniforms = noise(Stream.SAMPLING, 7, 1, [0, 1, 2], 12)
     free = sample(model, PROMPTS, uniforms, 1.3, end_ids=[END], pad_id=END, guide=Free([[]] * 3))

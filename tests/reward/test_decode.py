@@ -19,6 +19,7 @@ from text2grad.reward.judgement import read
 from text2grad.reward.settings import Layout, Limits, Order
 
 REASONED = Limits(reasoning=12, critique=12, quote=41, spans=3, omissions=2, omission=5)
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +35,8 @@ def walk(vocabulary: LLTokenizer, answers: list[str], layout: Layout, logits: Te
     written: list[list[int]] = [[] for _ in answers]
     going = list(range(len(answers)))
     while going:
-        allowed = guide.constrain(logits.expand(len(going), -1), going)
-        tokens = draw(allowed, torch.rand(len(going), generator=generator), temperature=1.0).tolist()
+        constrained = logits.masked_fill(~guide.allowed(going, len(logits), CPU), float("-inf"))
+        tokens = draw(constrained, torch.rand(len(going), generator=generator), temperature=1.0).tolist()
         guide.advance(going, tokens)
         for row, token in zip(going, tokens, strict=True):
             written[row].append(token)
@@ -68,10 +69,8 @@ def test_random_walks_can_be_read(vocabulary: LLTokenizer, order: Order, long_wi
 
 def test_only_what_the_grammar_allows_is_left(vocabulary: LLTokenizer) -> None:
     guide = GrammarGuide(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
-    logits = torch.arange(vocabulary.vocab_size, dtype=torch.float32).expand(2, -1)
-    constrained = guide.constrain(logits, [0, 1])
-    kept = torch.isfinite(constrained)
-    assert torch.equal(constrained[kept], logits[kept])
+    kept = guide.allowed([0, 1], vocabulary.vocab_size, CPU)
+    assert kept.shape == (2, vocabulary.vocab_size)
     assert {vocabulary.decode_bytes([i])[:1] for i in kept[0].nonzero().flatten().tolist()} == {b"G"}
 
 
@@ -79,11 +78,11 @@ def test_after_the_last_line_nothing_but_the_end_can_come(vocabulary: LLTokenize
     guide = GrammarGuide(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
     for token in vocabulary.tokenize_str("Good: none\nPoor: none\nMissing: none"):
         guide.advance([1], [token])
-    constrained = guide.constrain(torch.zeros(2, vocabulary.vocab_size), [1, 0])
-    assert torch.isfinite(constrained[0]).nonzero().flatten().tolist() == [vocabulary.eos_token]
-    assert not torch.isfinite(constrained[1, vocabulary.eos_token])  # the other row has only begun
+    allowed = guide.allowed([1, 0], vocabulary.vocab_size, CPU)
+    assert allowed[0].nonzero().flatten().tolist() == [vocabulary.eos_token]
+    assert not allowed[1, vocabulary.eos_token]  # the other row has only begun
     guide.advance([1], [vocabulary.eos_token])
-    assert torch.isfinite(guide.constrain(torch.zeros(1, vocabulary.vocab_size), [1])).sum() == 1
+    assert guide.allowed([1], vocabulary.vocab_size, CPU).sum() == 1
 
 
 def test_a_token_against_the_grammar_is_an_error(vocabulary: LLTokenizer) -> None:

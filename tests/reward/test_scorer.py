@@ -44,9 +44,9 @@ def plain_losses(scorer: SpanScorer, rows: list[Row]) -> tuple[Tensor, Tensor]:
         out = scorer.model(input_ids=ids, output_hidden_states=True)
         head = scorer.head(out.hidden_states[-1][0]).log_softmax(-1)
         words = out.logits[0].float().log_softmax(-1)
-        for i, label in enumerate(row["head_labels"]):
-            if label != IGNORE:
-                head_losses.append(-WEIGHTS[label] * head[i, label])
+        judged = [(i, label) for i, label in enumerate(row["head_labels"]) if label != IGNORE]
+        if judged:
+            head_losses.append(torch.stack([-WEIGHTS[label] * head[i, label] for i, label in judged]).mean())
         for i, token in enumerate(row["lm_labels"]):
             if token != IGNORE:
                 lm_losses.append(-words[i - 1, token])

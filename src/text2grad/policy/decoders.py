@@ -16,9 +16,10 @@ from transformers import Cache, StaticCache
 from transformers.cache_utils import DynamicLayer, StaticLayer
 
 from text2grad.policy.cache import roomy_cache
+from text2grad.policy.grouped import attending_in_groups
 
 ROOM = 256  # tokens that a graph decoder makes room for at once
-WARM_UP = 3  # steps before a graph is captured, as CUDA's libraries need
+WARM_UP = 1  # steps before a graph is captured: CUDA's libraries set themselves up in it
 
 
 class Decoder(Protocol):
@@ -132,7 +133,8 @@ class GraphDecoder:
         ]
 
     def _run(self) -> Tensor:
-        return _logits(self._model, self._tokens, self._attended, self._positions, self._cache)
+        with attending_in_groups(self._model.config):
+            return _logits(self._model, self._tokens, self._attended, self._positions, self._cache)
 
     def _first_step(self) -> Tensor:
         """Compute one step, and leave a graph of it behind. Steps that only warm up write to the place of this one."""

@@ -20,11 +20,11 @@ UNWRITTEN = -1
 class Guide(Protocol):
     """Keeps completions within a form: what may not come next cannot be drawn."""
 
-    def constrain(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
-        """(rows, vocabulary), -inf for what may not be the next token of these completions."""
+    def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
+        """(completions, width) booleans: what may be the next token of each. Asked for while the model computes."""
         ...
 
-    def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+    def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
         """These completions got these tokens."""
         ...
 
@@ -64,12 +64,13 @@ def sample(
     written = torch.full(uniforms.shape, UNWRITTEN, device=device)
     alive = torch.arange(len(logits), device=device)  # which completion each row of the batch is
     finished = torch.zeros(len(logits), dtype=torch.bool, device=device)
+    guided = _Guided(guide, len(logits), end_ids) if guide is not None else None
     for position in range(uniforms.shape[1]):
-        if guide is not None:
-            logits[~finished] = guide.constrain(logits[~finished], alive[~finished].tolist())
+        if guided is not None:
+            logits = guided.constrain(logits)
         chosen = draw(logits, uniforms[alive, position], temperature)
-        if guide is not None:
-            guide.advance(alive[~finished].tolist(), chosen[~finished].tolist())
+        if guided is not None:
+            guided.advance(chosen)
         written[alive, position] = torch.where(finished, UNWRITTEN, chosen)
         finished |= torch.isin(chosen, ends)
         if position + 1 == uniforms.shape[1]:
@@ -81,9 +82,39 @@ def sample(
             if share >= decoder.shrink_at:
                 going = (~finished).nonzero().squeeze(-1)
                 decoder.keep(going)
+                if guided is not None:
+                    guided.keep(going.tolist())
                 alive, chosen, finished = alive[going], chosen[going], finished[going]
         logits = decoder.step(chosen)
     return [[token for token in row if token != UNWRITTEN] for row in written.tolist()]
+
+
+class _Guided:
+    """A guide and what it has to know of the batch, kept on the host: asking the GPU would be waiting for it."""
+
+    def __init__(self, guide: Guide, rows: int, end_ids: Sequence[int]) -> None:
+        self._guide = guide
+        self._ends = frozenset(end_ids)
+        self._completions = list(range(rows))  # which completion each row of the batch is
+        self._going = list(range(rows))  # the rows that have not ended
+
+    def constrain(self, logits: Tensor) -> Tensor:
+        """logits: (rows, vocabulary), perhaps still being computed. Returns them with -inf for what may not come."""
+        completions = [self._completions[row] for row in self._going]
+        allowed = self._guide.allowed(completions, logits.shape[1], logits.device)
+        rows = torch.tensor(self._going, device=logits.device)
+        return logits.index_copy(0, rows, logits[rows].masked_fill(~allowed, float("-inf")))
+
+    def advance(self, chosen: Tensor) -> None:
+        """chosen: (rows,)."""
+        tokens = chosen.tolist()
+        self._guide.advance([self._completions[row] for row in self._going], [tokens[row] for row in self._going])
+        self._going = [row for row in self._going if tokens[row] not in self._ends]
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Only these rows are left, all of them under way."""
+        self._completions = [self._completions[row] for row in rows]
+        self._going = list(range(len(rows)))
 
 
 def draw(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
+import numpy as np
 import torch
 from llguidance import LLExecutor, LLMatcher, LLTokenizer
 from llguidance.numpy import allocate_token_bitmask, consume_token_par, fill_next_token_bitmask_par
+from numpy.typing import NDArray
 from torch import Tensor
 
 from text2grad.reward.grammar import grammar
@@ -25,28 +27,30 @@ class GrammarGuide:
         pool.shutdown(wait=False)  # the first pass over the questions runs meanwhile
         self._matchers: list[LLMatcher] | None = None
 
-    def constrain(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
-        """logits: (rows, vocabulary)."""
-        matchers = self._ready()
-        bits = allocate_token_bitmask(len(rows), logits.shape[1])
-        going = [(matchers[row], i) for i, row in enumerate(rows) if not matchers[row].is_stopped()]
+    def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
+        """(completions, width) booleans."""
+        matchers = [self._ready()[i] for i in completions]
+        bits = allocate_token_bitmask(len(matchers), width)
+        going = [(matcher, i) for i, matcher in enumerate(matchers) if not matcher.is_stopped()]
         if going:
             fill_next_token_bitmask_par(self._executor, going, bits)
-        allowed = unpacked(torch.from_numpy(bits).to(logits.device), logits.shape[1])
-        for i, row in enumerate(rows):
-            if matchers[row].is_stopped():  # nothing can follow but the end
-                allowed[i] = False
-                allowed[i, self._vocabulary.eos_token] = True
-        return logits.masked_fill(~allowed, float("-inf"))
+        over = [i for i, matcher in enumerate(matchers) if matcher.is_stopped()]
+        bits[over] = self._only_the_end(bits.shape[1])
+        return unpacked(torch.from_numpy(bits).to(device), width)
 
-    def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+    def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
         matchers = self._ready()
         going = [
-            (matchers[row], token) for row, token in zip(rows, tokens, strict=True) if not matchers[row].is_stopped()
+            (matchers[i], token) for i, token in zip(completions, tokens, strict=True) if not matchers[i].is_stopped()
         ]
         if going and not all(consume_token_par(self._executor, going)):
             broken = next(matcher for matcher, _ in going if matcher.is_error())
             raise RuntimeError(f"a token was drawn against the grammar: {broken.get_error()}")
+
+    def _only_the_end(self, words: int) -> NDArray[np.int32]:
+        bits = np.zeros(words, dtype=np.uint32)
+        bits[self._vocabulary.eos_token // 32] = 1 << self._vocabulary.eos_token % 32
+        return bits.view(np.int32)
 
     def _ready(self) -> list[LLMatcher]:
         if self._matchers is None:

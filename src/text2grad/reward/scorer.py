@@ -38,8 +38,9 @@ class SpanScorer(nn.Module):
         """All (batch, tokens). head_labels: the class of a judged token, IGNORE elsewhere. lm_labels: the id of a token
         that should have been written, IGNORE elsewhere; the state before it predicts it."""
         states = self.states(input_ids, attention_mask)
-        judged = head_labels != IGNORE
-        head = head_loss(self.head(states[judged]), head_labels[judged], self.class_weights)  # type: ignore[arg-type]
+        answers, places = (head_labels != IGNORE).nonzero(as_tuple=True)
+        logits = self.head(states[answers, places])
+        head = head_loss(logits, head_labels[answers, places], answers, self.class_weights)  # type: ignore[arg-type]
         written = lm_labels[:, 1:] != IGNORE
         language = states.sum() * 0.0
         if self.lm_weight and bool(written.any()):
