@@ -16,7 +16,16 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from text2grad.models import load_model
 from text2grad.policy.batching import Padded, pad_right
-from text2grad.policy.layout import TESTED, can_share_prompts, lay_out, micro_batches, pad_shared, shared_rows
+from text2grad.policy.layout import (
+    TESTED,
+    TOKEN_IN_PAIRS,
+    can_share_prompts,
+    lay_out,
+    longest_shared_row,
+    micro_batches,
+    pad_shared,
+    shared_rows,
+)
 from text2grad.policy.model import Policy, Scores
 
 CPU = torch.device("cpu")
@@ -174,9 +183,19 @@ def test_a_row_over_the_budget_is_split_down_to_single_answers() -> None:
 
 
 def test_long_answers_to_a_short_prompt_stay_apart() -> None:
-    """Together they would save 10 tokens a sibling and look at a million pairs more."""
+    """Together they would save 10 tokens and look at a million pairs more."""
     assert shared_rows([[1] * 10] * 3, [[2] * 1000] * 3, range(3), 10**6) == [[0], [1], [2]]
-    assert shared_rows([[1] * 1000] * 3, [[2] * 1000] * 3, range(3), 10**6) == [[0, 1], [2]]
+    assert shared_rows([[1] * 1000] * 3, [[2] * 700] * 3, range(3), 10**6) == [[0, 1], [2]]
+
+
+@pytest.mark.parametrize("prompt", [8, 100, 250, 3000])
+def test_no_other_length_of_a_row_is_cheaper_for_its_answers(prompt: int) -> None:
+    def cost_of_an_answer_token(row: int) -> float:
+        return row * (TOKEN_IN_PAIRS + row) / (row - prompt)
+
+    best = cost_of_an_answer_token(longest_shared_row(prompt))
+    assert best <= min(cost_of_an_answer_token(row) for row in range(prompt + 1, 4 * prompt + 2000)) * 1.0001
+    assert longest_shared_row(prompt) <= 2 * prompt + TOKEN_IN_PAIRS // 2
 
 
 def test_answers_without_siblings_need_no_mask_of_their_own() -> None:

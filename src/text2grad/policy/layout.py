@@ -3,13 +3,14 @@
 A prompt with several answers is computed once: one row holds the prompt and then its answers, and a mask keeps the
 answers apart. Where the model does not allow that, or it would cost more than it saves, each answer has its own row.
 
-The mask of shared rows has `rows x longest row x longest row` entries of the compute dtype, once for all layers. A row
-of several answers never exceeds the token budget, so that is at most `budget x longest row`, and at worst the budget
-squared. The mask of right-padded rows grows likewise; shared rows are longer, and `SAVED_PAIRS` bounds by how much.
+The mask of shared rows has `rows x longest row x longest row` entries of the compute dtype, once for all layers: the
+tokens of the micro-batch times its longest row. A row of several answers is never longer than the token budget, nor
+than about twice its prompt and 500 tokens (`longest_shared_row`), whatever the number of answers.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -25,8 +26,8 @@ TESTED = frozenset(
     ("gemma", "gpt2", "gpt_neox", "llama", "mistral", "olmo2", "opt", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2")
 )
 # A token's way through the other layers costs about as much as attention over this many pairs of tokens: twice the
-# width of a model, and models are rarely narrower than this half.
-SAVED_PAIRS = 1024
+# width of a model, and models are rarely narrower than half of this.
+TOKEN_IN_PAIRS = 1024
 MULTIPLE = 8  # fused attention wants masks whose rows are aligned
 
 Row = list[int]  # the answers that share one row
@@ -65,23 +66,29 @@ def micro_batches(
 def shared_rows(
     prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], samples: Sequence[int], max_tokens: int
 ) -> list[Row]:
-    """Samples with the same prompt, as many a row as fit `max_tokens` and are cheaper together than apart."""
+    """Samples with the same prompt, as many a row as fit `max_tokens` and `longest_shared_row`."""
     rows: list[Row] = []
     latest: dict[tuple[int, ...], Row] = {}
     for i in samples:
         prompt = tuple(prompts[i])
+        limit = min(max_tokens, longest_shared_row(len(prompt)))
         row = latest.get(prompt)
-        joined = [*(row or []), i]
-        if (
-            row is None
-            or _row_length(prompts, completions, joined) > max_tokens
-            or not _worth(len(prompt), [len(completions[j]) for j in joined])
-        ):
+        if row is not None and _row_length(prompts, completions, [*row, i]) <= limit:
+            row.append(i)
+        else:
             latest[prompt] = [i]
             rows.append(latest[prompt])
-        else:
-            row.append(i)
     return rows
+
+
+def longest_shared_row(prompt: int) -> int:
+    """Tokens of the row that is cheapest for each of its answers, given the tokens of its prompt.
+
+    A row of L tokens costs L * (TOKEN_IN_PAIRS + L). With p tokens of prompt and answers of c each it holds (L - p) / c
+    of them; the cost of an answer is least at L = p + sqrt(p * (p + TOKEN_IN_PAIRS)), whatever c is. Beyond that,
+    attention between answers that do not see each other costs more than another copy of the prompt.
+    """
+    return prompt + math.isqrt(prompt * (prompt + TOKEN_IN_PAIRS))
 
 
 def lay_out(
@@ -138,12 +145,6 @@ def pad_shared(
 def _row_length(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], row: Row) -> int:
     length = len(prompts[row[0]]) + sum(len(completions[i]) for i in row)
     return length if len(row) == 1 else _aligned(length)
-
-
-def _worth(prompt: int, answers: Sequence[int]) -> bool:
-    """Whether the last answer is cheaper in the others' row: a prompt less to compute, but more pairs of tokens."""
-    together, before, alone = prompt + sum(answers), prompt + sum(answers[:-1]), prompt + answers[-1]
-    return together**2 - before**2 - alone**2 <= prompt * SAVED_PAIRS
 
 
 def _aligned(length: int) -> int:
