@@ -109,7 +109,7 @@ def test_every_answer_sees_the_prompt_and_itself_and_nothing_ahead() -> None:
 @pytest.mark.parametrize("kind", sorted(TESTED))
 def test_scores_do_not_depend_on_the_layout(kind: str, attention: str) -> None:
     policy = policy_of(small_model(kind, attention))
-    assert policy.can_share_prompts
+    assert policy.share_prompts
     assert shared().ids.shape[1] > 16
     assert_equal(policy(shared(), 0.7), policy(apart(), 0.7))
 

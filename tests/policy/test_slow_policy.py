@@ -58,7 +58,7 @@ class Case:
 class Table(nn.Module):
     """Knows one number of each kind for every token; the sample's number is its prompt."""
 
-    can_share_prompts = False
+    share_prompts = False
 
     def __init__(self, now: dict[str, Rows]) -> None:
         super().__init__()

@@ -190,7 +190,7 @@ def test_padded_sorted_and_shared_rows_give_the_same_update(make_trainer: MakeTr
     assert expected[2]["clip_fraction"] > 0
     for name, layout in LAYOUTS.items():
         trainer = make_trainer(name, **EVERYTHING_IN_THE_LOSS, **layout, **rate)
-        assert trainer.policy.can_share_prompts
+        assert trainer.policy.share_prompts is layout["share_prompts"]
         for ours, theirs in zip(replayed(trainer, rollout), expected, strict=True):
             torch.testing.assert_close(
                 ours, theirs, rtol=1e-5, atol=1e-5, msg=lambda said, name=name: f"{name}: {said}"

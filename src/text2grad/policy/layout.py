@@ -5,7 +5,7 @@ answers apart. Where the model does not allow that, or it would cost more than i
 
 The mask of shared rows has `rows x longest row x longest row` entries of the compute dtype, once for all layers: the
 tokens of the micro-batch times its longest row. A row of several answers is never longer than the token budget, nor
-than about twice its prompt and 500 tokens (`longest_shared_row`), whatever the number of answers.
+than twice its prompt and 512 tokens (`longest_shared_row`), whatever the number of answers.
 """
 
 from __future__ import annotations

@@ -37,15 +37,19 @@ class Policy(nn.Module):
         model: PreTrainedModel | PeftModel,
         peft_config: LoraConfig | None = None,
         keep_reference: bool = True,
+        share_prompts: bool = True,
     ) -> None:
-        """peft_config: train this adapter. keep_reference: be able to score with the policy as it is now, later on."""
+        """peft_config: train this adapter. keep_reference: be able to score with the policy as it is now, later on.
+
+        share_prompts: lay answers to one prompt out in one row, if the model allows it.
+        """
         super().__init__()
         self._reference: PreTrainedModel | PeftModel | None = None
         if peft_config is not None:
             model = get_peft_model(_merged(model), peft_config)
         _disable_dropout(model)
         self.model: Any = model
-        self.can_share_prompts = can_share_prompts(model)
+        self.share_prompts = share_prompts and can_share_prompts(model)
         if keep_reference and not (isinstance(model, PeftModel) and _starts_as_identity(model)):
             # Adapter off would not be the policy at step 0, so that policy is kept as a frozen copy.
             self._reference = copy.deepcopy(model).requires_grad_(False).eval()

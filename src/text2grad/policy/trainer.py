@@ -79,7 +79,7 @@ class Text2GradTrainer:
         self.prompts = self.encode(self.examples)
 
         torch.manual_seed(args.seed)  # the adapter's initial weights
-        policy = Policy(model, peft_config)
+        policy = Policy(model, peft_config, share_prompts=args.share_prompts)
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
             policy.model.enable_input_require_grads()
@@ -263,7 +263,6 @@ class Text2GradTrainer:
         """Log-probabilities, entropy and values of the sampled tokens, each (samples, tokens) on the CPU."""
         rows = range(len(rollout.examples)) if rows is None else rows
         width = max(map(len, rollout.completions))
-        share_prompts = self.args.share_prompts and self.accelerator.unwrap_model(self.policy).can_share_prompts
         results: dict[int, Scores] = {}
         self.policy.eval()
         for samples, padded in micro_batches(
@@ -271,7 +270,7 @@ class Text2GradTrainer:
             rollout.completions,
             rows,
             self.args.max_tokens_per_batch,
-            share_prompts,
+            self.accelerator.unwrap_model(self.policy).share_prompts,
             self.accelerator.device,
         ):
             scores = self.policy(padded, self.args.temperature, reference=reference)

@@ -75,7 +75,7 @@ def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySetting
         rollout.completions,
         valid,
         args.max_tokens_per_batch,
-        args.share_prompts and learner.accelerator.unwrap_model(learner.policy).can_share_prompts,
+        learner.accelerator.unwrap_model(learner.policy).share_prompts,
         learner.accelerator.device,
     )
     snapshot = None if args.max_kl is None else Snapshot.take(learner.optimizer)
