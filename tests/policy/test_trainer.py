@@ -2,6 +2,7 @@ import json
 import math
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +16,12 @@ from text2grad.schema import Example, Feedback, Span
 
 def weights(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
     return {name: p.detach().clone() for name, p in trainer.policy.trainable().items()}
+
+
+def optimizer_state(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
+    state = trainer.optimizer.state_dict()["state"]
+    assert {"step", "exp_avg", "exp_avg_sq"} <= state[0].keys()
+    return {f"{index}.{name}": tensor for index, entry in state.items() for name, tensor in entry.items()}
 
 
 def test_blame_makes_vowels_rarer_and_praise_makes_z_more_common(make_trainer: MakeTrainer) -> None:
@@ -110,8 +117,20 @@ def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(make_traine
     torch.testing.assert_close(weights(trainer), before, rtol=0, atol=0)
 
 
-def test_resuming_after_any_step_gives_the_same_weights_bit_for_bit(make_trainer: MakeTrainer) -> None:
-    settings = {"max_steps": 4, "num_iterations": 2, "kl_control": "adaptive", "lr_scheduler_type": "cosine"}
+@pytest.mark.parametrize("lora", [True, False])
+@pytest.mark.parametrize("siblings", [1, 4])
+def test_resuming_gives_the_same_run_bit_for_bit(make_trainer: MakeTrainer, siblings: int, lora: bool) -> None:
+    settings: dict[str, Any] = {
+        "max_steps": 4,
+        "per_device_train_batch_size": 8,
+        "num_generations": siblings,
+        "num_iterations": 2,
+        "max_tokens_per_batch": 150,
+        "learning_rate": 1e-3,
+        "kl_control": "adaptive",
+        "lr_scheduler_type": "cosine",
+        "lora": lora,
+    }
     through = make_trainer("through", **settings)
     through.train()
 
@@ -127,7 +146,9 @@ def test_resuming_after_any_step_gives_the_same_weights_bit_for_bit(make_trainer
         interrupted.train(on_step=stop_after_two)
     resumed = make_trainer("resumed", **settings)
     resumed.train(resume=True)
-    torch.testing.assert_close(weights(resumed), weights(through), rtol=0, atol=0)
+    for state in (weights, optimizer_state):
+        torch.testing.assert_close(state(resumed), state(through), rtol=0, atol=0)
+    assert resumed.progress == through.progress
     curves = [
         [
             {k: v for k, v in json.loads(line).items() if not k.startswith(("seconds", "tokens_per_second"))}

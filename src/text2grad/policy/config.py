@@ -55,6 +55,9 @@ class PolicySettings(Settings):
     stop_on_hacking: bool = Field(False, description="end the run when its reward seems to be gamed, not only warn")
 
     max_tokens_per_batch: PositiveInt = Field(4096, description="padded tokens in one forward and backward pass")
+    share_prompts: bool = Field(
+        True, description="compute a prompt once for all its answers, where the model allows it"
+    )
     bf16: bool = Field(True, description="compute in bfloat16; what is trained stays float32")
     gradient_checkpointing: bool = False
     logging_steps: PositiveInt = Field(1, description="steps between samples kept for the report")

@@ -21,10 +21,11 @@ from text2grad.errors import UserError
 from text2grad.files import read_json_lines, replace_folder
 from text2grad.policy.advantage import KLControl, RunningScale, explained_variance, kl_per_token, normalize
 from text2grad.policy.batch import Rollout, as_rollout, reward_rollout
-from text2grad.policy.batching import by_token_budget, pad_right, stack_rows
+from text2grad.policy.batching import stack_rows
 from text2grad.policy.checkpoint import Progress, load_checkpoint, save_checkpoint
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.estimators import estimate
+from text2grad.policy.layout import micro_batches
 from text2grad.policy.listen import listen
 from text2grad.policy.memory import release_free_memory
 from text2grad.policy.model import Policy, Scores
@@ -78,7 +79,7 @@ class Text2GradTrainer:
         self.prompts = self.encode(self.examples)
 
         torch.manual_seed(args.seed)  # the adapter's initial weights
-        policy = Policy(model, peft_config)
+        policy = Policy(model, peft_config, share_prompts=args.share_prompts)
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
             policy.model.enable_input_require_grads()
@@ -261,18 +262,20 @@ class Text2GradTrainer:
     def score(self, rollout: Rollout, reference: bool = False, rows: Sequence[int] | None = None) -> Scores:
         """Log-probabilities, entropy and values of the sampled tokens, each (samples, tokens) on the CPU."""
         rows = range(len(rollout.examples)) if rows is None else rows
-        lengths = [rollout.lengths[i] for i in rows]
         width = max(map(len, rollout.completions))
         results: dict[int, Scores] = {}
         self.policy.eval()
-        for micro in by_token_budget(lengths, self.args.max_tokens_per_batch):
-            picked = [rows[i] for i in micro]
-            padded = pad_right(
-                [rollout.prompts[i] for i in picked], [rollout.completions[i] for i in picked], self.accelerator.device
-            )
+        for samples, padded in micro_batches(
+            rollout.prompts,
+            rollout.completions,
+            rows,
+            self.args.max_tokens_per_batch,
+            self.accelerator.unwrap_model(self.policy).share_prompts,
+            self.accelerator.device,
+        ):
             scores = self.policy(padded, self.args.temperature, reference=reference)
-            by_row = zip(*(tensor.cpu() for tensor in scores), strict=True)
-            results |= {i: Scores(*row) for i, row in zip(picked, by_row, strict=True)}
+            by_sample = zip(*(tensor.cpu() for tensor in scores), strict=True)
+            results |= {i: Scores(*row) for i, row in zip(samples, by_sample, strict=True)}
         return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
 
     def advantages(self, rollout: Rollout, rewards: Tensor, valid: Tensor, old: Scores, reference: Scores) -> Batch:

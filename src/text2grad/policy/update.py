@@ -10,14 +10,16 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
-from text2grad.policy.batching import by_token_budget, pad_right
+from text2grad.policy.batching import Padded
 from text2grad.policy.config import PolicySettings
+from text2grad.policy.layout import micro_batches
 from text2grad.policy.loss import anchor_loss, approximate_kl, clipped_policy_loss, clipped_value_loss
 from text2grad.policy.snapshot import Snapshot, parameters
 
 if TYPE_CHECKING:
     from text2grad.policy.batch import Rollout
 
+MicroBatch = tuple[list[int], Padded]  # which samples, and their rows
 MEANS = ("policy_loss", "value_loss", "entropy", "clip_fraction", "approx_kl")  # over valid tokens
 
 
@@ -65,14 +67,22 @@ def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySetting
     set, the steps already made are undone too.
     """
     stats = dict.fromkeys((*MEANS, "grad_norm"), math.nan) | {"passes": 0.0, "skipped": 0.0}
-    micro_batches = _micro_batches(rollout, batch, args)
-    if not micro_batches:
+    valid = [i for i in range(len(batch.mask)) if batch.mask[i].any()]
+    if not valid:
         return Outcome(stats)
+    micro = micro_batches(
+        rollout.prompts,
+        rollout.completions,
+        valid,
+        args.max_tokens_per_batch,
+        learner.accelerator.unwrap_model(learner.policy).share_prompts,
+        learner.accelerator.device,
+    )
     snapshot = None if args.max_kl is None else Snapshot.take(learner.optimizer)
-    broken = _passes(learner, rollout, batch, micro_batches, args, stats)
+    broken = _passes(learner, batch, micro, args, stats)
     learner.optimizer.zero_grad()
     if broken is None and args.max_kl is not None:
-        stats["approx_kl"] = _divergence(learner, rollout, batch, micro_batches, args)
+        stats["approx_kl"] = _divergence(learner, batch, micro, args)
         broken = _explosion(stats["approx_kl"], args)
     if broken is not None:
         stats["skipped"] = 1.0
@@ -83,12 +93,7 @@ def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySetting
 
 
 def _passes(
-    learner: Learner,
-    rollout: Rollout,
-    batch: Batch,
-    micro_batches: list[list[int]],
-    args: PolicySettings,
-    stats: dict[str, float],
+    learner: Learner, batch: Batch, micro: list[MicroBatch], args: PolicySettings, stats: dict[str, float]
 ) -> str | None:
     """The optimiser steps, with `stats` kept up to date. Returns why they were broken off, or None."""
     tokens = float(batch.mask.sum())
@@ -96,8 +101,8 @@ def _passes(
     for _ in range(args.num_iterations):
         learner.optimizer.zero_grad()
         stats |= dict.fromkeys(MEANS, 0.0)
-        for rows in micro_batches:
-            for name, value in _accumulate(learner, rollout, batch, rows, tokens, args).items():
+        for samples, rows in micro:
+            for name, value in _accumulate(learner, batch, samples, rows, tokens, args).items():
                 stats[name] += value / tokens
         trained = parameters(learner.optimizer)
         stats["grad_norm"] = float(learner.accelerator.clip_grad_norm_(trained, args.max_grad_norm))
@@ -110,29 +115,27 @@ def _passes(
 
 
 def _accumulate(
-    learner: Learner, rollout: Rollout, batch: Batch, rows: list[int], tokens: float, args: PolicySettings
+    learner: Learner, batch: Batch, samples: list[int], rows: Padded, tokens: float, args: PolicySettings
 ) -> dict[str, float]:
     """Forward and backward of one micro-batch. Returns sums over its valid tokens."""
-    device = learner.accelerator.device
-    padded = pad_right([rollout.prompts[i] for i in rows], [rollout.completions[i] for i in rows], device)
 
-    def of_rows(tensor: Tensor) -> Tensor:
-        return tensor[rows, : padded.width].to(device)
+    def of_samples(tensor: Tensor) -> Tensor:
+        return tensor[samples, : rows.width].to(learner.accelerator.device)
 
-    mask, old_logprobs = of_rows(batch.mask), of_rows(batch.old_logprobs)
-    scores = learner.policy(padded, args.temperature)
+    mask, old_logprobs = of_samples(batch.mask), of_samples(batch.old_logprobs)
+    scores = learner.policy(rows, args.temperature)
     policy_loss, clipped = clipped_policy_loss(
-        scores.logprobs, old_logprobs, of_rows(batch.advantages), mask, args.epsilon
+        scores.logprobs, old_logprobs, of_samples(batch.advantages), mask, args.epsilon
     )
     value_loss = clipped_value_loss(
-        scores.values, of_rows(batch.old_values), of_rows(batch.returns), mask, args.epsilon_value
+        scores.values, of_samples(batch.old_values), of_samples(batch.returns), mask, args.epsilon_value
     )
     entropy = (scores.entropy * mask).sum()
     loss = policy_loss + args.value_weight * value_loss
     if args.entropy_coef:
         loss = loss - args.entropy_coef * entropy
     if batch.anchor:
-        loss = loss + batch.anchor * anchor_loss(scores.logprobs, of_rows(batch.reference_logprobs), mask)
+        loss = loss + batch.anchor * anchor_loss(scores.logprobs, of_samples(batch.reference_logprobs), mask)
     learner.accelerator.backward(loss / tokens)
     kl = approximate_kl(scores.logprobs.detach(), old_logprobs, mask)
     sums = (policy_loss, value_loss, entropy, clipped, kl)
@@ -140,24 +143,14 @@ def _accumulate(
 
 
 @torch.no_grad()
-def _divergence(
-    learner: Learner, rollout: Rollout, batch: Batch, micro_batches: list[list[int]], args: PolicySettings
-) -> float:
+def _divergence(learner: Learner, batch: Batch, micro: list[MicroBatch], args: PolicySettings) -> float:
     """The approximate KL, in nats a token, from the policy that sampled to the policy as it is now."""
     total = 0.0
-    for rows in micro_batches:
-        prompts, completions = ([side[i] for i in rows] for side in (rollout.prompts, rollout.completions))
-        padded = pad_right(prompts, completions, learner.accelerator.device)
-        now = learner.policy(padded, args.temperature).logprobs.cpu()
-        total += approximate_kl(now, batch.old_logprobs[rows, : padded.width], batch.mask[rows, : padded.width]).item()
+    for samples, rows in micro:
+        now = learner.policy(rows, args.temperature).logprobs.cpu()
+        old, mask = (tensor[samples, : rows.width] for tensor in (batch.old_logprobs, batch.mask))
+        total += approximate_kl(now, old, mask).item()
     return total / float(batch.mask.sum())
-
-
-def _micro_batches(rollout: Rollout, batch: Batch, args: PolicySettings) -> list[list[int]]:
-    """Rows with a valid token, by token budget."""
-    rows = [i for i in range(len(batch.mask)) if batch.mask[i].any()]
-    lengths = [rollout.lengths[i] for i in rows]
-    return [[rows[i] for i in micro] for micro in by_token_budget(lengths, args.max_tokens_per_batch)]
 
 
 def _not_finite(stats: dict[str, float]) -> str | None:
