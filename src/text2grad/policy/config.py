@@ -42,6 +42,9 @@ class PolicySettings(Settings):
     advantage_normalization: Normalization = "scale"
     reward_clip: PositiveFloat = Field(10.0, description="most that a token earns or pays, in deviations of the totals")
     entropy_coef: NonNegativeFloat = Field(0.0, description="weight of the entropy bonus")
+    rollout_correction_cap: float | None = Field(
+        2.0, ge=1, description="most that a token counts for being rarer to the sampler; null corrects nothing"
+    )
     mask_truncated_completions: bool = Field(False, description="do not learn from answers cut at the length limit")
     beta: NonNegativeFloat = Field(0.05, description="weight of the KL penalty; where control is adaptive, its start")
     kl_placement: Literal["reward", "loss"] = Field(

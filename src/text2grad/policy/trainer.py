@@ -25,13 +25,14 @@ from text2grad.policy.batching import by_token_budget, pad_right, stack_rows
 from text2grad.policy.checkpoint import Progress, load_checkpoint, save_checkpoint
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.estimators import estimate
+from text2grad.policy.gap import gap_metrics, truncated_weights
 from text2grad.policy.listen import listen
 from text2grad.policy.memory import release_free_memory
 from text2grad.policy.model import Policy, Scores
 from text2grad.policy.monitor import Monitor
 from text2grad.policy.prompts import PromptRoom, encode_prompts
 from text2grad.policy.record import sample_records, step_metrics
-from text2grad.policy.rollout import noise, sample
+from text2grad.policy.rollout import noise, sample_scored
 from text2grad.policy.schedule import learning_rate_factor
 from text2grad.policy.stopwatch import Stopwatch
 from text2grad.policy.streams import Stream, stream
@@ -175,6 +176,7 @@ class Text2GradTrainer:
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             "seconds": watch.seconds,
             **watch.parts,
+            **gap_metrics(now.logprobs, rollout.sampled_logprobs, batch.mask, args.rollout_correction_cap),
             "tokens_per_second": sum(map(len, rollout.completions)) / watch.parts["seconds_sampling"],
         }
         samples = []
@@ -246,7 +248,7 @@ class Text2GradTrainer:
     ) -> Rollout:
         policy: Policy = self.accelerator.unwrap_model(self.policy)
         with self.accelerator.autocast(), policy.scorer(reference) as model:
-            completions = sample(
+            sampled = sample_scored(
                 model.eval(),
                 prompts[::num_generations],
                 uniforms,
@@ -255,7 +257,7 @@ class Text2GradTrainer:
                 self.tokenizer.pad_token_id,
                 num_generations,
             )
-        return as_rollout(examples, prompts, completions, self.end_ids, self.tokenizer)
+        return as_rollout(examples, prompts, sampled, self.end_ids, self.tokenizer)
 
     @torch.no_grad()
     def score(self, rollout: Rollout, reference: bool = False, rows: Sequence[int] | None = None) -> Scores:
@@ -291,6 +293,7 @@ class Text2GradTrainer:
         advantages, returns = estimate(
             args.estimator, penalised, old.values, mask, args.num_generations, args.gamma, args.lam
         )
+        cap, sampled = args.rollout_correction_cap, rollout.sampled_logprobs
         return Batch(
             mask=mask,
             old_logprobs=old.logprobs,
@@ -300,6 +303,7 @@ class Text2GradTrainer:
             returns=returns,
             explained_variance=explained_variance(old.values, returns, mask) if args.value_weight else float("nan"),
             anchor=0.0 if in_reward else beta,
+            weights=None if cap is None or sampled is None else truncated_weights(old.logprobs, sampled, cap),
         )
 
     def set_learning_rate(self, step: int) -> None:
