@@ -60,6 +60,7 @@ class PolicySettings(Settings):
     max_tokens_per_batch: PositiveInt = Field(4096, description="padded tokens in one forward and backward pass")
     bf16: bool = Field(True, description="compute in bfloat16; what is trained stays float32")
     gradient_checkpointing: bool = False
+    torch_compile: bool = Field(False, description="compile scoring and update; slow first steps, needs a C++ compiler")
     logging_steps: PositiveInt = Field(1, description="steps between samples kept for the report")
     logged_samples: NonNegativeInt = Field(4, description="samples kept at each of these steps")
     save_steps: PositiveInt = Field(1, description="steps between checkpoints; a killed run loses at most this many")

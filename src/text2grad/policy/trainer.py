@@ -79,10 +79,9 @@ class Text2GradTrainer:
         self.prompts = self.encode(self.examples)
 
         torch.manual_seed(args.seed)  # the adapter's initial weights
-        policy = Policy(model, peft_config)
+        policy = Policy(model, peft_config, torch_compile=args.torch_compile)
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
-            policy.model.enable_input_require_grads()
         groups: list[dict[str, Any]] = [
             {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
             {"params": list(policy.value_head.parameters()), "lr": args.value_learning_rate},
