@@ -25,6 +25,13 @@ class PolicySettings(Settings):
     max_completion_length: PositiveInt = Field(64, description="tokens; a longer answer is cut and pays for it")
     max_prompt_length: PositiveInt | None = Field(None, description="tokens; a longer prompt is refused, never cut")
     temperature: PositiveFloat = Field(1.0, description="of sampling, and of every log-probability")
+    rollouts: Literal["transformers", "vllm_server", "vllm_colocated"] = Field(
+        "transformers", description="who samples: the policy itself, or vLLM (docs/rollouts.md)"
+    )
+    vllm_server_base_url: str = Field("http://localhost:8000", description="of the server of `vllm_server`")
+    vllm_gpu_memory_utilization: float = Field(
+        0.3, gt=0, lt=1, description="share of the GPU's memory for `vllm_colocated`"
+    )
 
     learning_rate: PositiveFloat = 1e-4
     value_learning_rate: PositiveFloat = 1e-3
