@@ -24,7 +24,14 @@ from text2grad.schema import Example, read_examples
 from text2grad.tasks import load_examples
 
 # When a run is resumed; a run whose updates broke is advised to go on with a lower learning rate.
-MAY_CHANGE = {"policy.max_steps", "policy.learning_rate", "evaluate.resamples", "report.examples"}
+MAY_CHANGE = {
+    "policy.max_steps",
+    "policy.learning_rate",
+    "policy.vllm_server_base_url",
+    "policy.vllm_gpu_memory_utilization",
+    "evaluate.resamples",
+    "report.examples",
+}
 
 
 class Display(Protocol):

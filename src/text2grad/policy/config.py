@@ -25,6 +25,13 @@ class PolicySettings(Settings):
     max_completion_length: PositiveInt = Field(64, description="tokens; a longer answer is cut and pays for it")
     max_prompt_length: PositiveInt | None = Field(None, description="tokens; a longer prompt is refused, never cut")
     temperature: PositiveFloat = Field(1.0, description="of sampling, and of every log-probability")
+    rollouts: Literal["transformers", "vllm_server", "vllm_colocated"] = Field(
+        "transformers", description="who samples: the policy itself, or vLLM (docs/rollouts.md)"
+    )
+    vllm_server_base_url: str = Field("http://localhost:8000", description="of the server of `vllm_server`")
+    vllm_gpu_memory_utilization: float = Field(
+        0.3, gt=0, lt=1, description="share of the GPU's memory for `vllm_colocated`"
+    )
 
     learning_rate: PositiveFloat = 1e-4
     value_learning_rate: PositiveFloat = 1e-3
@@ -42,6 +49,9 @@ class PolicySettings(Settings):
     advantage_normalization: Normalization = "scale"
     reward_clip: PositiveFloat = Field(10.0, description="most that a token earns or pays, in deviations of the totals")
     entropy_coef: NonNegativeFloat = Field(0.0, description="weight of the entropy bonus")
+    rollout_correction_cap: float | None = Field(
+        2.0, ge=1, description="most that a token counts for being rarer to the sampler; null corrects nothing"
+    )
     mask_truncated_completions: bool = Field(False, description="do not learn from answers cut at the length limit")
     beta: NonNegativeFloat = Field(0.05, description="weight of the KL penalty; where control is adaptive, its start")
     kl_placement: Literal["reward", "loss"] = Field(
@@ -60,6 +70,7 @@ class PolicySettings(Settings):
     )
     bf16: bool = Field(True, description="compute in bfloat16; what is trained stays float32")
     gradient_checkpointing: bool = False
+    torch_compile: bool = Field(False, description="compile scoring and update; slow first steps, needs a C++ compiler")
     logging_steps: PositiveInt = Field(1, description="steps between samples kept for the report")
     logged_samples: NonNegativeInt = Field(4, description="samples kept at each of these steps")
     save_steps: PositiveInt = Field(1, description="steps between checkpoints; a killed run loses at most this many")

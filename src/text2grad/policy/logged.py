@@ -20,6 +20,7 @@ from text2grad.errors import UserError
 from text2grad.policy.batch import Rollout
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.model import Scores
+from text2grad.policy.samplers import Sampler
 from text2grad.policy.trainer import Text2GradTrainer
 from text2grad.schema import Example, Feedback
 
@@ -75,6 +76,10 @@ class LoggedTrainer(Text2GradTrainer):
             offsets=[self.offsets[i] for i in chosen],
             examples=[self.examples[i] for i in chosen],
         )
+
+    def _sampler(self) -> Sampler:
+        """None is started: nothing is sampled."""
+        return self.in_process
 
     def behaviour(self, now: Scores, reference: Scores) -> Scores:
         """The reference stands for whoever gave the answers: the ratio then bounds how far all steps together go."""

@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 
 from text2grad.errors import UserError
 from text2grad.policy.batching import Padded
+from text2grad.policy.compiling import Trunks
 from text2grad.policy.layout import can_share_prompts
 from text2grad.policy.logprobs import chunked_logprobs
 
@@ -38,10 +39,12 @@ class Policy(nn.Module):
         peft_config: LoraConfig | None = None,
         keep_reference: bool = True,
         share_prompts: bool = True,
+        torch_compile: bool = False,
     ) -> None:
         """peft_config: train this adapter. keep_reference: be able to score with the policy as it is now, later on.
 
         share_prompts: lay answers to one prompt out in one row, if the model allows it.
+        torch_compile: compile the trunk for scoring; sampling, whose cache grows, runs the model as it is.
         """
         super().__init__()
         self._reference: PreTrainedModel | PeftModel | None = None
@@ -60,12 +63,13 @@ class Policy(nn.Module):
         nn.init.zeros_(self.value_head.weight)
         nn.init.zeros_(self.value_head.bias)
         _check_head(model)
+        self._trunks = Trunks(torch_compile)
 
     def forward(self, batch: Padded, temperature: float, reference: bool = False) -> Scores:
         """Scores of a batch's completion tokens, under the policy or under the reference."""
         with self.scorer(reference) as model:
             project: Any = model.get_output_embeddings()
-            hidden = _trunk(model)(**batch.inputs(_compute_dtype(model)), use_cache=False)[0]
+            hidden = self._trunks.of(_trunk(model))(**batch.inputs(_compute_dtype(model)), use_cache=False)[0]
             before = hidden[batch.rows, batch.before]  # (valid tokens, width)
             targets = batch.ids[batch.rows, batch.columns]
             logprobs, entropy = chunked_logprobs(before, project, targets, temperature)

@@ -25,6 +25,7 @@ from text2grad.policy.batching import stack_rows
 from text2grad.policy.checkpoint import Progress, load_checkpoint, save_checkpoint
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.estimators import estimate
+from text2grad.policy.gap import gap_metrics, truncated_weights
 from text2grad.policy.layout import micro_batches
 from text2grad.policy.listen import listen
 from text2grad.policy.memory import release_free_memory
@@ -32,11 +33,13 @@ from text2grad.policy.model import Policy, Scores
 from text2grad.policy.monitor import Monitor
 from text2grad.policy.prompts import PromptRoom, encode_prompts
 from text2grad.policy.record import sample_records, step_metrics
-from text2grad.policy.rollout import noise, sample
+from text2grad.policy.rollout import noise
+from text2grad.policy.samplers import Draws, InProcess, Sampler
 from text2grad.policy.schedule import learning_rate_factor
 from text2grad.policy.stopwatch import Stopwatch
 from text2grad.policy.streams import Stream, stream
 from text2grad.policy.update import Batch, Learner, update
+from text2grad.policy.vllm_sampler import Trained, vllm_sampler
 from text2grad.runs import RunFolder
 from text2grad.schema import Example, Feedback, from_dataset
 
@@ -79,10 +82,9 @@ class Text2GradTrainer:
         self.prompts = self.encode(self.examples)
 
         torch.manual_seed(args.seed)  # the adapter's initial weights
-        policy = Policy(model, peft_config, share_prompts=args.share_prompts)
+        policy = Policy(model, peft_config, share_prompts=args.share_prompts, torch_compile=args.torch_compile)
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
-            policy.model.enable_input_require_grads()
         groups: list[dict[str, Any]] = [
             {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
             {"params": list(policy.value_head.parameters()), "lr": args.value_learning_rate},
@@ -90,6 +92,8 @@ class Text2GradTrainer:
         optimizer = torch.optim.AdamW(groups, lr=args.learning_rate, weight_decay=args.weight_decay)
         self.full_rates = [group["lr"] for group in optimizer.param_groups]
         self.policy, self.optimizer = self.accelerator.prepare(policy, optimizer)
+        self.in_process = InProcess(self.policy, self.accelerator, self.end_ids, self.tokenizer.pad_token_id)
+        self.sampler = self._sampler()
         self.progress = Progress(
             step=0,
             kl_control=KLControl(args.beta, args.kl_target if args.kl_control == "adaptive" else None, args.kl_horizon),
@@ -98,6 +102,13 @@ class Text2GradTrainer:
         self.run = RunFolder(args.output_dir)
         self.monitor = Monitor()
         self.started = False
+
+    def _sampler(self) -> Sampler:
+        if self.args.rollouts == "transformers":
+            return self.in_process
+        longest = max(map(len, self.prompts)) + self.args.max_completion_length
+        trained = Trained(self.policy, self.accelerator, self.tokenizer, self.end_ids, longest)
+        return vllm_sampler(self.args, trained)
 
     def encode(self, examples: Sequence[Example]) -> list[list[int]]:
         """Prompt ids; a prompt that leaves no room for its answer is refused."""
@@ -176,6 +187,7 @@ class Text2GradTrainer:
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             "seconds": watch.seconds,
             **watch.parts,
+            **gap_metrics(now.logprobs, rollout.sampled_logprobs, batch.mask, args.rollout_correction_cap),
             "tokens_per_second": sum(map(len, rollout.completions)) / watch.parts["seconds_sampling"],
         }
         samples = []
@@ -208,14 +220,10 @@ class Text2GradTrainer:
         """Answers to the step's prompts, sampled at the training temperature."""
         args = self.args
         chosen = [i for i in self._prompts_of(step) for _ in range(args.num_generations)]
-        uniforms = noise(Stream.SAMPLING, args.seed, step, range(len(chosen)), args.max_completion_length)
-        return self._sample(
-            [self.examples[i] for i in chosen],
-            [self.prompts[i] for i in chosen],
-            uniforms,
-            args.temperature,
-            args.num_generations,
-        )
+        prompts = [self.prompts[i] for i in chosen]
+        draws = Draws(args.seed, step, range(len(chosen)), args.temperature, args.max_completion_length)
+        sampled = self.sampler.sample(prompts[:: args.num_generations], args.num_generations, draws)
+        return as_rollout([self.examples[i] for i in chosen], prompts, sampled, self.end_ids, self.tokenizer)
 
     def answer(
         self, examples: Sequence[Example], temperature: float, reference: bool = False, batch_size: int = 24
@@ -229,34 +237,12 @@ class Text2GradTrainer:
         for start in range(0, len(examples), batch_size):
             rows = range(start, min(start + batch_size, len(examples)))
             uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
-            part = self._sample(
-                [examples[i] for i in rows], [prompts[i] for i in rows], uniforms, temperature, reference=reference
-            )
+            asked = [prompts[i] for i in rows]
+            sampled = self.in_process.draw(asked, uniforms, temperature, reference=reference)
+            part = as_rollout([examples[i] for i in rows], asked, sampled, self.end_ids, self.tokenizer)
             answered.extend(part.examples)
             release_free_memory()
         return answered
-
-    def _sample(
-        self,
-        examples: Sequence[Example],
-        prompts: list[list[int]],
-        uniforms: Tensor,
-        temperature: float,
-        num_generations: int = 1,
-        reference: bool = False,
-    ) -> Rollout:
-        policy: Policy = self.accelerator.unwrap_model(self.policy)
-        with self.accelerator.autocast(), policy.scorer(reference) as model:
-            completions = sample(
-                model.eval(),
-                prompts[::num_generations],
-                uniforms,
-                temperature,
-                self.end_ids,
-                self.tokenizer.pad_token_id,
-                num_generations,
-            )
-        return as_rollout(examples, prompts, completions, self.end_ids, self.tokenizer)
 
     @torch.no_grad()
     def score(self, rollout: Rollout, reference: bool = False, rows: Sequence[int] | None = None) -> Scores:
@@ -294,6 +280,7 @@ class Text2GradTrainer:
         advantages, returns = estimate(
             args.estimator, penalised, old.values, mask, args.num_generations, args.gamma, args.lam
         )
+        cap, sampled = args.rollout_correction_cap, rollout.sampled_logprobs
         return Batch(
             mask=mask,
             old_logprobs=old.logprobs,
@@ -303,6 +290,7 @@ class Text2GradTrainer:
             returns=returns,
             explained_variance=explained_variance(old.values, returns, mask) if args.value_weight else float("nan"),
             anchor=0.0 if in_reward else beta,
+            weights=None if cap is None or sampled is None else truncated_weights(old.logprobs, sampled, cap),
         )
 
     def set_learning_rate(self, step: int) -> None:

@@ -29,6 +29,7 @@ class Batch:
 
     mask: 1 on tokens of samples that are learned from.
     anchor: weight of the divergence from the reference in the loss; 0 where the rewards have paid for it.
+    weights: of each token's policy loss, for a sampler that was not quite the policy; None leaves it as it is.
     """
 
     mask: Tensor
@@ -39,6 +40,7 @@ class Batch:
     returns: Tensor
     explained_variance: float
     anchor: float = 0.0
+    weights: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,9 @@ def _accumulate(
 
     mask, old_logprobs = of_samples(batch.mask), of_samples(batch.old_logprobs)
     scores = learner.policy(rows, args.temperature)
+    weights = None if batch.weights is None else of_samples(batch.weights)
     policy_loss, clipped = clipped_policy_loss(
-        scores.logprobs, old_logprobs, of_samples(batch.advantages), mask, args.epsilon
+        scores.logprobs, old_logprobs, of_samples(batch.advantages), mask, args.epsilon, weights
     )
     value_loss = clipped_value_loss(
         scores.values, of_samples(batch.old_values), of_samples(batch.returns), mask, args.epsilon_value
