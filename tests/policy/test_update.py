@@ -185,7 +185,8 @@ def test_padded_sorted_and_shared_rows_give_the_same_update(make_trainer: MakeTr
     rate = {"learning_rate": 1e-3, "lora": lora}
     padded = make_trainer("padded", share_prompts=False, max_tokens_per_batch=10**6, **EVERYTHING_IN_THE_LOSS, **rate)
     drawn = padded.rollout(1)
-    rollout = replace(drawn, completions=[ids[: 1 + 2 * i % 9] for i, ids in enumerate(drawn.completions)])
+    shorter = [ids[: 1 + 2 * i % 9] for i, ids in enumerate(drawn.completions)]
+    rollout = replace(drawn, completions=shorter, sampled_logprobs=None)
     expected = replayed(padded, rollout)
     assert expected[2]["clip_fraction"] > 0
     for name, layout in LAYOUTS.items():
