@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import torch
+
 from text2grad import Text2GradTrainer
 from text2grad.policy.callbacks import Callback, Metrics
 from text2grad.schema import Example, Feedback, Span
@@ -62,6 +64,11 @@ class Silent(Callback):
 
     def finished(self, evaluation: Metrics | None, report: Path, examples: int) -> None:
         pass
+
+
+def weights(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
+    """A copy of what training changes."""
+    return {name: p.detach().clone() for name, p in trainer.policy.trainable().items()}
 
 
 def listen_to_ctrl_c() -> None:

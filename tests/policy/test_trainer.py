@@ -5,17 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 import torch
-from support import MakeTrainer, Seen, VowelCritic
+from support import MakeTrainer, Seen, VowelCritic, weights
 
-from text2grad import Text2GradTrainer
 from text2grad.align.tokens import decode
 from text2grad.errors import UserError
 from text2grad.policy.callbacks import Callback, Metrics
 from text2grad.schema import Example, Feedback, Span
-
-
-def weights(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
-    return {name: p.detach().clone() for name, p in trainer.policy.trainable().items()}
 
 
 def test_blame_makes_vowels_rarer_and_praise_makes_z_more_common(make_trainer: MakeTrainer) -> None:

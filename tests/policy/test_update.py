@@ -2,16 +2,12 @@ import math
 
 import pytest
 import torch
-from support import MakeTrainer, Seen
+from support import MakeTrainer, Seen, weights
 
 from text2grad import Text2GradTrainer
 from text2grad.errors import UserError
 from text2grad.policy.callbacks import Callback, Metrics
 from text2grad.policy.update import Learner, Outcome, update
-
-
-def weights(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
-    return {name: p.detach().clone() for name, p in trainer.policy.trainable().items()}
 
 
 def one_update(trainer: Text2GradTrainer) -> Outcome:

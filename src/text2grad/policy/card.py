@@ -121,19 +121,20 @@ def what_is_trained(model: PreTrainedModel | PeftModel) -> str:
 
 
 def names_in(config: Path) -> dict[str, str]:
-    """Critic and prompts as the run's config.yaml calls them; a trainer without one leaves them out."""
+    """Critic and prompts as the run's config.yaml calls them, folders left out; nothing where there is no such file."""
     if not config.is_file():
         return {}
     values = yaml.safe_load(config.read_text(encoding="utf-8"))
-    return {"critic": values["critic"]["name"], "prompts": values["data"]["train"]}
+    kind, colon, what = values["critic"]["name"].partition(":")  # `reward:FOLDER`, or package.module:Class
+    return {"critic": kind + colon + Path(what).name, "prompts": Path(values["data"]["train"]).name}
 
 
 def _figures(facts: CardFacts) -> str:
     parts = []
     if facts.scores:
-        first, last = facts.scores[0], facts.scores[-1]
-        change = f"{first.score:.3f} after step {first.step}, {last.score:.3f} after step {last.step}"
-        parts.append(f"## Held-out score while it was trained\n\n{change}; {len(facts.scores)} evaluations.\n")
+        ends = dict.fromkeys((facts.scores[0], facts.scores[-1]))
+        change = ", ".join(f"{score:.3f} after step {step}" for step, score in ends)
+        parts.append(f"## Held-out score while it was trained\n\n{change} (evaluations: {len(facts.scores)}).\n")
     if facts.evaluation is not None:
         header = ["figure", "before", "after", "95% interval of the difference"]
         rows = [[name, *_change(figure)] for name, figure in facts.evaluation["figures"].items()]

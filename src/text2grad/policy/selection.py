@@ -44,6 +44,6 @@ class Selection:
         if waited < patience:
             return None
         return (
-            f"early stopping: in {waited} evaluations the held-out score has not risen above {self.best.score:.4g}, "
-            f"that of step {self.best.step}"
+            f"early stopping: the held-out score has not risen above {self.best.score:.4g}, that of step "
+            f"{self.best.step} (evaluations since: {waited})"
         )
