@@ -44,9 +44,7 @@ class TerminalDisplay(Callback):
 
     def on_step(self, metrics: Metrics) -> None:
         figures = f"reward {_number(metrics['reward'])}  KL {_number(metrics['kl'])}"
-        figures += f"  {metrics['tokens_per_second']:.0f} tok/s"
-        if metrics["failed"]:
-            figures += f"  [yellow]{metrics['failed']} failed critiques[/yellow]"
+        figures += f"  {metrics['tokens_per_second']:.0f} tok/s{_failed(metrics['failed'])}"
         self.progress.update(self.task, completed=metrics["step"], figures=figures)
         if not self.console.is_terminal:
             total = self.progress.tasks[0].total
@@ -56,10 +54,9 @@ class TerminalDisplay(Callback):
         shown = f"held-out score {_number(figures[HELDOUT])}"
         if "heldout_rouge_l" in figures:
             shown += f"  ROUGE-L {figures['heldout_rouge_l']:.3f}"
-        shown += f"  {figures['heldout_words']:.0f} words"
-        if figures["heldout_failed"]:
-            shown += f"  [yellow]{figures['heldout_failed']} failed critiques[/yellow]"
-        self.console.print(f"step {figures['step']}  {shown}", highlight=False)
+        if figures["heldout_failed"] < figures["heldout_samples"]:
+            shown += f"  {figures['heldout_words']:.0f} words"
+        self.console.print(f"step {figures['step']}  {shown}{_failed(figures['heldout_failed'])}")
 
     def finished(self, evaluation: dict[str, Any] | None, report: Path, examples: int) -> None:
         self.progress.update(self.task, visible=False)
@@ -125,6 +122,10 @@ def explanation_view(explanation: Explanation) -> Table:
             Text(f"{change:+.4f}", style=style),
         )
     return table
+
+
+def _failed(critiques: int) -> str:
+    return f"  [yellow]{critiques} failed critiques[/yellow]" if critiques else ""
 
 
 def _number(value: float) -> str:

@@ -50,7 +50,7 @@ class Trackers(Callback):
         options = {
             "tensorboard": {"purge_step": step + 1},  # what a killed run logged after its checkpoint happens again
             "wandb": {"name": self.run.name, "dir": str(self.run)},
-            "trackio": {"name": self.run.name, "resume": "allow"},
+            "trackio": {"name": self.run.name, "resume": "allow" if step else "never"},
         }
         self.accelerator.init_trackers(PROJECT, plain_values(self.settings), options)
 
