@@ -81,6 +81,7 @@ def measured(name: str, setup: dict[str, Any]) -> dict[str, Any]:
 
 def ours(setup: dict[str, Any], folder: str) -> tuple[list[float], dict[str, float]]:
     from text2grad import Text2GradConfig, Text2GradTrainer
+    from text2grad.files import read_json_lines
 
     trainer = Text2GradTrainer(
         model=setup["model"],
@@ -102,16 +103,11 @@ def ours(setup: dict[str, Any], folder: str) -> tuple[list[float], dict[str, flo
         ),
         train_dataset=prompts(setup["answers"]),
     )
-    times: list[float] = []
-    parts: list[dict[str, Any]] = []
-
-    def on_step(metrics: dict[str, Any]) -> None:
-        times.append(float(metrics["seconds"]))
-        parts.append({k: v for k, v in metrics.items() if k.startswith("seconds_")})
-
-    trainer.train(on_step=on_step)
-    named = {k: median(float(p[k]) for p in parts[WARM_UP:]) for k in (parts[-1] if parts else {})}
-    return times, named
+    trainer.train()
+    steps = [metrics for _, metrics in read_json_lines(trainer.run.metrics)]
+    parts = [name for name in steps[-1] if name.startswith("seconds_")]
+    named = {name: median(float(step[name]) for step in steps[WARM_UP:]) for name in parts}
+    return [float(step["seconds"]) for step in steps], named
 
 
 def trl(

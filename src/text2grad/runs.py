@@ -22,7 +22,9 @@ class RunFolder:
         self.before = root / "before.jsonl"
         self.evaluation = root / "evaluation.json"
         self.checkpoint = root / "checkpoints" / "last"
+        self.best = root / "checkpoints" / "best"
         self.final = root / "checkpoints" / "final"
+        self.trackers = root / "trackers"
         self.report = root / "report.html"
 
     def start(self) -> None:

@@ -4,17 +4,14 @@ from typing import Any
 
 import pytest
 import torch
-from support import MakeTrainer
+from support import MakeTrainer, Seen, weights
 
 from text2grad import Text2GradTrainer
 from text2grad.errors import UserError
 from text2grad.policy.batch import Rollout
+from text2grad.policy.callbacks import Callback, Metrics
 from text2grad.policy.model import Scores
 from text2grad.policy.update import Learner, Outcome, update
-
-
-def weights(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
-    return {name: p.detach().clone() for name, p in trainer.policy.trainable().items()}
 
 
 def one_update(trainer: Text2GradTrainer) -> Outcome:
@@ -90,12 +87,12 @@ def test_truncated_answers_can_be_left_out(make_trainer: MakeTrainer) -> None:
 
 
 def test_a_run_whose_updates_keep_breaking_stops_and_keeps_its_checkpoint(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer(max_steps=9, max_kl=1e-9)
+    seen = Seen()
+    trainer = make_trainer(max_steps=9, max_kl=1e-9, callbacks=[seen])
     before = weights(trainer)
-    seen: list[dict[str, list[str]]] = []
     with pytest.raises(UserError, match="in 3 steps in a row; the last good checkpoint is kept"):
-        trainer.train(on_step=seen.append)
-    assert [len(metrics["warnings"]) for metrics in seen] == [1, 1, 1]
+        trainer.train()
+    assert [len(metrics["warnings"]) for metrics in seen.steps] == [1, 1, 1]
     assert trainer.progress.skipped_updates == 3
     torch.testing.assert_close(weights(trainer), before, rtol=0, atol=0)
     resumed = make_trainer(max_steps=9, max_kl=1e-9)
@@ -104,13 +101,13 @@ def test_a_run_whose_updates_keep_breaking_stops_and_keeps_its_checkpoint(make_t
 
 
 def test_stop_on_hacking_ends_the_run_and_a_resumed_one_remembers(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer(max_steps=4, stop_on_hacking=True)
+    class Gamed(Callback):
+        def on_step(self, metrics: Metrics) -> None:
+            if metrics["step"] == 2:
+                trainer.monitor.seen.add("length")
 
-    def gamed(metrics: dict[str, object]) -> None:
-        if metrics["step"] == 2:
-            trainer.monitor.seen.add("length")
-
-    trainer.train(on_step=gamed)
+    trainer = make_trainer(max_steps=4, stop_on_hacking=True, callbacks=[Gamed()])
+    trainer.train()
     assert trainer.progress.step == 2
     resumed = make_trainer(max_steps=4, stop_on_hacking=True)
     resumed.start(resume=True)

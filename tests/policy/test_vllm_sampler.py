@@ -13,7 +13,7 @@ import pytest
 import torch
 import vllm_support
 from peft import LoraConfig
-from support import PROMPTS, MakeTrainer, VowelCritic
+from support import PROMPTS, MakeTrainer, Seen, VowelCritic
 from vllm_support import LLM, Server
 
 from text2grad import Text2GradConfig, Text2GradTrainer
@@ -196,8 +196,8 @@ def test_the_real_engine_draws_from_the_policy(smollm2: str, tmp_path: Path) -> 
         output_dir=tmp_path / "run", rollouts="vllm_colocated", temperature=1.2, learning_rate=1e-3, max_steps=3
     )
     lora = LoraConfig(r=8, target_modules="all-linear")
-    trainer = Text2GradTrainer(smollm2, VowelCritic(), args, PROMPTS, peft_config=lora)
-    gaps: list[float] = []
-    trainer.train(on_step=lambda metrics: gaps.append(metrics["rollout_gap"]))
+    seen = Seen()
+    Text2GradTrainer(smollm2, VowelCritic(), args, PROMPTS, peft_config=lora, callbacks=[seen]).train()
+    gaps = [metrics["rollout_gap"] for metrics in seen.steps]
     assert len(gaps) == 3
     assert max(gaps) < 0.05

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 
 from text2grad.policy.advantage import Normalization
 from text2grad.policy.estimators import USE_VALUES, Estimator
+from text2grad.policy.trackers import Tracker, tracker_names
 from text2grad.reward.mapping import Credit
 from text2grad.settings import Settings
 
@@ -74,6 +83,16 @@ class PolicySettings(Settings):
     logging_steps: PositiveInt = Field(1, description="steps between samples kept for the report")
     logged_samples: NonNegativeInt = Field(4, description="samples kept at each of these steps")
     save_steps: PositiveInt = Field(1, description="steps between checkpoints; a killed run loses at most this many")
+    report_to: Annotated[tuple[Tracker, ...], BeforeValidator(tracker_names)] = Field(
+        (), description="none, tensorboard, wandb, trackio, or a list of them"
+    )
+
+    eval_steps: PositiveInt | None = Field(None, description="steps between evaluations on held-out prompts")
+    eval_examples: PositiveInt | None = Field(None, description="at most this many of them, always the same; null: all")
+    load_best_at_end: bool = Field(False, description="end with the weights of the best held-out score")
+    early_stopping_patience: PositiveInt | None = Field(
+        None, description="evaluations without a better held-out score after which the run ends"
+    )
 
     @property
     def samples_per_step(self) -> int:
@@ -103,6 +122,14 @@ class PolicySettings(Settings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _selection_needs_evaluations(self) -> PolicySettings:
+        if self.eval_steps is None:
+            for name in ("load_best_at_end", "early_stopping_patience"):
+                if getattr(self, name):
+                    raise ValueError(f"{name} goes by the held-out score, but eval_steps is null: set it too")
+        return self
+
 
 class Text2GradConfig(PolicySettings):
     """Everything `Text2GradTrainer` needs beside the model, the critic and the prompts."""
@@ -110,3 +137,9 @@ class Text2GradConfig(PolicySettings):
     output_dir: Path
     seed: NonNegativeInt = 0
     credit: Credit = Credit()
+    eval_temperature: NonNegativeFloat | None = Field(None, description="of held-out answers; null: temperature")
+
+    @property
+    def answer_temperature(self) -> float:
+        """The temperature of held-out answers."""
+        return self.temperature if self.eval_temperature is None else self.eval_temperature

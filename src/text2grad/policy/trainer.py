@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,16 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from text2grad import models
 from text2grad.critics import Critic
 from text2grad.errors import UserError
-from text2grad.files import read_json_lines, replace_folder
+from text2grad.files import read_json_lines, recover_folder
 from text2grad.policy.advantage import KLControl, RunningScale, explained_variance, kl_per_token, normalize
 from text2grad.policy.batch import Rollout, as_rollout, reward_rollout
 from text2grad.policy.batching import stack_rows
+from text2grad.policy.callbacks import Callback, Callbacks, Metrics, first_reason
+from text2grad.policy.card import card_of
 from text2grad.policy.checkpoint import Progress, load_checkpoint, save_checkpoint
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.estimators import estimate
+from text2grad.policy.evaluation import evaluation_due, fixed_subset, heldout_figures, judged, require_heldout
 from text2grad.policy.gap import gap_metrics, truncated_weights
 from text2grad.policy.layout import micro_batches
 from text2grad.policy.listen import listen
@@ -36,15 +39,17 @@ from text2grad.policy.record import sample_records, step_metrics
 from text2grad.policy.rollout import noise
 from text2grad.policy.samplers import Draws, InProcess, Sampler
 from text2grad.policy.schedule import learning_rate_factor
+from text2grad.policy.selection import Selection
+from text2grad.policy.setbacks import Setbacks
 from text2grad.policy.stopwatch import Stopwatch
 from text2grad.policy.streams import Stream, stream
+from text2grad.policy.trackers import Trackers, require_trackers
 from text2grad.policy.update import Batch, Learner, update
 from text2grad.policy.vllm_sampler import Trained, vllm_sampler
+from text2grad.policy.weights import read_weights, write_weights
 from text2grad.runs import RunFolder
 from text2grad.schema import Example, Feedback, from_dataset
 
-Metrics = dict[str, Any]
-GIVE_UP_AFTER = 3  # steps in a row in which every critique failed, or the update broke
 log = logging.getLogger(__name__)
 
 
@@ -53,6 +58,8 @@ class Text2GradTrainer:
 
     model: a name, a path, or a model. critic: anything with `critique(examples) -> list[Feedback]`.
     train_dataset: examples, or a Hugging Face dataset with a `prompt` column.
+    eval_dataset: held-out prompts in the same form, for an evaluation every `eval_steps` steps.
+    callbacks: are told what happens, and may ask the run to stop.
     peft_config: train this LoRA adapter instead of all weights.
     plain_prompts: use prompts as plain text, for models without a chat template.
     """
@@ -66,20 +73,33 @@ class Text2GradTrainer:
         processing_class: PreTrainedTokenizerBase | None = None,
         peft_config: LoraConfig | None = None,
         plain_prompts: bool = False,
+        eval_dataset: Sequence[Example] | Dataset = (),
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         self.args, self.critic, self.plain_prompts = args, critic, plain_prompts
-        self.accelerator = Accelerator(mixed_precision="bf16" if args.bf16 else "no")
+        self.run = RunFolder(args.output_dir)
+        require_trackers(args.report_to)
+        require_heldout(args.eval_steps, len(eval_dataset))
+        self.accelerator = Accelerator(
+            mixed_precision="bf16" if args.bf16 else "no",
+            log_with=list(args.report_to) or None,
+            project_dir=self.run.trackers,
+        )
         if self.accelerator.num_processes > 1:
             raise UserError("training on several processes is not supported; start it without `accelerate launch`")
+        self.base = str(model) if isinstance(model, str | Path) else str(model.config.name_or_path)
         if isinstance(model, str | Path):
             processing_class = processing_class or models.load_tokenizer(model)
             frozen_in_bf16 = args.bf16 and peft_config is not None
             model = models.load_model(model, torch.bfloat16 if frozen_in_bf16 else torch.float32)
         self.tokenizer = processing_class or models.load_tokenizer(str(model.config.name_or_path))
-        self.end_ids = _end_ids(model, self.tokenizer)
+        self.end_ids = models.end_ids(model, self.tokenizer)
         self.context: int = model.config.max_position_embeddings
-        self.examples = list(from_dataset(train_dataset) if isinstance(train_dataset, Dataset) else train_dataset)
+        self.examples, heldout = _examples(train_dataset), _examples(eval_dataset)
         self.prompts = self.encode(self.examples)
+        if heldout:
+            self.encode(heldout)  # a prompt that does not fit should be known now, not after hours of training
+        self.heldout = fixed_subset(heldout, args.eval_examples)
 
         torch.manual_seed(args.seed)  # the adapter's initial weights
         policy = Policy(model, peft_config, share_prompts=args.share_prompts, torch_compile=args.torch_compile)
@@ -99,9 +119,11 @@ class Text2GradTrainer:
             kl_control=KLControl(args.beta, args.kl_target if args.kl_control == "adaptive" else None, args.kl_horizon),
             reward_scale=RunningScale(),
         )
-        self.run = RunFolder(args.output_dir)
-        self.monitor = Monitor()
-        self.started = False
+        settings = args.model_dump(mode="json", exclude={"output_dir"})
+        trackers = [Trackers(self.accelerator, settings, self.run.root)] if args.report_to else []
+        self.callbacks = Callbacks([*callbacks, *trackers])
+        self.monitor, self.selection, self.setbacks = Monitor(), Selection(), Setbacks(self.run.checkpoint)
+        self.started = self.best_is_loaded = False
 
     def _sampler(self) -> Sampler:
         if self.args.rollouts == "transformers":
@@ -120,44 +142,73 @@ class Text2GradTrainer:
         if resume:
             self.progress = load_checkpoint(self.run.checkpoint, self.policy, self.optimizer)
             self.run.rewind(self.progress.step)
+            self.monitor, self.selection, self.best_is_loaded = Monitor(), Selection(), False
             for _, metrics in read_json_lines(self.run.metrics):
                 self.monitor.observe(metrics)
+                self.selection.observe(metrics)
+            recover_folder(self.run.best)
+            if self.selection.best is not None and self.selection.best.step == self.progress.step:
+                self.save_model(self.run.best)  # the run may have been killed between its checkpoint and this
         else:
             self.run.start()
             save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress)
         self.started = True
 
-    def train(self, resume: bool = False, on_step: Callable[[Metrics], None] = lambda metrics: None) -> None:
+    def train(self, resume: bool = False) -> None:
         """Run to `max_steps`. A resumed run draws the same random numbers as one that never stopped.
 
-        `on_step` gets each step's metrics as they are recorded. A broken update leaves the checkpoint before it alone.
-        With `stop_on_hacking` the run ends early at the first sign that the reward is being gamed.
+        A broken update leaves the checkpoint before it alone. The run ends early when a callback asks for it, when
+        `early_stopping_patience` is spent, or, with `stop_on_hacking`, at the first sign that the reward is gamed.
         """
         if not self.started:
             self.start(resume)
-        silent_steps = broken_steps = 0
-        while self.progress.step < self.args.max_steps and not (self.args.stop_on_hacking and self.monitor.hacking):
-            metrics, samples = self.step(self.progress.step + 1)
-            release_free_memory()
-            silent_steps = silent_steps + 1 if metrics["failed"] == metrics["samples"] else 0
-            broken_steps = broken_steps + 1 if metrics["skipped"] else 0
-            self._warn(metrics)
-            self.run.record(metrics, samples)
-            self.progress.step += 1
-            last = self.progress.step == self.args.max_steps
-            if not broken_steps and (last or self.progress.step % self.args.save_steps == 0):
-                save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress)
-            on_step(metrics)
-            if silent_steps == GIVE_UP_AFTER:
-                raise UserError(
-                    f"every critique failed in {GIVE_UP_AFTER} steps in a row, last: {metrics['failure']}; "
-                    f"mend the critic and continue with --resume"
-                )
-            if broken_steps == GIVE_UP_AFTER:
-                raise UserError(
-                    f"{metrics['broken']}, and so in {GIVE_UP_AFTER} steps in a row; the last good checkpoint is kept "
-                    f"in {self.run.checkpoint}: lower learning_rate and start again from there"
-                )
+        self.callbacks.on_start(self.progress.step, self.args.max_steps)
+        try:
+            stop = self._reason_to_stop()
+            while stop is None and self.progress.step < self.args.max_steps:
+                stop = self._advance()
+            if stop is not None:
+                log.warning("the run ends after step %d: %s", self.progress.step, stop)
+            if self.args.load_best_at_end and self.selection.best is not None:
+                read_weights(self.run.best, self.accelerator.unwrap_model(self.policy).model)
+                self.best_is_loaded, self.started = True, False  # going on means to resume from the checkpoint
+        finally:
+            self.callbacks.on_end()
+
+    def _advance(self) -> str | None:
+        """One step, evaluated where that is due, recorded and saved. Returns why the run should end, if it should."""
+        metrics, samples = self.step(self.progress.step + 1)
+        due = evaluation_due(metrics["step"], self.args) and not metrics["skipped"]
+        figures = self.evaluate() if due else {}
+        metrics |= figures
+        release_free_memory()
+        self._warn(metrics)
+        self.run.record(metrics, samples)
+        self.progress.step += 1
+        best = self.selection.observe(metrics)
+        asked = self.callbacks.on_evaluate({"step": metrics["step"], **figures}) if due else None
+        stop = first_reason([asked, self.callbacks.on_step(metrics), self._reason_to_stop()])
+        last = stop is not None or self.progress.step == self.args.max_steps
+        # The best weights are saved after a checkpoint of their step: resuming then never goes back behind them.
+        if not metrics["skipped"] and (last or best or self.progress.step % self.args.save_steps == 0):
+            save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress)
+            self.callbacks.on_save(self.run.checkpoint)
+        if best:
+            self.save_model(self.run.best)
+        self.setbacks.observe(metrics)
+        return stop
+
+    def _reason_to_stop(self) -> str | None:
+        if self.args.stop_on_hacking and self.monitor.hacking:
+            return "its reward seems to be gamed"
+        return self.selection.reason_to_stop(self.args.early_stopping_patience)
+
+    def evaluate(self) -> Metrics:
+        """Figures of the held-out answers that the policy gives now; training goes on as if it had not been asked."""
+        watch = Stopwatch()
+        with watch.part("evaluation"):
+            figures = heldout_figures(judged(self, self.heldout))
+        return figures | watch.parts
 
     def _warn(self, metrics: Metrics) -> None:
         """Say what is wrong with a step, and keep it with its metrics."""
@@ -301,16 +352,17 @@ class Text2GradTrainer:
             group["lr"] = full * factor
 
     def save_model(self, folder: Path | None = None) -> Path:
-        """The trained model or adapter with its tokenizer, as `from_pretrained` reads it."""
+        """The trained model or adapter with its tokenizer and card, as `from_pretrained` reads it."""
         folder = folder or self.run.final
-        model = self.accelerator.unwrap_model(self.policy).model
-
-        def fill(new: Path) -> None:
-            model.save_pretrained(new)
-            self.tokenizer.save_pretrained(new)
-
-        replace_folder(folder, fill)
+        write_weights(folder, self.accelerator.unwrap_model(self.policy).model, self.tokenizer, card_of(self))
+        self.callbacks.on_save(folder)
         return folder
+
+    @property
+    def trained_steps(self) -> int:
+        """How many steps the weights have learned from: all, or as many as the best ones had where these are loaded."""
+        best = self.selection.best if self.best_is_loaded else None
+        return self.progress.step if best is None else best.step
 
     def _prompts_of(self, step: int) -> list[int]:
         """Which prompts a step asks: every epoch is a new permutation, keyed by (seed, epoch)."""
@@ -323,8 +375,5 @@ class Text2GradTrainer:
         return chosen
 
 
-def _end_ids(model: PreTrainedModel | PeftModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """Every id that ends an answer: the tokenizer's, and those of the model's generation settings."""
-    configured = model.generation_config.eos_token_id
-    more = configured if isinstance(configured, list) else [configured] if configured is not None else []
-    return sorted({tokenizer.eos_token_id, *more})
+def _examples(data: Sequence[Example] | Dataset) -> list[Example]:
+    return list(from_dataset(data) if isinstance(data, Dataset) else data)
