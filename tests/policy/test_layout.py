@@ -81,7 +81,6 @@ def apart() -> Padded:
 def test_a_shared_row_by_hand() -> None:
     rows = pad_shared([[5, 6], [7]], [[[1, 2], [3]], [[4]]], CPU)
     assert rows.ids.tolist() == [[5, 6, 1, 2, 3, 0, 0, 0], [7, 4, 0, 0, 0, 0, 0, 0]]
-    assert rows.attention_mask.tolist() == [[1, 1, 1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0]]
     assert rows.sharing is not None
     assert rows.sharing.branches[0].tolist() == [0, 0, 1, 1, 2, -1, -1, -1]
     assert rows.sharing.positions[0].tolist()[:5] == [0, 1, 2, 3, 2]

@@ -13,7 +13,7 @@ from torch import Tensor
 from text2grad.critics.constrain import reply_of, tokens_to_match
 from text2grad.models import load_tokenizer
 from text2grad.policy.rollout import draw
-from text2grad.reward.decode import GrammarGuide, unpacked
+from text2grad.reward.decode import GrammarGuide, GrammarQueue, unpacked
 from text2grad.reward.grammar import most_tokens
 from text2grad.reward.judgement import read
 from text2grad.reward.settings import Layout, Limits, Order
@@ -28,9 +28,13 @@ def vocabulary(tiny_model: Path) -> LLTokenizer:
     return tokens_to_match(tokenizer, len(tokenizer))
 
 
+def guiding(vocabulary: LLTokenizer, answers: list[str], layout: Layout) -> GrammarGuide:
+    return GrammarGuide(GrammarQueue(vocabulary, answers, layout), len(answers))
+
+
 def walk(vocabulary: LLTokenizer, answers: list[str], layout: Layout, logits: Tensor, seed: int) -> list[list[int]]:
     """Draw all judgements side by side from the same logits, (vocabulary,), until the last has ended."""
-    guide = GrammarGuide(vocabulary, answers, layout)
+    guide = guiding(vocabulary, answers, layout)
     generator = torch.Generator().manual_seed(seed)
     written: list[list[int]] = [[] for _ in answers]
     going = list(range(len(answers)))
@@ -68,14 +72,14 @@ def test_random_walks_can_be_read(vocabulary: LLTokenizer, order: Order, long_wi
 
 
 def test_only_what_the_grammar_allows_is_left(vocabulary: LLTokenizer) -> None:
-    guide = GrammarGuide(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
+    guide = guiding(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
     kept = guide.allowed([0, 1], vocabulary.vocab_size, CPU)
     assert kept.shape == (2, vocabulary.vocab_size)
     assert {vocabulary.decode_bytes([i])[:1] for i in kept[0].nonzero().flatten().tolist()} == {b"G"}
 
 
 def test_after_the_last_line_nothing_but_the_end_can_come(vocabulary: LLTokenizer) -> None:
-    guide = GrammarGuide(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
+    guide = guiding(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
     for token in vocabulary.tokenize_str("Good: none\nPoor: none\nMissing: none"):
         guide.advance([1], [token])
     allowed = guide.allowed([1, 0], vocabulary.vocab_size, CPU)
@@ -86,9 +90,23 @@ def test_after_the_last_line_nothing_but_the_end_can_come(vocabulary: LLTokenize
 
 
 def test_a_token_against_the_grammar_is_an_error(vocabulary: LLTokenizer) -> None:
-    guide = GrammarGuide(vocabulary, ["a"], Layout(limits=SHORT))
+    guide = guiding(vocabulary, ["a"], Layout(limits=SHORT))
     with pytest.raises(RuntimeError, match="against the grammar"):
         guide.advance([0], [vocabulary.eos_token])
+
+
+def test_the_next_answers_grammars_are_compiled_meanwhile(vocabulary: LLTokenizer) -> None:
+    queue = GrammarQueue(vocabulary, ["a", "b", "c", "d"], Layout(order="spans_only", limits=SHORT))
+    first, second = GrammarGuide(queue, 2), GrammarGuide(queue, 2)
+    for _ in range(5):
+        first.allowed([0, 1], vocabulary.vocab_size, CPU)
+    assert (len(queue._ready), len(queue._waiting)) == (2, 0)
+    for token in vocabulary.tokenize_str('Good: "'):
+        second.advance([0, 1], [token, token])
+    (c,), (d,) = (vocabulary.tokenize_str(answer) for answer in "cd")
+    allowed = second.allowed([0, 1], vocabulary.vocab_size, CPU)
+    in_order = "the third answer's grammar lets the third answer be quoted"
+    assert allowed[[0, 0, 1, 1], [c, d, c, d]].tolist() == [True, False, False, True], in_order
 
 
 def test_bits_are_unpacked_lowest_first() -> None:

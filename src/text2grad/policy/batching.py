@@ -24,7 +24,7 @@ class Sharing(NamedTuple):
 class Padded:
     """Prompts and completions as the right-padded rows of one forward pass, and where their completion tokens are.
 
-    ids, attention_mask: (rows, longest row).
+    ids: (rows, longest row).
     rows, columns: (valid tokens,), the place of each completion token in ids, completion by completion.
     before: (valid tokens,), the column of the state that predicts it; for a first token the prompt's last one.
     samples, slots: (valid tokens,), which completion it belongs to, and its index within that.
@@ -33,7 +33,6 @@ class Padded:
     """
 
     ids: Tensor
-    attention_mask: Tensor
     rows: Tensor
     columns: Tensor
     before: Tensor
@@ -48,9 +47,13 @@ class Padded:
         return flat.new_zeros(self.count, self.width).index_put((self.samples, self.slots), flat)
 
     def inputs(self, dtype: torch.dtype) -> dict[str, Tensor]:
-        """What a model's trunk is called with. dtype: that of its attention, for the mask of shared rows."""
+        """What a model's trunk is called with. dtype: that of its attention, for the mask of shared rows.
+
+        Rows of their own need no mask: a causal model never looks at padding on the right, and without a mask the
+        fastest attention kernels can be taken.
+        """
         if self.sharing is None:
-            return {"input_ids": self.ids, "attention_mask": self.attention_mask}
+            return {"input_ids": self.ids}
         mask = branch_mask(self.sharing.branches, dtype)
         return {"input_ids": self.ids, "attention_mask": mask, "position_ids": self.sharing.positions}
 
@@ -69,23 +72,20 @@ def branch_mask(branches: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def pad_right(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], device: torch.device) -> Padded:
-    """Lay prompt + completion rows out for a scoring pass. Right padding leaves no fully masked attention row.
+    """Lay prompt + completion rows out for a scoring pass, each row at the left.
 
     Every prompt and every completion must hold at least one token.
     """
     lengths = [len(p) + len(c) for p, c in zip(prompts, completions, strict=True)]
     ids = torch.zeros(len(prompts), max(lengths), dtype=torch.long)
-    attention_mask = torch.zeros_like(ids)
     places = []
     for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
         ids[row, : lengths[row]] = torch.tensor([*prompt, *completion])
-        attention_mask[row, : lengths[row]] = 1
         slots = torch.arange(len(completion))
         places.append(torch.stack([torch.full_like(slots, row), slots + len(prompt), slots]))
     rows, columns, slots = torch.cat(places, dim=1).to(device)
     return Padded(
         ids=ids.to(device),
-        attention_mask=attention_mask.to(device),
         rows=rows,
         columns=columns,
         before=columns - 1,
@@ -96,12 +96,10 @@ def pad_right(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[i
     )
 
 
-def pad_right_rows(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Rows for a scoring pass: (ids, attention_mask), both (rows, longest row), each row at the left."""
+def pad_right_rows(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+    """Rows for a scoring pass, (rows, longest row), each row at the left."""
     width = max(map(len, rows))
-    ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
-    attention_mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    return ids.to(device), attention_mask.to(device)
+    return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows]).to(device)
 
 
 def pad_left(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from transformers import Cache, StaticCache
-from transformers.cache_utils import DynamicLayer, StaticLayer
+from transformers import Cache
+from transformers.cache_utils import DynamicLayer
 
-from text2grad.policy.cache import roomy_cache
+from text2grad.policy.cache import fixed_cache, roomy_cache
 from text2grad.policy.grouped import attending_in_groups
 
 ROOM = 256  # tokens that a graph decoder makes room for at once
@@ -112,13 +112,7 @@ class GraphDecoder:
         """states: keys and values of each layer; attended: (rows, tokens so far); positions: (rows, 1) of the next."""
         rows, self._filled = attended.shape
         length = self._filled + min(ROOM, max(self._left, 1))
-        self._cache = StaticCache(config=self._model.config, max_cache_len=length)
-        for layer, (keys, values) in zip(self._cache.layers, states, strict=True):
-            assert isinstance(layer, StaticLayer)
-            layer.lazy_initialization(keys, values)
-            _stored(layer)[0][:, :, : self._filled] = keys
-            _stored(layer)[1][:, :, : self._filled] = values
-            _filled(layer).fill_(self._filled)
+        self._cache = fixed_cache(states, length)
         self._attended = attended.new_zeros(rows, 1, 1, length)
         self._attended[:, 0, 0, : self._filled] = attended
         self._positions = positions.clone()

@@ -25,7 +25,7 @@ def grouped_attention(
     """
     rows, heads, width = len(query), query.shape[1], query.shape[3]
     groups = key.shape[1]
-    scores = query.view(rows, groups, heads // groups, width) @ key.transpose(2, 3) * scaling
+    scores = query.to(key.dtype).view(rows, groups, heads // groups, width) @ key.transpose(2, 3) * scaling
     weights = scores.float().masked_fill(~attention_mask, float("-inf")).softmax(-1).to(value.dtype)
     return (weights @ value).view(rows, 1, heads, width), None
 

@@ -130,7 +130,6 @@ def pad_shared(
     rows, columns, before, samples, slots = torch.cat(places, dim=1).to(device)
     return Padded(
         ids=ids.to(device),
-        attention_mask=(branches >= 0).long().to(device),
         rows=rows,
         columns=columns,
         before=before,
