@@ -11,7 +11,9 @@ our estimator.
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -63,8 +65,8 @@ def main() -> None:
         triples = [triples[0], triples[-1]]
     rows, figures = [], {"triples": len(triples)}
     ratios: dict[str, list[float]] = {}
-    with get_context("spawn").Pool(len(SETTINGS) if args.device != "cpu" else 1) as pool:
-        measured = pool.starmap(all_changes, [(triples, setting, args.device) for setting in SETTINGS.values()], 1)
+    with ProcessPoolExecutor(len(SETTINGS) if args.device != "cpu" else 1, get_context("spawn")) as pool:
+        measured = list(pool.map(partial(all_changes, triples, args.device), SETTINGS.values()))
     for name, moved in zip(SETTINGS, measured, strict=True):
         ratios[name] = [inside / outside for inside, outside, _ in moved]
         down = sum(mean < 0 for *_, mean in moved) / len(moved)
@@ -84,7 +86,7 @@ def main() -> None:
     report("locality", figures, bars, args)
 
 
-def all_changes(triples: list[Example], setting: Setting, device: str) -> list[tuple[float, float, float]]:
+def all_changes(triples: list[Example], device: str, setting: Setting) -> list[tuple[float, float, float]]:
     """One setting on all triples, in a process of its own."""
     tokenizer = load_tokenizer(DEFAULT_MODEL)
     policy = Policy(load_model(DEFAULT_MODEL), keep_reference=False).to(device)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
+from multiprocessing import get_context
 from typing import Any
 
 import torch
@@ -33,8 +35,10 @@ def main() -> None:
     tasks = {"quickstart": ("summaries", "summaries"), "defacto": defacto_prompts(args.quick)}
     figures: dict[str, Any] = {}
     rows = []
-    for name, (train, heldout) in tasks.items():
-        evaluation = trained(name, train, heldout, args.quick)
+    with ProcessPoolExecutor(len(tasks) if torch.cuda.is_available() else 1, get_context("spawn")) as pool:
+        running = {name: pool.submit(trained, name, *files, args.quick) for name, files in tasks.items()}
+    for name, done in running.items():
+        evaluation = done.result()
         figures[name] = {"n": evaluation["n"], **evaluation["figures"]}
         for measure, values in evaluation["figures"].items():
             change = f"[{values['low']:+.3f}, {values['high']:+.3f}]"

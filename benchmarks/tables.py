@@ -59,6 +59,93 @@ def copy_fields(figures: dict[str, Any]) -> str:
     return "\n".join(rows)
 
 
+def reward_model(figures: dict[str, Any]) -> str:
+    best = max(figures["guesses"].values())
+    mean, half = figures["average_precision_mean"], figures["average_precision_half_width"]
+    all_rows = figures["variants"]["twice, critique first"]["average_precision"]
+    tables = [
+        _table(
+            ["DeFacto val, 486 rows", "average precision of blamed words", "times the best guess"],
+            [[name, f"{value:.3f}", f"{value / best:.2f}"] for name, value in figures["guesses"].items()]
+            + [
+                [f"trained on all sets, seed {seed}", f"{value:.3f}", f"{value / best:.2f}"]
+                for seed, value in enumerate(figures["average_precision"])
+            ]
+            + [["mean of the seeds", f"{mean:.3f} ± {half:.3f}", f"{mean / best:.2f}"]],
+        ),
+        _table(
+            ["held out", "answers", "share blamed", "AP", "precision at recall .25", "ECE", "share praised", "AP"],
+            [
+                [name, str(row["examples"])]
+                + [_number(row["poor"][k]) for k in ("share_of_words", "average_precision", "precision_at_recall_25")]
+                + [_number(row["poor"]["ece"])]
+                + [_number(row["good"][k] or None) for k in ("share_of_words", "average_precision")]
+                for name, row in figures["heldout"].items()
+            ],
+        ),
+        _table(
+            ["DeFacto alone, one seed", "AP", "head: P", "R", "F1", "written: P", "R", "F1", "critique's ROUGE-L"],
+            [
+                [name, _number(row["average_precision"])]
+                + [_number(row["head"][k]) for k in ("precision", "recall", "f1")]
+                + [_number(row["written"][k]) if "written" in row else "" for k in ("precision", "recall", "f1")]
+                + [_number(row.get("critique_rouge_l") or None)]
+                for name, row in figures["variants"].items()
+            ],
+        ),
+        _table(
+            ["DeFacto alone", *figures["rows"], "all rows"],
+            [["AP", *map(_number, figures["rows"].values()), _number(all_rows)]],
+        ),
+        _table(
+            ["seed", *(f"step {step}" for step, _ in figures["steps"]["mix-0"])],
+            [[name, *(_number(value) for _, value in curve)] for name, curve in figures["steps"].items()],
+        ),
+    ]
+    return "\n\n".join(tables)
+
+
+def reward_policy(figures: dict[str, Any]) -> str:
+    names = {"score": 2, "rouge_l": 3, "words": 1}
+    return _table(
+        ["held-out answers", "reward model's score", "ROUGE-L", "words"],
+        [
+            [f"{name} ({found['n']})", *(_change(found[measure], digits) for measure, digits in names.items())]
+            for name, found in figures.items()
+            if isinstance(found, dict)
+        ],
+    )
+
+
+def trl_speed(figures: dict[str, Any]) -> str:
+    runs = {name: run for name, run in figures.items() if isinstance(run, dict)}
+    ours = runs["ours"]
+    parts = ", ".join(f"{k.removeprefix('seconds_').replace('_', ' ')} {v:.2f}" for k, v in ours["parts"].items())
+    rows = [
+        [name, f"{run['seconds']:.2f}", f"{ours['seconds'] / run['seconds']:.2f}", f"{run['gib']:.2f}"]
+        for name, run in runs.items()
+    ]
+    return _table(["a step", "seconds", "ours over it", "GiB"], rows) + f"\n\nOurs, in seconds: {parts}."
+
+
+def growth(figures: dict[str, Any]) -> str:
+    tables = []
+    for name, points in figures.items():
+        parts = [part for part in points[0] if part not in ("value", "gib")]
+        rows = [[f"{p['value']:,}", *(f"{p[k]:.2f}" for k in (*parts, "gib"))] for p in points]
+        tables.append(_table([name, *(part.replace("_", " ") for part in parts), "GiB"], rows))
+    return "\n\n".join(tables)
+
+
+def _table(columns: list[str], rows: list[list[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
 def _learning(arm: dict[str, Any]) -> tuple[str, str]:
     """Median steps over the seeds, one that never got there counting as endless; last score with its range."""
     steps = sorted(math.inf if s is None else s for s in arm["steps"])[len(arm["steps"]) // 2]
@@ -88,13 +175,20 @@ TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "alignment": alignment,
     "freeform": freeform,
     "copy_fields": copy_fields,
+    "reward_model": reward_model,
+    "reward_policy": reward_policy,
+    "trl_speed": trl_speed,
+    "trl_speed_cpu": trl_speed,
+    "growth": growth,
 }
 
 
 def filled(match: re.Match[str]) -> str:
     result = json.loads((RESULTS / f"{match[2]}.json").read_text(encoding="utf-8"))
     machine = result["machine"]
-    source = f"`benchmarks/{match[2]}.py` on {machine['cpu']}, {machine['cores']} cores, torch {machine['torch']}"
+    script = match[2].removesuffix("_cpu")
+    processor = machine.get("gpu", f"{machine['cpu']}, {machine['cores']} cores")
+    source = f"`benchmarks/{script}.py` on {processor}, torch {machine['torch']}"
     missed = [name for name, bar in result["bars"].items() if not Bar(**bar).reached(result["figures"][name])]
     shortfall = f" Bars missed: {', '.join(missed)}." if missed else ""
     measured = result["commit"][:12] + (" with local changes" if result["commit"].endswith("-dirty") else "")

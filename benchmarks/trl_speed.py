@@ -29,7 +29,7 @@ from text2grad.models import DEFAULT_MODEL, resolve
 from text2grad.schema import Example, Feedback
 from text2grad.tasks import scitldr
 
-WARM_UP, STEPS = 2, 4
+WARM_UP, STEPS = 1, 3
 GENERATIONS, LONGEST, PASSES, BETA = 4, 40, 2, 0.02
 TRL: dict[str, dict[str, Any]] = {
     "TRL as it comes": {"gradient_checkpointing": True, "micro_batches": 1},
