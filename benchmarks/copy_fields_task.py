@@ -8,6 +8,7 @@ is a tiny random model that a careless teacher has taught to write such sentence
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
@@ -28,6 +29,7 @@ VALUES = {
 LEADS = {"name": "meet", "place": "in", "day": "on", "number": "at", "colour": "wearing"}
 END, ARROW = "<end>", "=>"
 LONGEST_ANSWER = 14  # tokens; the longest right one has 11, its end token included
+GRUMBLES = 0.3  # share of the words that the grumbling critic blames
 WRONG_VALUE, LEFT_OUT, ONE_TOO_MANY = 0.5, 0.15, 0.2  # how the careless teacher errs
 
 Fields = dict[str, str]
@@ -88,6 +90,18 @@ class InsatiableCritic:
         spans = [span for span in feedback.spans if span.end <= judged]
         omissions = [*feedback.omissions, Omission(text="more")]
         return feedback.model_copy(update={"spans": spans, "omissions": omissions})
+
+
+class GrumblingCritic:
+    """Blames words at random and misses nothing: a trap for silence. No choice of words is better than another."""
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return [self.grumble(example) for example in examples]
+
+    def grumble(self, example: Example) -> Feedback:
+        rng = np.random.default_rng(zlib.crc32(f"{example.id} {example.completion}".encode()))
+        places = [place for place in _places(example.completion.split()) if rng.random() < GRUMBLES]
+        return Feedback(spans=[Span(start=start, end=end, label="poor") for start, end in places], critic="grumbling")
 
 
 def comment(example: Example) -> Feedback:

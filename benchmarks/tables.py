@@ -50,12 +50,14 @@ def freeform(figures: dict[str, Any]) -> str:
 
 
 def copy_fields(figures: dict[str, Any]) -> str:
-    header = "| credit | batch 8: steps to 90% | score | batch 32: steps to 90% | score | cut |"
-    rows = [header, "|---|---|---|---|---|---|"]
+    header = "| credit | batch 8: steps to 90% | score | batch 32: steps to 90% | score | cut | length |"
+    rows = [header, "|---|---|---|---|---|---|---|"]
     for arm in figures["arms"]["8"]:
         cells = [cell for batch in ("8", "32") for cell in _learning(figures["arms"][batch][arm])]
-        cut = figures["never_stops"].get(arm)
-        rows.append(f"| {arm} | {' | '.join(cells)} | {f'{sum(cut) / len(cut):.0%}' if cut else ''} |")
+        for trap in ("never_stops", "falls_silent"):
+            shares = figures[trap].get(arm)
+            cells.append(f"{sum(shares) / len(shares):.0%}" if shares else "")
+        rows.append(f"| {arm} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 

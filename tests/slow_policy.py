@@ -85,7 +85,12 @@ def estimate(name: str, rewards: Rows, values: Rows, group_size: int, gamma: flo
         strangers = [j for j, other in enumerate(rewards) if other and j != i]
         compared = [rewards[j][-1] for j in siblings(i, rewards, group_size) or strangers]
         usual = sum(compared) / len(compared) if compared else 0.0
-        words, end = [*row[:-1], 0.0], len(row) - 1
+        talkative = [j for j, other in enumerate(rewards) if len(other) > 1 and j != i]
+        close = [j for j in talkative if j // group_size == i // group_size]
+        spoken = [sum(rewards[j][:-1]) / len(rewards[j][:-1]) for j in close or talkative]
+        a_word = sum(spoken) / len(spoken) if spoken else 0.0
+        # So many words after the end that the rest of the series is nothing.
+        words, end = [*row[:-1], *[a_word] * 2000], len(row) - 1
         credit.append([to_go(words, t, gamma * lam) + gamma ** (end - t) * (row[-1] - usual) for t in range(len(row))])
     advantages = [[c - v for c, v in zip(*row, strict=True)] for row in zip(credit, values, strict=True)]
     return Targets(advantages, credit)

@@ -3,8 +3,8 @@
 from statistics import fmean
 
 import pytest
-from copy_fields import OURS, compare, make_pupil, make_trainer, median_steps, steps_to, train
-from copy_fields_task import CopyCritic, InsatiableCritic, make_examples, sentence
+from copy_fields import OURS, SILENCE_RATE, compare, make_pupil, make_trainer, median_steps, steps_to, train
+from copy_fields_task import CopyCritic, GrumblingCritic, InsatiableCritic, make_examples, sentence
 
 from text2grad.schema import Example, Feedback
 
@@ -67,3 +67,15 @@ def test_span_credit_learns_faster_than_one_number_an_answer() -> None:
         for arm in (OURS, "sequence, lambda 1")
     }
     assert last[OURS] > last["sequence, lambda 1"] + 0.08
+
+
+def test_blame_alone_does_not_teach_silence() -> None:
+    pupil, tokenizer = make_pupil(seed=0)
+    lengths = {}
+    for arm in (OURS, "span, paper"):
+        trainer = make_trainer(pupil, tokenizer, arm, 0, 32, 25, SILENCE_RATE)
+        trainer.critic = GrumblingCritic()
+        seen = [trainer.step(step)[0]["length"] for step in range(1, 26)]
+        lengths[arm] = fmean(seen[-3:]) / fmean(seen[:3])
+    assert lengths[OURS] > 0.85
+    assert lengths["span, paper"] < 0.75

@@ -89,15 +89,16 @@ def random_case(seed: int, folder: Path) -> Case:
 
     old = {"logprobs": table(-4, 0), "entropy": table(0, 2), "values": table(-1, 1)}
     now = {name: [[x + dice.gauss(0, 0.3) for x in row] for row in rows] for name, rows in old.items()}
+    estimator = dice.choice(["gae", "reinforce", "local", *(["group"] if group_size > 1 else [])])
     args = Text2GradConfig(
         output_dir=folder,
         per_device_train_batch_size=count,
         num_generations=group_size,
         num_iterations=dice.choice([1, 2]),
         max_grad_norm=dice.choice([0.05, 1000.0]),
-        estimator=dice.choice(["gae", "reinforce", "local", *(["group"] if group_size > 1 else [])]),
+        estimator=estimator,
         gamma=dice.choice([0.0, 0.7, 1.0]),
-        lam=dice.choice([0.0, 0.3, 0.95, 1.0]),
+        lam=dice.choice([0.0, 0.3, 0.95, *([1.0] if estimator != "local" else [])]),
         advantage_normalization=dice.choice(["scale", "whiten", "none"]),
         reward_clip=dice.choice([0.5, 10.0]),
         mask_truncated_completions=dice.random() < 0.3,

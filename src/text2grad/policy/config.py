@@ -123,6 +123,12 @@ class PolicySettings(Settings):
         return self
 
     @model_validator(mode="after")
+    def _local_credit_ends(self) -> PolicySettings:
+        if self.estimator == "local" and self.gamma * self.lam >= 1:
+            raise ValueError("estimator is local but gamma * lam is 1: credit would reach back for ever, so lower lam")
+        return self
+
+    @model_validator(mode="after")
     def _selection_needs_evaluations(self) -> PolicySettings:
         if self.eval_steps is None:
             for name in ("load_best_at_end", "early_stopping_patience"):

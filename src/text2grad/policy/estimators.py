@@ -77,24 +77,28 @@ def less_siblings(returns: Tensor, mask: Tensor, group_size: int) -> Tensor:
 def local_credit(rewards: Tensor, mask: Tensor, group_size: int, gamma: float, lam: float) -> Tensor:
     """Words are credited with what is said about them; the answer's end is credited to the road that led there.
 
-    rewards, mask, result: (samples, tokens). With s the last token of an answer, w its rewards before s, c = r_s what
-    ending there cost (omissions, being cut) and b the mean c of the other answers,
+    rewards, mask, result: (samples, tokens). With s the last token of an answer, w its rewards before s and, from s on,
+    what a word of the other answers earned on average, c = r_s what ending there cost (omissions, being cut), and b the
+    mean c of the other answers,
 
         credit_t = sum_l (gamma * lam)^l * w_{t+l}  +  gamma^(s - t) * (c - b)
 
     Blame and praise reach back by gamma * lam only, so a small lam keeps them on their spans. The cost of the end has
-    no place in the text and needs the longer reach. It counts only against what the others paid: were the end token
-    charged with c itself, it would be pushed down in every answer that lacks anything, and the policy would learn
-    never to stop.
+    no place in the text and needs the longer reach. Stopping is weighed both ways: were the end token charged with c
+    itself, it would be pushed down in every answer that lacks anything, and the policy would learn never to stop; were
+    it worth 0 where words cost something, the policy would learn to say nothing.
+    gamma * lam must be below 1: the w after the end are a geometric series.
     """
     rewards = rewards * mask
-    rows, last = torch.arange(len(rewards)), mask.sum(1).long().clamp(min=1) - 1
-    cost = rewards[rows, last]
+    usable, rows, words_said = mask.any(1), torch.arange(len(rewards)), mask.sum(1).long().clamp(min=1) - 1
+    cost = rewards[rows, words_said]
     ends = torch.zeros_like(rewards)
-    ends[rows, last] = cost - mean_of_others(cost, mask.any(1), group_size)
+    ends[rows, words_said] = cost - mean_of_others(cost, usable, group_size)
     words = rewards.clone()
-    words[rows, last] = 0
-    return return_to_go(words, mask, gamma * lam) + return_to_go(ends, mask, gamma)
+    words[rows, words_said] = 0
+    a_word = words.sum(1) / words_said.clamp(min=1)
+    words[rows, words_said] = mean_of_others(a_word, words_said > 0, group_size) / (1 - gamma * lam)
+    return return_to_go(words * mask, mask, gamma * lam) + return_to_go(ends, mask, gamma)
 
 
 def mean_of_others(figures: Tensor, usable: Tensor, group_size: int) -> Tensor:
