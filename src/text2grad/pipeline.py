@@ -23,8 +23,16 @@ from text2grad.runs import RunFolder
 from text2grad.schema import Example, read_examples
 from text2grad.tasks import load_examples
 
-# When a run is resumed; a run whose updates broke is advised to go on with a lower learning rate.
-MAY_CHANGE = {"policy.max_steps", "policy.learning_rate", "evaluate.resamples", "report.examples"}
+# When a run is resumed. A run whose updates broke is advised to go on with a lower learning rate; on more or fewer
+# processes each has another share of a step's answers, whose number the trainer checks.
+MAY_CHANGE = {
+    "policy.max_steps",
+    "policy.learning_rate",
+    "policy.per_device_train_batch_size",
+    "policy.gradient_accumulation_steps",
+    "evaluate.resamples",
+    "report.examples",
+}
 
 
 class Display(Protocol):
@@ -45,15 +53,17 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     temperature = config.policy.temperature if config.evaluate.temperature is None else config.evaluate.temperature
     display.phase("Loading the model")
     trainer = make_trainer(config, critic)
+    on_main = trainer.processes.on_main
     trainer.start(resume)
-    replace_text(folder.config, config.to_yaml())
+    on_main(lambda: replace_text(folder.config, config.to_yaml()))
 
     if heldout:
         trainer.encode(heldout)  # a prompt that does not fit should be known now, not after hours of training
-    if heldout and not folder.before.exists():
+    if heldout and not on_main(folder.before.exists):
         display.phase("Answering held-out prompts before training")
         answered = judged(trainer, critic, heldout, temperature, reference=True)
-        replace_text(folder.before, "".join(a.model_dump_json(exclude_defaults=True) + "\n" for a in answered))
+        lines = "".join(a.model_dump_json(exclude_defaults=True) + "\n" for a in answered)
+        on_main(lambda: replace_text(folder.before, lines))
     display.phase("Training")
     trainer.train(on_step=lambda metrics: display.step(metrics, config.policy.max_steps))
     trainer.save_model()
@@ -61,9 +71,11 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     if heldout:
         display.phase("Answering held-out prompts after training")
         after = judged(trainer, critic, heldout, temperature)
-        evaluation = compare(list(read_examples(folder.before)), after, config.evaluate.resamples, config.seed)
-        replace_text(folder.evaluation, json.dumps(evaluation, ensure_ascii=False))
-    display.finished(evaluation, build_report(folder.root), config.report.examples)
+        evaluation = on_main(
+            lambda: compare(list(read_examples(folder.before)), after, config.evaluate.resamples, config.seed)
+        )
+        on_main(lambda: replace_text(folder.evaluation, json.dumps(evaluation, ensure_ascii=False)))
+    display.finished(evaluation, on_main(lambda: build_report(folder.root)), config.report.examples)
     return folder
 
 
@@ -80,12 +92,13 @@ def learn_logged(config: RunConfig, display: Display, resume: bool = False) -> R
         peft_config=_adapter(config),
         plain_prompts=config.model.plain_prompts,
     )
+    on_main = trainer.processes.on_main
     trainer.start(resume)
-    replace_text(folder.config, config.to_yaml())
+    on_main(lambda: replace_text(folder.config, config.to_yaml()))
     display.phase("Training")
     trainer.train(on_step=lambda metrics: display.step(metrics, config.policy.max_steps))
     trainer.save_model()
-    display.finished(None, build_report(folder.root), 0)
+    display.finished(None, on_main(lambda: build_report(folder.root)), 0)
     return folder
 
 
@@ -111,7 +124,7 @@ def judged(
 ) -> list[Example]:
     """Answers to the examples with the critic's feedback attached. reference: answer as the untrained model."""
     answered = trainer.answer(examples, temperature, reference)
-    feedback = listen(critic, answered)
+    feedback = trainer.processes.map(lambda part: listen(critic, part), answered)
     return [example.model_copy(update={"feedback": said}) for example, said in zip(answered, feedback, strict=True)]
 
 

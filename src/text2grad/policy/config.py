@@ -18,7 +18,9 @@ class PolicySettings(Settings):
     optimiser steps on them; how many go through the model at once is `max_tokens_per_batch`'s business."""
 
     max_steps: PositiveInt = Field(100, description="sampling steps")
-    per_device_train_batch_size: PositiveInt = Field(8, description="answers a step, times the next setting")
+    per_device_train_batch_size: PositiveInt = Field(
+        8, description="answers a step, times the next setting, times the processes"
+    )
     gradient_accumulation_steps: PositiveInt = 1
     num_generations: PositiveInt = Field(1, description="answers to each prompt")
     num_iterations: PositiveInt = Field(1, description="passes over each batch of answers (PPO epochs)")

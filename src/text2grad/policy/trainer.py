@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
 from datasets import Dataset
 from peft import LoraConfig, PeftModel
 from torch import Tensor
@@ -18,10 +18,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from text2grad import models
 from text2grad.critics import Critic
 from text2grad.errors import UserError
-from text2grad.files import read_json_lines, replace_folder
+from text2grad.files import read_json_lines, recover_folder, replace_folder
 from text2grad.policy.advantage import KLControl, RunningScale, explained_variance, kl_per_token, normalize
 from text2grad.policy.batch import Rollout, as_rollout, reward_rollout
-from text2grad.policy.batching import by_token_budget, pad_right, stack_rows
+from text2grad.policy.batching import pad_right, stack_rows
 from text2grad.policy.checkpoint import Progress, load_checkpoint, save_checkpoint
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.estimators import estimate
@@ -29,10 +29,12 @@ from text2grad.policy.listen import listen
 from text2grad.policy.memory import release_free_memory
 from text2grad.policy.model import Policy, Scores
 from text2grad.policy.monitor import Monitor
+from text2grad.policy.processes import Processes, attempt, make_accelerator
 from text2grad.policy.prompts import PromptRoom, encode_prompts
 from text2grad.policy.record import sample_records, step_metrics
 from text2grad.policy.rollout import noise, sample
 from text2grad.policy.schedule import learning_rate_factor
+from text2grad.policy.sharding import place
 from text2grad.policy.stopwatch import Stopwatch
 from text2grad.policy.streams import Stream, stream
 from text2grad.policy.update import Batch, Learner, update
@@ -64,9 +66,8 @@ class Text2GradTrainer:
         plain_prompts: bool = False,
     ) -> None:
         self.args, self.critic, self.plain_prompts = args, critic, plain_prompts
-        self.accelerator = Accelerator(mixed_precision="bf16" if args.bf16 else "no")
-        if self.accelerator.num_processes > 1:
-            raise UserError("training on several processes is not supported; start it without `accelerate launch`")
+        self.accelerator = make_accelerator(args.bf16)
+        self.processes = Processes.of(self.accelerator)
         if isinstance(model, str | Path):
             processing_class = processing_class or models.load_tokenizer(model)
             frozen_in_bf16 = args.bf16 and peft_config is not None
@@ -78,17 +79,18 @@ class Text2GradTrainer:
         self.prompts = self.encode(self.examples)
 
         torch.manual_seed(args.seed)  # the adapter's initial weights
-        policy = Policy(model, peft_config)
+        self.policy = policy = Policy(model, peft_config)
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
             policy.model.enable_input_require_grads()
+        self.sampler = place(policy, self.accelerator, self.processes)
         groups: list[dict[str, Any]] = [
             {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
             {"params": list(policy.value_head.parameters()), "lr": args.value_learning_rate},
         ]
         optimizer = torch.optim.AdamW(groups, lr=args.learning_rate, weight_decay=args.weight_decay)
         self.full_rates = [group["lr"] for group in optimizer.param_groups]
-        self.policy, self.optimizer = self.accelerator.prepare(policy, optimizer)
+        self.optimizer = self.accelerator.prepare_optimizer(optimizer)
         self.progress = Progress(
             step=0,
             kl_control=KLControl(args.beta, args.kl_target if args.kl_control == "adaptive" else None, args.kl_horizon),
@@ -106,13 +108,16 @@ class Text2GradTrainer:
     def start(self, resume: bool = False) -> None:
         """Open the run in `output_dir`: a new one, or with `resume` the one that is there, at its last checkpoint."""
         if resume:
-            self.progress = load_checkpoint(self.run.checkpoint, self.policy, self.optimizer)
-            self.run.rewind(self.progress.step)
+            self.processes.on_main(lambda: recover_folder(self.run.checkpoint))
+            found = self.processes.together(lambda: load_checkpoint(self.run.checkpoint, self.policy, self.optimizer))
+            self.progress = found[self.processes.index]
+            self.processes.on_main(lambda: self.run.rewind(self.progress.step))
             for _, metrics in read_json_lines(self.run.metrics):
+                self._refuse_other_batches(metrics["samples"])
                 self.monitor.observe(metrics)
         else:
-            self.run.start()
-            save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress)
+            self.processes.on_main(self.run.start)
+            self._save_checkpoint()
         self.started = True
 
     def train(self, resume: bool = False, on_step: Callable[[Metrics], None] = lambda metrics: None) -> None:
@@ -126,15 +131,16 @@ class Text2GradTrainer:
         silent_steps = broken_steps = 0
         while self.progress.step < self.args.max_steps and not (self.args.stop_on_hacking and self.monitor.hacking):
             metrics, samples = self.step(self.progress.step + 1)
+            metrics = self.processes.agree(metrics)  # clocks may differ, decisions must not
             release_free_memory()
             silent_steps = silent_steps + 1 if metrics["failed"] == metrics["samples"] else 0
             broken_steps = broken_steps + 1 if metrics["skipped"] else 0
             self._warn(metrics)
-            self.run.record(metrics, samples)
+            self.processes.on_main(partial(self.run.record, metrics, samples))
             self.progress.step += 1
             last = self.progress.step == self.args.max_steps
             if not broken_steps and (last or self.progress.step % self.args.save_steps == 0):
-                save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress)
+                self._save_checkpoint()
             on_step(metrics)
             if silent_steps == GIVE_UP_AFTER:
                 raise UserError(
@@ -147,11 +153,27 @@ class Text2GradTrainer:
                     f"in {self.run.checkpoint}: lower learning_rate and start again from there"
                 )
 
+    def _save_checkpoint(self) -> None:
+        save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress, self.processes)
+
+    def _refuse_other_batches(self, before: int) -> None:
+        """A resumed run goes on with the prompts that come next, which steps of another size would not."""
+        if before != self.samples_per_step:
+            raise UserError(
+                f"the run in {self.run.root} has {before} answers a step, but {self.processes.count} processes with "
+                f"{self.args.samples_per_step} each make {self.samples_per_step}; change per_device_train_batch_size"
+            )
+
+    @property
+    def samples_per_step(self) -> int:
+        """Answers of all processes in one step."""
+        return self.args.samples_per_step * self.processes.count
+
     def _warn(self, metrics: Metrics) -> None:
         """Say what is wrong with a step, and keep it with its metrics."""
         broken = [f"{metrics['broken']}; its step is left out"] if metrics["broken"] else []
         metrics["warnings"] = [*broken, *self.monitor.observe(metrics)]
-        for sentence in metrics["warnings"]:
+        for sentence in metrics["warnings"] if self.processes.is_main else ():
             log.warning("step %d: %s", metrics["step"], sentence)
 
     def step(self, step: int) -> tuple[Metrics, list[dict[str, Any]]]:
@@ -165,7 +187,8 @@ class Text2GradTrainer:
         rewards, valid = reward_rollout(rollout, feedback, args.credit, args.seed, step)
         batch = self.advantages(rollout, rewards, valid, self.behaviour(now, reference), reference)
         with watch.part("update"):
-            outcome = update(Learner(self.policy, self.optimizer, self.accelerator), rollout, batch, args)
+            learner = Learner(self.policy, self.optimizer, self.accelerator, self.processes)
+            outcome = update(learner, rollout, batch, args)
         self.progress.skipped_updates += int(outcome.stats["skipped"])
         kl = kl_per_token(now.logprobs, reference.logprobs) * rollout.mask
         if valid.any():
@@ -190,30 +213,40 @@ class Text2GradTrainer:
         the CPU the two would only take the cores from each other.
         """
 
+        own = [rollout.examples[i] for i in self.processes.own(len(rollout.examples))]
+
         def passes() -> tuple[Scores, Scores]:
             return self.score(rollout), self.score(rollout, reference=True)
 
         if self.accelerator.device.type == "cpu" and not hasattr(self.critic, "acritique"):
-            return listen(self.critic, rollout.examples), *passes()
-        with ThreadPoolExecutor(1) as pool:  # the critic stays in the main thread, where Ctrl-C reaches it
-            scoring = pool.submit(passes)
-            return listen(self.critic, rollout.examples), *scoring.result()
+            heard, scores = attempt(lambda: listen(self.critic, own)), passes()
+        else:
+            with ThreadPoolExecutor(1) as pool:  # the critic stays in the main thread, where Ctrl-C reaches it
+                scoring = pool.submit(passes)
+                heard, scores = attempt(lambda: listen(self.critic, own)), scoring.result()
+        return [said for part in self.processes.share(heard) for said in part], *scores
 
     def behaviour(self, now: Scores, reference: Scores) -> Scores:
         """How the policy that gave the answers scores them: the ratio of the update is taken against it."""
         return now
 
     def rollout(self, step: int) -> Rollout:
-        """Answers to the step's prompts, sampled at the training temperature."""
+        """Answers to the step's prompts, sampled at the training temperature, each process its own."""
         args = self.args
         chosen = [i for i in self._prompts_of(step) for _ in range(args.num_generations)]
-        uniforms = noise(Stream.SAMPLING, args.seed, step, range(len(chosen)), args.max_completion_length)
-        return self._sample(
+        prompts = [self.prompts[i] for i in chosen]
+        own = self.processes.own(len(chosen), args.num_generations)
+        uniforms = noise(Stream.SAMPLING, args.seed, step, own, args.max_completion_length)
+        with self.sampler.filled(self.policy, reference=False) as policy:
+            completions = self._sample(
+                policy, [prompts[i] for i in own], uniforms, args.temperature, args.num_generations
+            )
+        return as_rollout(
             [self.examples[i] for i in chosen],
-            [self.prompts[i] for i in chosen],
-            uniforms,
-            args.temperature,
-            args.num_generations,
+            prompts,
+            self.processes.gather(completions),
+            self.end_ids,
+            self.tokenizer,
         )
 
     def answer(
@@ -223,30 +256,31 @@ class Text2GradTrainer:
 
         reference: answer as the model did before training.
         """
-        answered: list[Example] = []
+        completions: list[list[int]] = []
         prompts = self.encode(examples)
-        for start in range(0, len(examples), batch_size):
-            rows = range(start, min(start + batch_size, len(examples)))
-            uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
-            part = self._sample(
-                [examples[i] for i in rows], [prompts[i] for i in rows], uniforms, temperature, reference=reference
-            )
-            answered.extend(part.examples)
-            release_free_memory()
-        return answered
+        own = self.processes.own(len(examples))
+        with self.sampler.filled(self.policy, reference) as policy:
+            for start in range(own.start, own.stop, batch_size):
+                rows = range(start, min(start + batch_size, own.stop))
+                uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
+                part = [prompts[i] for i in rows]
+                completions += self._sample(policy, part, uniforms, temperature, reference=reference)
+                release_free_memory()
+        gathered = self.processes.gather(completions)
+        return as_rollout(examples, prompts, gathered, self.end_ids, self.tokenizer).examples
 
     def _sample(
         self,
-        examples: Sequence[Example],
+        policy: Policy,
         prompts: list[list[int]],
         uniforms: Tensor,
         temperature: float,
         num_generations: int = 1,
         reference: bool = False,
-    ) -> Rollout:
-        policy: Policy = self.accelerator.unwrap_model(self.policy)
+    ) -> list[list[int]]:
+        """Sampled ids. prompts: one for each answer, those of a group being neighbours."""
         with self.accelerator.autocast(), policy.scorer(reference) as model:
-            completions = sample(
+            return sample(
                 model.eval(),
                 prompts[::num_generations],
                 uniforms,
@@ -255,24 +289,23 @@ class Text2GradTrainer:
                 self.tokenizer.pad_token_id,
                 num_generations,
             )
-        return as_rollout(examples, prompts, completions, self.end_ids, self.tokenizer)
 
     @torch.no_grad()
     def score(self, rollout: Rollout, reference: bool = False, rows: Sequence[int] | None = None) -> Scores:
         """Log-probabilities, entropy and values of the sampled tokens, each (samples, tokens) on the CPU."""
         rows = range(len(rollout.examples)) if rows is None else rows
-        lengths = [rollout.lengths[i] for i in rows]
         width = max(map(len, rollout.completions))
-        results: dict[int, Scores] = {}
+        scored: list[tuple[int, Scores]] = []
         self.policy.eval()
-        for micro in by_token_budget(lengths, self.args.max_tokens_per_batch):
-            picked = [rows[i] for i in micro]
+        for micro in self.processes.micro_batches(rows, rollout.lengths, self.args.max_tokens_per_batch):
+            picked = micro or [0]  # nothing left to score, but the others wait for this pass
             padded = pad_right(
                 [rollout.prompts[i] for i in picked], [rollout.completions[i] for i in picked], self.accelerator.device
             )
             scores = self.policy(padded, self.args.temperature, reference=reference)
             by_row = zip(*(tensor.cpu() for tensor in scores), strict=True)
-            results |= {i: Scores(*row) for i, row in zip(picked, by_row, strict=True)}
+            scored += [(i, Scores(*row)) for i, row in zip(micro, by_row, strict=False)]
+        results = dict(self.processes.gather(scored))
         return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
 
     def advantages(self, rollout: Rollout, rewards: Tensor, valid: Tensor, old: Scores, reference: Scores) -> Batch:
@@ -312,18 +345,18 @@ class Text2GradTrainer:
     def save_model(self, folder: Path | None = None) -> Path:
         """The trained model or adapter with its tokenizer, as `from_pretrained` reads it."""
         folder = folder or self.run.final
-        model = self.accelerator.unwrap_model(self.policy).model
+        with self.sampler.filled(self.policy, reference=False) as policy:
 
-        def fill(new: Path) -> None:
-            model.save_pretrained(new)
-            self.tokenizer.save_pretrained(new)
+            def fill(new: Path) -> None:
+                policy.model.save_pretrained(new)
+                self.tokenizer.save_pretrained(new)
 
-        replace_folder(folder, fill)
+            self.processes.on_main(lambda: replace_folder(folder, fill))
         return folder
 
     def _prompts_of(self, step: int) -> list[int]:
         """Which prompts a step asks: every epoch is a new permutation, keyed by (seed, epoch)."""
-        count = self.args.samples_per_step // self.args.num_generations
+        count = self.samples_per_step // self.args.num_generations
         chosen = []
         for position in range((step - 1) * count, step * count):
             epoch, place = divmod(position, len(self.examples))

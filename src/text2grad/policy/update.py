@@ -10,9 +10,11 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
-from text2grad.policy.batching import by_token_budget, pad_right
+from text2grad.policy.batching import pad_right
 from text2grad.policy.config import PolicySettings
 from text2grad.policy.loss import anchor_loss, approximate_kl, clipped_policy_loss, clipped_value_loss
+from text2grad.policy.processes import ALONE, Processes
+from text2grad.policy.sharding import whole
 from text2grad.policy.snapshot import Snapshot, parameters
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ class Learner:
     policy: torch.nn.Module
     optimizer: torch.optim.Optimizer
     accelerator: Accelerator
+    processes: Processes = ALONE
 
 
 def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySettings) -> Outcome:
@@ -65,8 +68,8 @@ def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySetting
     set, the steps already made are undone too.
     """
     stats = dict.fromkeys((*MEANS, "grad_norm"), math.nan) | {"passes": 0.0, "skipped": 0.0}
-    micro_batches = _micro_batches(rollout, batch, args)
-    if not micro_batches:
+    micro_batches = _micro_batches(learner, rollout, batch, args)
+    if not batch.mask.any():
         return Outcome(stats)
     snapshot = None if args.max_kl is None else Snapshot.take(learner.optimizer)
     broken = _passes(learner, rollout, batch, micro_batches, args, stats)
@@ -95,12 +98,14 @@ def _passes(
     learner.policy.train()
     for _ in range(args.num_iterations):
         learner.optimizer.zero_grad()
-        stats |= dict.fromkeys(MEANS, 0.0)
+        sums = [0.0] * len(MEANS)
         for rows in micro_batches:
-            for name, value in _accumulate(learner, rollout, batch, rows, tokens, args).items():
-                stats[name] += value / tokens
+            more = _accumulate(learner, rollout, batch, rows, tokens, args)
+            sums = [a + b for a, b in zip(sums, more, strict=True)]
+        stats |= {name: total / tokens for name, total in zip(MEANS, learner.processes.sum(sums), strict=True)}
         trained = parameters(learner.optimizer)
-        stats["grad_norm"] = float(learner.accelerator.clip_grad_norm_(trained, args.max_grad_norm))
+        learner.processes.sum_gradients(trained)
+        stats["grad_norm"] = float(whole(torch.nn.utils.clip_grad_norm_(trained, args.max_grad_norm)))
         broken = _not_finite(stats) or _explosion(stats["approx_kl"], args)
         if broken is not None or (args.target_kl is not None and stats["approx_kl"] > args.target_kl):
             return broken
@@ -111,15 +116,19 @@ def _passes(
 
 def _accumulate(
     learner: Learner, rollout: Rollout, batch: Batch, rows: list[int], tokens: float, args: PolicySettings
-) -> dict[str, float]:
-    """Forward and backward of one micro-batch. Returns sums over its valid tokens."""
+) -> list[float]:
+    """Forward and backward of one micro-batch. Returns sums over its valid tokens, in the order of MEANS.
+
+    An empty micro-batch takes the pass that the others wait for, on any row, and learns nothing from it.
+    """
     device = learner.accelerator.device
-    padded = pad_right([rollout.prompts[i] for i in rows], [rollout.completions[i] for i in rows], device)
+    taken = rows or [0]
+    padded = pad_right([rollout.prompts[i] for i in taken], [rollout.completions[i] for i in taken], device)
 
     def of_rows(tensor: Tensor) -> Tensor:
-        return tensor[rows, : padded.width].to(device)
+        return tensor[taken, : padded.width].to(device)
 
-    mask, old_logprobs = of_rows(batch.mask), of_rows(batch.old_logprobs)
+    mask, old_logprobs = of_rows(batch.mask) * bool(rows), of_rows(batch.old_logprobs)
     scores = learner.policy(padded, args.temperature)
     policy_loss, clipped = clipped_policy_loss(
         scores.logprobs, old_logprobs, of_rows(batch.advantages), mask, args.epsilon
@@ -133,10 +142,9 @@ def _accumulate(
         loss = loss - args.entropy_coef * entropy
     if batch.anchor:
         loss = loss + batch.anchor * anchor_loss(scores.logprobs, of_rows(batch.reference_logprobs), mask)
-    learner.accelerator.backward(loss / tokens)
+    learner.accelerator.backward(loss / tokens * learner.processes.loss_scale)
     kl = approximate_kl(scores.logprobs.detach(), old_logprobs, mask)
-    sums = (policy_loss, value_loss, entropy, clipped, kl)
-    return {name: value.item() for name, value in zip(MEANS, sums, strict=True)}
+    return [value.item() for value in (policy_loss, value_loss, entropy, clipped, kl)]
 
 
 @torch.no_grad()
@@ -146,18 +154,19 @@ def _divergence(
     """The approximate KL, in nats a token, from the policy that sampled to the policy as it is now."""
     total = 0.0
     for rows in micro_batches:
-        prompts, completions = ([side[i] for i in rows] for side in (rollout.prompts, rollout.completions))
+        taken = rows or [0]
+        prompts, completions = ([side[i] for i in taken] for side in (rollout.prompts, rollout.completions))
         padded = pad_right(prompts, completions, learner.accelerator.device)
         now = learner.policy(padded, args.temperature).logprobs.cpu()
-        total += approximate_kl(now, batch.old_logprobs[rows, : padded.width], batch.mask[rows, : padded.width]).item()
-    return total / float(batch.mask.sum())
+        old, mask = (tensor[taken, : padded.width] for tensor in (batch.old_logprobs, batch.mask))
+        total += approximate_kl(now, old, mask * bool(rows)).item()
+    return learner.processes.sum([total])[0] / float(batch.mask.sum())
 
 
-def _micro_batches(rollout: Rollout, batch: Batch, args: PolicySettings) -> list[list[int]]:
-    """Rows with a valid token, by token budget."""
+def _micro_batches(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySettings) -> list[list[int]]:
+    """This process's share of the rows with a valid token, by token budget."""
     rows = [i for i in range(len(batch.mask)) if batch.mask[i].any()]
-    lengths = [rollout.lengths[i] for i in rows]
-    return [[rows[i] for i in micro] for micro in by_token_budget(lengths, args.max_tokens_per_batch)]
+    return learner.processes.micro_batches(rows, rollout.lengths, args.max_tokens_per_batch)
 
 
 def _not_finite(stats: dict[str, float]) -> str | None:

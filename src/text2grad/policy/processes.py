@@ -1,0 +1,175 @@
+"""Several processes, one run: who does which part of a step, and how the parts become one again.
+
+Every process sees the whole step: all answers, all feedback, all scores. They are small, so they are gathered, and what
+is computed from them (advantages, metrics, decisions to stop) is the same everywhere. Only the work is divided: each
+process samples and asks the critic about its own prompts, and scores and learns from its own rows. So nothing that is
+learned depends on how many processes there are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar, cast
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import DistributedType, InitProcessGroupKwargs, gather_object
+from torch import Tensor, nn
+
+from text2grad.errors import SharedError, UserError
+from text2grad.launch import process_count
+from text2grad.policy.batching import by_token_budget
+
+T = TypeVar("T")
+R = TypeVar("R")
+PATIENCE = timedelta(hours=2)  # one process may wait so long for another, whose critic is slow
+BUCKET = 2**25  # gradients that are summed over the processes at once
+UNSUPPORTED = (DistributedType.DEEPSPEED, DistributedType.MEGATRON_LM, DistributedType.XLA)
+
+
+def make_accelerator(bf16: bool) -> Accelerator:
+    """Accelerate's idea of the machine; launched processes without a GPU are run on the CPU, and talk over gloo."""
+    return Accelerator(
+        mixed_precision="bf16" if bf16 else "no",
+        cpu=process_count() > 1 and not torch.accelerator.is_available(),
+        kwargs_handlers=[InitProcessGroupKwargs(timeout=PATIENCE)],
+    )
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The processes of a run, seen from one of them.
+
+    sharded: every process holds a part of each weight (FSDP2), and all must take the same passes at the same time; else
+    every process holds all weights.
+    """
+
+    index: int = 0
+    count: int = 1
+    sharded: bool = False
+
+    @classmethod
+    def of(cls, accelerator: Accelerator) -> Processes:
+        """The processes that Accelerate has connected; its launcher says whether they share the weights."""
+        if accelerator.distributed_type in UNSUPPORTED:
+            raise UserError(
+                f"training under {accelerator.distributed_type.value} is not supported; launch with one of "
+                f"configs/accelerate, of which fsdp2.yaml shards weights, gradients and optimiser state alike"
+            )
+        sharded = os.environ.get("ACCELERATE_USE_FSDP", "false").lower() == "true"
+        return cls(accelerator.process_index, accelerator.num_processes, sharded and accelerator.num_processes > 1)
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this is the process that writes the run's folder."""
+        return self.index == 0
+
+    def own(self, items: int, group: int = 1) -> range:
+        """This process's share of so many items: neighbours, in whole groups."""
+        groups = items // group
+        return range(groups * self.index // self.count * group, groups * (self.index + 1) // self.count * group)
+
+    def gather(self, items: Sequence[T]) -> list[T]:
+        """Everyone's items, in the order of the processes."""
+        gathered: list[T] = gather_object(list(items)) if self.count > 1 else list(items)
+        return gathered
+
+    def share(self, outcome: T | UserError) -> list[T]:
+        """Everyone's outcomes, in the order of the processes. Where one is an error, it is everyone's."""
+        outcomes = self.gather([outcome])
+        errors = [found for found in outcomes if isinstance(found, UserError)]
+        if errors:
+            raise errors[0] if self.is_main else SharedError(str(errors[0]))
+        return [found for found in outcomes if not isinstance(found, UserError)]
+
+    def together(self, work: Callable[[], T]) -> list[T]:
+        """What every process makes of `work`, in order. A UserError of one ends all of them, instead of one waiting."""
+        return self.share(attempt(work))
+
+    def map(self, work: Callable[[list[T]], list[R]], items: Sequence[T]) -> list[R]:
+        """`work` on every item, each process on its share; returns all results, in the items' order."""
+        parts = self.together(lambda: work([items[i] for i in self.own(len(items))]))
+        return [result for part in parts for result in part]
+
+    def on_main(self, work: Callable[[], T]) -> T:
+        """The main process's result, on every process. Nobody goes on before it is there."""
+        return self.together(lambda: work() if self.is_main else cast(T, None))[0]
+
+    def agree(self, value: T) -> T:
+        """The main process's value, on every process."""
+        return self.on_main(lambda: value)
+
+    def sum(self, figures: Sequence[float]) -> list[float]:
+        """The sums over all processes; the same on each, to the last bit."""
+        return [sum(column) for column in zip(*self.gather([figures]), strict=True)]
+
+    def micro_batches(self, rows: Sequence[int], lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
+        """This process's share of the rows, in micro-batches of at most `max_tokens` once padded.
+
+        lengths: of every row of the step, so that all processes agree. Where weights are sharded all processes get
+        equally many micro-batches; those that are left over are empty.
+        """
+        shares = [
+            [[share[i] for i in micro] for micro in by_token_budget([lengths[row] for row in share], max_tokens)]
+            for share in deal(rows, lengths, self.count)
+        ]
+        idle = max(map(len, shares)) - len(shares[self.index]) if self.sharded else 0
+        return shares[self.index] + [[]] * idle
+
+    @property
+    def loss_scale(self) -> float:
+        """What to multiply a loss with whose gradients are to be summed: FSDP takes their mean."""
+        return float(self.count) if self.sharded else 1.0
+
+    def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Put the sum of everyone's gradients in the place of this process's. FSDP has done so in the backward pass.
+
+        Once for all micro-batches of a pass, so processes may have different numbers of them, or none.
+        """
+        if self.count == 1 or self.sharded:
+            return
+        trained = list(parameters)
+        have = self.gather([[p.grad is not None for p in trained]])
+        used = [p for p, *anyone in zip(trained, *have, strict=True) if any(anyone)]
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in used]
+        for bucket in _buckets(gradients):
+            flat = torch.cat([gradient.flatten() for gradient in bucket])
+            torch.distributed.all_reduce(flat)
+            for gradient, summed in zip(bucket, torch.split(flat, [g.numel() for g in bucket]), strict=True):
+                gradient.copy_(summed.view_as(gradient))
+        for parameter, gradient in zip(used, gradients, strict=True):
+            parameter.grad = gradient
+
+
+ALONE = Processes()
+
+
+def attempt(work: Callable[[], T]) -> T | UserError:
+    """The result of `work`, or the UserError that it ended with, to be told to the other processes."""
+    try:
+        return work()
+    except UserError as error:
+        return error
+
+
+def deal(rows: Sequence[int], lengths: Sequence[int], players: int) -> list[list[int]]:
+    """The rows of each process: by length, forth and back, so that all get about as many tokens."""
+    order = sorted(rows, key=lambda row: (lengths[row], row))
+    turn = 2 * players
+    return [sorted([*order[i::turn], *order[turn - 1 - i :: turn]]) for i in range(players)]
+
+
+def _buckets(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
+    """Neighbours of one dtype, at most BUCKET elements together, at least one tensor each."""
+    buckets: list[list[Tensor]] = []
+    room = 0
+    for tensor in tensors:
+        if not buckets or tensor.numel() > room or tensor.dtype != buckets[-1][-1].dtype:
+            buckets.append([])
+            room = BUCKET
+        buckets[-1].append(tensor)
+        room -= tensor.numel()
+    return buckets
