@@ -5,21 +5,25 @@ from __future__ import annotations
 import multiprocessing
 import os
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from peft import LoraConfig
 from support import PROMPTS, VowelCritic
+from torch import Tensor
 
 from text2grad import Text2GradConfig, Text2GradTrainer
-from text2grad.policy.batch import Rollout, as_rollout
+from text2grad.errors import UserError
+from text2grad.policy.logged import LoggedTrainer
 from text2grad.schema import Example, Feedback
 
 PATIENCE = 100  # seconds until processes that wait for each other count as deadlocked
 _server = multiprocessing.get_context("forkserver")
-_server.set_forkserver_preload(["processes_support"])
+_server.set_forkserver_preload(["text2grad.policy.trainer", "peft", "transformers.models.llama.modeling_llama"])
 
 
 def free_port() -> int:
@@ -65,8 +69,6 @@ def launch(work: Callable[..., None], *arguments: Any, count: int = 2, sharded: 
 
 
 def _process(environment: dict[str, str], work: Callable[..., None], arguments: Sequence[Any]) -> None:
-    import torch
-
     os.environ |= environment
     torch.set_num_threads(1)
     work(*arguments)
@@ -83,15 +85,29 @@ class Picky(VowelCritic):
         ]
 
 
-class Replaying(Text2GradTrainer):
-    """Answers are what another run sampled."""
+class Choosy(VowelCritic):
+    """Has something to say about one prompt only."""
 
-    replayed: list[list[list[int]]]
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return [
+            self.comment(example) if example.id == "0" else Feedback.failure("vowels", "planted")
+            for example in examples
+        ]
 
-    def rollout(self, step: int) -> Rollout:
-        chosen = [i for i in self._prompts_of(step) for _ in range(self.args.num_generations)]
-        examples, prompts = [self.examples[i] for i in chosen], [self.prompts[i] for i in chosen]
-        return as_rollout(examples, prompts, self.replayed[step - 1], self.end_ids, self.tokenizer)
+
+class Refusing(VowelCritic):
+    """Ends the run on one of the processes, in the second step."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__()
+        self.process = str(process)
+        self.calls = 0
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        self.calls += 1
+        if os.environ["RANK"] == self.process and self.calls == 2:
+            raise UserError("the budget is spent")
+        return super().critique(examples)
 
 
 def trainer(model: Path, folder: Path, count: int, lora: bool, **settings: Any) -> Text2GradTrainer:
@@ -109,8 +125,7 @@ def trainer(model: Path, folder: Path, count: int, lora: bool, **settings: Any) 
         "bf16": False,
         "max_tokens_per_batch": 100,
     }
-    kind = settings.pop("kind", Text2GradTrainer)
-    made: Text2GradTrainer = kind(
+    made = Text2GradTrainer(
         model=model,
         critic=settings.pop("critic", Picky()),
         args=Text2GradConfig(output_dir=folder, **(defaults | settings)),
@@ -121,8 +136,67 @@ def trainer(model: Path, folder: Path, count: int, lora: bool, **settings: Any) 
     return made
 
 
-def train(model: Path, folder: Path, count: int, lora: bool, resume: bool = False, **settings: Any) -> None:
+def train(
+    model: Path,
+    folder: Path,
+    count: int,
+    lora: bool,
+    resume: bool = False,
+    more: dict[str, Any] | None = None,
+    **settings: Any,
+) -> None:
     """Train and save."""
-    made = trainer(model, folder, count, lora, **settings)
+    made = trainer(model, folder, count, lora, **settings, **(more or {}))
     made.train(resume)
     made.save_model()
+
+
+def train_logged(model: Path, folder: Path, count: int) -> None:
+    """Train on answers that are given, with their feedback."""
+    answers = ["A fox and a dog.", "Nothing.", "zzz", "The lazy fox", "one two three four five", "Go"]
+    examples = [
+        example.model_copy(update={"completion": answer, "feedback": VowelCritic().comment(answered)})
+        for example, answer in zip(PROMPTS, answers, strict=True)
+        if (answered := example.model_copy(update={"completion": answer}))
+    ]
+    args = Text2GradConfig(
+        output_dir=folder,
+        max_steps=5,
+        per_device_train_batch_size=8 // count,
+        learning_rate=3e-3,
+        kl_placement="loss",
+        bf16=False,
+        max_tokens_per_batch=60,
+    )
+    made = LoggedTrainer(model=model, args=args, train_dataset=examples)
+    made.train()
+    made.save_model()
+
+
+def report_error(model: Path, folder: Path, settings: dict[str, Any]) -> None:
+    """Write what ended the run to a file of this process."""
+    try:
+        train(model, folder / "run", 2, True, **settings)
+    except UserError as error:
+        text = f"{type(error).__name__}: {error}"
+        (folder / f"error.{os.environ['RANK']}").write_text(text, encoding="utf-8")
+
+
+def break_one_gradient(model: Path, folder: Path) -> None:
+    """One step in which the second process's gradient is not a number."""
+    made = trainer(model, folder, 2, True, max_steps=1, logged_samples=0)
+    if os.environ["RANK"] == "1":
+        made.policy.value_head.register_forward_hook(_poison)
+    made.train()
+
+
+def _poison(module: torch.nn.Module, inputs: tuple[Tensor], values: Tensor) -> None:
+    if values.requires_grad:
+        values.register_hook(lambda gradient: gradient * float("nan"))
+
+
+def weights_of(model: Path, lora: bool) -> dict[str, Tensor]:
+    """What training starts from."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = trainer(model, Path(folder), 1, lora)
+        return {name: p.detach() for name, p in made.policy.trainable().items()}

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import json
-import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from processes_support import launch, train
+from hypothesis import given
+from hypothesis import strategies as st
+from processes_support import (
+    Choosy,
+    Refusing,
+    break_one_gradient,
+    launch,
+    report_error,
+    train,
+    train_logged,
+    weights_of,
+)
 from safetensors.torch import load_file
 
+from text2grad.errors import UserError
+from text2grad.policy.processes import ALONE, Processes, attempt, deal
 from text2grad.runs import RunFolder
+
+DDP_AND_FSDP2 = pytest.mark.parametrize("sharded", [False, True], ids=["ddp", "fsdp2"])
 
 
 def curves(folder: Path) -> list[dict[str, Any]]:
@@ -21,27 +36,134 @@ def curves(folder: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in json.loads(line).items() if not k.startswith(clocks)} for line in lines]
 
 
+def answers(folder: Path) -> list[str]:
+    return [json.loads(line)["completion"] for line in RunFolder(folder).samples.read_text().splitlines()]
+
+
 def assert_same_run(one: Path, other: Path) -> None:
-    for name in ("policy", "optimizer"):
-        expected, found = (load_file(RunFolder(f).checkpoint / f"{name}.safetensors") for f in (one, other))
+    """Weights, optimiser state, answers and metrics of five steps, and what `from_pretrained` would load."""
+    first, second = RunFolder(one), RunFolder(other)
+    files = [first.checkpoint / f"{name}.safetensors" for name in ("policy", "optimizer")]
+    for path in [*files, *first.final.glob("*.safetensors")]:
+        expected, found = load_file(path), load_file(second.root / path.relative_to(first.root))
         torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+    assert answers(one) == answers(other)
+    assert len(curves(one)) == 5
     for expected, found in zip(curves(one), curves(other), strict=True):
         words = {name for name, value in expected.items() if not isinstance(value, int | float)}
         assert [found.pop(name) for name in words] == [expected.pop(name) for name in words]
         assert found == pytest.approx(expected, abs=1e-4, rel=1e-4)
-    final = RunFolder(one).final
-    for path in final.glob("*.safetensors"):
-        expected, found = load_file(path), load_file(RunFolder(other).final / path.name)
-        torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("sharded", [False, True])
-@pytest.mark.parametrize("lora", [True, False])
-def test_two_processes_sample_and_learn_as_one_does(tiny_model: Path, tmp_path: Path, lora: bool, sharded: bool) -> None:
+@DDP_AND_FSDP2
+@pytest.mark.parametrize("lora", [True, False], ids=["lora", "all weights"])
+def test_two_processes_sample_and_learn_as_one_does(
+    tiny_model: Path, tmp_path: Path, lora: bool, sharded: bool
+) -> None:
     train(tiny_model, tmp_path / "one", 1, lora)
     assert launch(train, tiny_model, tmp_path / "two", 2, lora, sharded=sharded) == [0, 0]
     assert_same_run(tmp_path / "one", tmp_path / "two")
-    assert math.isfinite(curves(tmp_path / "two")[-1]["grad_norm"])
-    texts = [RunFolder(tmp_path / name).samples.read_text().splitlines() for name in ("one", "two")]
-    said = [[json.loads(line)["completion"] for line in lines] for lines in texts]
-    assert said[0] == said[1]
+    before = weights_of(tiny_model, lora)
+    assert any(not torch.equal(before[k], v) for k, v in _trained(tmp_path / "two").items())
+
+
+@DDP_AND_FSDP2
+def test_two_processes_learn_from_logged_answers_as_one_does(tiny_model: Path, tmp_path: Path, sharded: bool) -> None:
+    """The answers are replayed, so that nothing but the update can differ."""
+    train_logged(tiny_model, tmp_path / "one", 1)
+    assert launch(train_logged, tiny_model, tmp_path / "two", 2, sharded=sharded) == [0, 0]
+    assert_same_run(tmp_path / "one", tmp_path / "two")
+
+
+@DDP_AND_FSDP2
+def test_a_process_without_a_usable_answer_keeps_step(tiny_model: Path, tmp_path: Path, sharded: bool) -> None:
+    """Of a step's eight answers those to one prompt are usable: two, one, or none."""
+    settings = {"critic": Choosy(), "num_generations": 1, "max_kl": 10.0}
+    train(tiny_model, tmp_path / "one", 1, True, **settings)
+    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, sharded=sharded) == [0, 0]
+    assert_same_run(tmp_path / "one", tmp_path / "two")
+    assert {metrics["samples"] - metrics["failed"] for metrics in curves(tmp_path / "two")} >= {0, 1}
+
+
+@DDP_AND_FSDP2
+def test_a_run_resumes_on_another_number_of_processes(tiny_model: Path, tmp_path: Path, sharded: bool) -> None:
+    train(tiny_model, tmp_path / "through", 1, True)
+    train(tiny_model, tmp_path / "moved", 1, True, max_steps=2)
+    resumed = launch(train, tiny_model, tmp_path / "moved", 2, True, True, {"max_steps": 4}, sharded=sharded)
+    assert resumed == [0, 0]
+    train(tiny_model, tmp_path / "moved", 1, True, resume=True)
+    assert_same_run(tmp_path / "through", tmp_path / "moved")
+
+
+def test_a_run_does_not_resume_with_steps_of_another_size(tiny_model: Path, tmp_path: Path) -> None:
+    train(tiny_model, tmp_path / "run", 1, True, max_steps=1)
+    with pytest.raises(UserError, match="has 8 answers a step, but 1 processes with 4 each make 4"):
+        train(tiny_model, tmp_path / "run", 2, True, resume=True)
+
+
+@DDP_AND_FSDP2
+def test_an_error_on_one_process_ends_both(tiny_model: Path, tmp_path: Path, sharded: bool) -> None:
+    settings = {"critic": Refusing(process=1)}
+    codes = launch(report_error, tiny_model, tmp_path, settings, sharded=sharded)
+    assert codes == [0, 0]
+    assert (tmp_path / "error.0").read_text() == "UserError: the budget is spent"
+    assert (tmp_path / "error.1").read_text() == "SharedError: the budget is spent"
+
+
+@DDP_AND_FSDP2
+def test_a_gradient_that_breaks_on_one_process_is_skipped_on_both(
+    tiny_model: Path, tmp_path: Path, sharded: bool
+) -> None:
+    assert launch(break_one_gradient, tiny_model, tmp_path / "run", sharded=sharded) == [0, 0]
+    (metrics,) = curves(tmp_path / "run")
+    assert metrics["skipped"] == 1
+    assert "grad_norm is nan" in metrics["broken"]
+
+
+def _trained(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(RunFolder(folder).checkpoint / "policy.safetensors")
+
+
+def test_shares_are_whole_groups_and_cover_everything_once() -> None:
+    assert [list(Processes(i, 2).own(8, group=4)) for i in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert [list(Processes(i, 3).own(2)) for i in range(3)] == [[], [0], [1]]
+
+
+@given(st.lists(st.integers(1, 50), max_size=30), st.integers(1, 5))
+def test_rows_are_dealt_once_and_evenly(lengths: Sequence[int], players: int) -> None:
+    hands = deal(range(len(lengths)), lengths, players)
+    assert sorted(row for hand in hands for row in hand) == list(range(len(lengths)))
+    assert max(map(len, hands)) - min(map(len, hands)) <= 1
+    tokens = [sum(lengths[row] for row in hand) for hand in hands]
+    assert max(tokens) - min(tokens) <= max(lengths, default=0)
+
+
+def test_forth_and_back_evens_out_the_lengths() -> None:
+    assert deal(range(4), [40, 10, 30, 20], 2) == [[0, 1], [2, 3]]
+
+
+def test_processes_that_share_weights_take_equally_many_passes() -> None:
+    lengths = [90, 10, 10]
+    free = [Processes(i, 2).micro_batches(range(3), lengths, 10) for i in range(2)]
+    assert free == [[[0]], [[1], [2]]]
+    bound = [Processes(i, 2, sharded=True).micro_batches(range(3), lengths, 10) for i in range(2)]
+    assert bound == [[[0], []], [[1], [2]]]
+
+
+def test_alone_nothing_is_divided() -> None:
+    assert list(ALONE.own(5)) == [0, 1, 2, 3, 4]
+    assert ALONE.micro_batches([3, 1], [9, 5, 9, 4], 100) == [[3, 1]]
+    assert ALONE.sum([0.5, -1.0]) == [0.5, -1.0]
+    assert ALONE.map(lambda part: [2 * x for x in part], [1, 2]) == [2, 4]
+
+
+def test_an_error_comes_back_as_it_was_raised() -> None:
+    error = UserError("mend it")
+
+    def fail() -> None:
+        raise error
+
+    assert attempt(fail) is error
+    with pytest.raises(UserError) as caught:
+        ALONE.together(fail)
+    assert caught.value is error

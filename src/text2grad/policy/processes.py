@@ -156,8 +156,8 @@ def attempt(work: Callable[[], T]) -> T | UserError:
 
 
 def deal(rows: Sequence[int], lengths: Sequence[int], players: int) -> list[list[int]]:
-    """The rows of each process: by length, forth and back, so that all get about as many tokens."""
-    order = sorted(rows, key=lambda row: (lengths[row], row))
+    """The rows of each process: the longest first, forth and back, so that all get about as many tokens."""
+    order = sorted(rows, key=lambda row: (-lengths[row], row))
     turn = 2 * players
     return [sorted([*order[i::turn], *order[turn - 1 - i :: turn]]) for i in range(players)]
 
