@@ -19,6 +19,7 @@ from torch import Tensor
 from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.errors import UserError
 from text2grad.policy.logged import LoggedTrainer
+from text2grad.policy.processes import Division
 from text2grad.schema import Example, Feedback
 
 PATIENCE = 100  # seconds until processes that wait for each other count as deadlocked
@@ -32,7 +33,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def launch(work: Callable[..., None], *arguments: Any, count: int = 2, sharded: bool = False) -> list[int]:
+def launch(work: Callable[..., None], *arguments: Any, count: int = 2, division: Division = "none") -> list[int]:
     """Run `work(*arguments)` on `count` processes, as a launcher would; returns their exit codes.
 
     As with a launcher, one that fails takes the others with it. Those that do not end in time are killed, and the test
@@ -48,8 +49,11 @@ def launch(work: Callable[..., None], *arguments: Any, count: int = 2, sharded: 
             "WORLD_SIZE": str(count),
             "LOCAL_WORLD_SIZE": str(count),
             "OMP_NUM_THREADS": "1",
-            "ACCELERATE_USE_FSDP": str(sharded).lower(),
+            "ACCELERATE_USE_FSDP": str(division == "fsdp2").lower(),
             "FSDP_VERSION": "2",
+            "ACCELERATE_USE_DEEPSPEED": str(division == "zero").lower(),
+            "ACCELERATE_DEEPSPEED_ZERO_STAGE": "2",
+            "DS_ACCELERATOR": "cpu",
         }
         for rank in range(count)
     ]

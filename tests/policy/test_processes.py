@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,11 @@ from processes_support import (
 from safetensors.torch import load_file
 
 from text2grad.errors import UserError
-from text2grad.policy.processes import ALONE, Processes, attempt, deal
+from text2grad.policy.processes import ALONE, Division, Processes, attempt, deal
 from text2grad.runs import RunFolder
 
-DDP_AND_FSDP2 = pytest.mark.parametrize("sharded", [False, True], ids=["ddp", "fsdp2"])
+needs_deepspeed = pytest.mark.skipif(find_spec("deepspeed") is None, reason="DeepSpeed is not installed")
+EVERY_DIVISION = pytest.mark.parametrize("division", ["none", "fsdp2", pytest.param("zero", marks=needs_deepspeed)])
 
 
 def curves(folder: Path) -> list[dict[str, Any]]:
@@ -55,41 +57,43 @@ def assert_same_run(one: Path, other: Path) -> None:
         assert found == pytest.approx(expected, abs=1e-4, rel=1e-4)
 
 
-@DDP_AND_FSDP2
+@EVERY_DIVISION
 @pytest.mark.parametrize("lora", [True, False], ids=["lora", "all weights"])
 def test_two_processes_sample_and_learn_as_one_does(
-    tiny_model: Path, tmp_path: Path, lora: bool, sharded: bool
+    tiny_model: Path, tmp_path: Path, lora: bool, division: Division
 ) -> None:
     train(tiny_model, tmp_path / "one", 1, lora)
-    assert launch(train, tiny_model, tmp_path / "two", 2, lora, sharded=sharded) == [0, 0]
+    assert launch(train, tiny_model, tmp_path / "two", 2, lora, division=division) == [0, 0]
     assert_same_run(tmp_path / "one", tmp_path / "two")
     before = weights_of(tiny_model, lora)
     assert any(not torch.equal(before[k], v) for k, v in _trained(tmp_path / "two").items())
 
 
-@DDP_AND_FSDP2
-def test_two_processes_learn_from_logged_answers_as_one_does(tiny_model: Path, tmp_path: Path, sharded: bool) -> None:
+@EVERY_DIVISION
+def test_two_processes_learn_from_logged_answers_as_one_does(
+    tiny_model: Path, tmp_path: Path, division: Division
+) -> None:
     """The answers are replayed, so that nothing but the update can differ."""
     train_logged(tiny_model, tmp_path / "one", 1)
-    assert launch(train_logged, tiny_model, tmp_path / "two", 2, sharded=sharded) == [0, 0]
+    assert launch(train_logged, tiny_model, tmp_path / "two", 2, division=division) == [0, 0]
     assert_same_run(tmp_path / "one", tmp_path / "two")
 
 
-@DDP_AND_FSDP2
-def test_a_process_without_a_usable_answer_keeps_step(tiny_model: Path, tmp_path: Path, sharded: bool) -> None:
+@EVERY_DIVISION
+def test_a_process_without_a_usable_answer_keeps_step(tiny_model: Path, tmp_path: Path, division: Division) -> None:
     """Of a step's eight answers those to one prompt are usable: two, one, or none."""
     settings = {"critic": Choosy(), "num_generations": 1, "max_kl": 10.0}
     train(tiny_model, tmp_path / "one", 1, True, **settings)
-    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, sharded=sharded) == [0, 0]
+    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, division=division) == [0, 0]
     assert_same_run(tmp_path / "one", tmp_path / "two")
     assert {metrics["samples"] - metrics["failed"] for metrics in curves(tmp_path / "two")} >= {0, 1}
 
 
-@DDP_AND_FSDP2
-def test_a_run_resumes_on_another_number_of_processes(tiny_model: Path, tmp_path: Path, sharded: bool) -> None:
+@EVERY_DIVISION
+def test_a_run_resumes_on_another_number_of_processes(tiny_model: Path, tmp_path: Path, division: Division) -> None:
     train(tiny_model, tmp_path / "through", 1, True)
     train(tiny_model, tmp_path / "moved", 1, True, max_steps=2)
-    resumed = launch(train, tiny_model, tmp_path / "moved", 2, True, True, {"max_steps": 4}, sharded=sharded)
+    resumed = launch(train, tiny_model, tmp_path / "moved", 2, True, True, {"max_steps": 4}, division=division)
     assert resumed == [0, 0]
     train(tiny_model, tmp_path / "moved", 1, True, resume=True)
     assert_same_run(tmp_path / "through", tmp_path / "moved")
@@ -101,20 +105,20 @@ def test_a_run_does_not_resume_with_steps_of_another_size(tiny_model: Path, tmp_
         train(tiny_model, tmp_path / "run", 2, True, resume=True)
 
 
-@DDP_AND_FSDP2
-def test_an_error_on_one_process_ends_both(tiny_model: Path, tmp_path: Path, sharded: bool) -> None:
+@EVERY_DIVISION
+def test_an_error_on_one_process_ends_both(tiny_model: Path, tmp_path: Path, division: Division) -> None:
     settings = {"critic": Refusing(process=1)}
-    codes = launch(report_error, tiny_model, tmp_path, settings, sharded=sharded)
+    codes = launch(report_error, tiny_model, tmp_path, settings, division=division)
     assert codes == [0, 0]
     assert (tmp_path / "error.0").read_text() == "UserError: the budget is spent"
     assert (tmp_path / "error.1").read_text() == "SharedError: the budget is spent"
 
 
-@DDP_AND_FSDP2
+@EVERY_DIVISION
 def test_a_gradient_that_breaks_on_one_process_is_skipped_on_both(
-    tiny_model: Path, tmp_path: Path, sharded: bool
+    tiny_model: Path, tmp_path: Path, division: Division
 ) -> None:
-    assert launch(break_one_gradient, tiny_model, tmp_path / "run", sharded=sharded) == [0, 0]
+    assert launch(break_one_gradient, tiny_model, tmp_path / "run", division=division) == [0, 0]
     (metrics,) = curves(tmp_path / "run")
     assert metrics["skipped"] == 1
     assert "grad_norm is nan" in metrics["broken"]
@@ -146,7 +150,7 @@ def test_processes_that_share_weights_take_equally_many_passes() -> None:
     lengths = [90, 10, 10]
     free = [Processes(i, 2).micro_batches(range(3), lengths, 10) for i in range(2)]
     assert free == [[[0]], [[1], [2]]]
-    bound = [Processes(i, 2, sharded=True).micro_batches(range(3), lengths, 10) for i in range(2)]
+    bound = [Processes(i, 2, division="fsdp2").micro_batches(range(3), lengths, 10) for i in range(2)]
     assert bound == [[[0], []], [[1], [2]]]
 
 

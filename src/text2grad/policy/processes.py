@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 import torch
 from accelerate import Accelerator
@@ -27,13 +27,15 @@ T = TypeVar("T")
 R = TypeVar("R")
 PATIENCE = timedelta(hours=2)  # one process may wait so long for another, whose critic is slow
 BUCKET = 2**25  # gradients that are summed over the processes at once
-UNSUPPORTED = (DistributedType.DEEPSPEED, DistributedType.MEGATRON_LM, DistributedType.XLA)
+UNSUPPORTED = (DistributedType.MEGATRON_LM, DistributedType.XLA)
+Division = Literal["none", "fsdp2", "zero"]
 
 
 def make_accelerator(bf16: bool) -> Accelerator:
     """Accelerate's idea of the machine; launched processes without a GPU are run on the CPU, and talk over gloo."""
     return Accelerator(
-        mixed_precision="bf16" if bf16 else "no",
+        # DeepSpeed would make bfloat16 weights of it; there autocast is left to the policy.
+        mixed_precision="bf16" if bf16 and not _asked_for("DEEPSPEED") else "no",
         cpu=process_count() > 1 and not torch.accelerator.is_available(),
         kwargs_handlers=[InitProcessGroupKwargs(timeout=PATIENCE)],
     )
@@ -43,24 +45,31 @@ def make_accelerator(bf16: bool) -> Accelerator:
 class Processes:
     """The processes of a run, seen from one of them.
 
-    sharded: every process holds a part of each weight (FSDP2), and all must take the same passes at the same time; else
-    every process holds all weights.
+    division: what is divided among them. `none`: each holds all weights, gradients and moments. `fsdp2`: each holds a
+    part of all of these. `zero`: each holds all weights, and a part of the rest, by DeepSpeed.
     """
 
     index: int = 0
     count: int = 1
-    sharded: bool = False
+    division: Division = "none"
 
     @classmethod
     def of(cls, accelerator: Accelerator) -> Processes:
         """The processes that Accelerate has connected; its launcher says whether they share the weights."""
         if accelerator.distributed_type in UNSUPPORTED:
             raise UserError(
-                f"training under {accelerator.distributed_type.value} is not supported; launch with one of "
-                f"configs/accelerate, of which fsdp2.yaml shards weights, gradients and optimiser state alike"
+                f"training under {accelerator.distributed_type.value} is not supported; launch with one of the files "
+                f"in configs/accelerate"
             )
-        sharded = os.environ.get("ACCELERATE_USE_FSDP", "false").lower() == "true"
-        return cls(accelerator.process_index, accelerator.num_processes, sharded and accelerator.num_processes > 1)
+        division: Division = "none"
+        if accelerator.num_processes > 1:
+            division = "fsdp2" if _asked_for("FSDP") else "zero" if _asked_for("DEEPSPEED") else "none"
+        if division == "zero" and (stage := int(os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", "2"))) not in (1, 2):
+            raise UserError(
+                f"DeepSpeed's zero_stage {stage} is not supported, stages 1 and 2 are; configs/accelerate/fsdp2.yaml "
+                f"divides what stage 3 divides"
+            )
+        return cls(accelerator.process_index, accelerator.num_processes, division)
 
     @property
     def is_main(self) -> bool:
@@ -109,27 +118,27 @@ class Processes:
     def micro_batches(self, rows: Sequence[int], lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
         """This process's share of the rows, in micro-batches of at most `max_tokens` once padded.
 
-        lengths: of every row of the step, so that all processes agree. Where weights are sharded all processes get
-        equally many micro-batches; those that are left over are empty.
+        lengths: of every row of the step, so that all processes agree. Where something is divided they must take their
+        passes together, so all get equally many micro-batches; those that are left over are empty.
         """
         shares = [
             [[share[i] for i in micro] for micro in by_token_budget([lengths[row] for row in share], max_tokens)]
             for share in deal(rows, lengths, self.count)
         ]
-        idle = max(map(len, shares)) - len(shares[self.index]) if self.sharded else 0
+        idle = max(map(len, shares)) - len(shares[self.index]) if self.division != "none" else 0
         return shares[self.index] + [[]] * idle
 
     @property
     def loss_scale(self) -> float:
         """What to multiply a loss with whose gradients are to be summed: FSDP takes their mean."""
-        return float(self.count) if self.sharded else 1.0
+        return float(self.count) if self.division == "fsdp2" else 1.0
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Put the sum of everyone's gradients in the place of this process's. FSDP has done so in the backward pass.
 
         Once for all micro-batches of a pass, so processes may have different numbers of them, or none.
         """
-        if self.count == 1 or self.sharded:
+        if self.count == 1 or self.division != "none":
             return
         trained = list(parameters)
         have = self.gather([[p.grad is not None for p in trained]])
@@ -145,6 +154,11 @@ class Processes:
 
 
 ALONE = Processes()
+
+
+def _asked_for(what: str) -> bool:
+    """Whether the launcher's settings ask for FSDP or DEEPSPEED."""
+    return os.environ.get(f"ACCELERATE_USE_{what}", "false").lower() == "true"
 
 
 def attempt(work: Callable[[], T]) -> T | UserError:

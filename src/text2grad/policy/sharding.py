@@ -36,11 +36,11 @@ def place(policy: Policy, accelerator: Accelerator, processes: Processes) -> Rep
     """Bring the policy to its device or devices, in place, and say what to sample from."""
     _refuse_different_weights(policy, processes)
     sampler: Replica | InPlace = InPlace()
-    if processes.sharded:
+    if processes.division == "fsdp2":
         sampler = Replica(policy)
         shard(policy, accelerator)
     # Evaluation mode leaves the gradients to us: they are summed once a pass, not in every backward.
-    accelerator.prepare_model(policy, device_placement=not processes.sharded, evaluation_mode=True)
+    accelerator.prepare_model(policy, device_placement=processes.division != "fsdp2", evaluation_mode=True)
     return sampler
 
 

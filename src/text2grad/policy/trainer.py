@@ -25,6 +25,7 @@ from text2grad.policy.batching import pad_right, stack_rows
 from text2grad.policy.checkpoint import Progress, load_checkpoint, save_checkpoint
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.estimators import estimate
+from text2grad.policy.learner import make_learner
 from text2grad.policy.listen import listen
 from text2grad.policy.memory import release_free_memory
 from text2grad.policy.model import Policy, Scores
@@ -37,7 +38,7 @@ from text2grad.policy.schedule import learning_rate_factor
 from text2grad.policy.sharding import place
 from text2grad.policy.stopwatch import Stopwatch
 from text2grad.policy.streams import Stream, stream
-from text2grad.policy.update import Batch, Learner, update
+from text2grad.policy.update import Batch, update
 from text2grad.runs import RunFolder
 from text2grad.schema import Example, Feedback, from_dataset
 
@@ -90,7 +91,8 @@ class Text2GradTrainer:
         ]
         optimizer = torch.optim.AdamW(groups, lr=args.learning_rate, weight_decay=args.weight_decay)
         self.full_rates = [group["lr"] for group in optimizer.param_groups]
-        self.optimizer = self.accelerator.prepare_optimizer(optimizer)
+        self.learner = make_learner(policy, optimizer, self.accelerator, self.processes, args)
+        self.optimizer = self.learner.optimizer
         self.progress = Progress(
             step=0,
             kl_control=KLControl(args.beta, args.kl_target if args.kl_control == "adaptive" else None, args.kl_horizon),
@@ -187,8 +189,7 @@ class Text2GradTrainer:
         rewards, valid = reward_rollout(rollout, feedback, args.credit, args.seed, step)
         batch = self.advantages(rollout, rewards, valid, self.behaviour(now, reference), reference)
         with watch.part("update"):
-            learner = Learner(self.policy, self.optimizer, self.accelerator, self.processes)
-            outcome = update(learner, rollout, batch, args)
+            outcome = update(self.learner, rollout, batch, args)
         self.progress.skipped_updates += int(outcome.stats["skipped"])
         kl = kl_per_token(now.logprobs, reference.logprobs) * rollout.mask
         if valid.any():
@@ -279,7 +280,8 @@ class Text2GradTrainer:
         reference: bool = False,
     ) -> list[list[int]]:
         """Sampled ids. prompts: one for each answer, those of a group being neighbours."""
-        with self.accelerator.autocast(), policy.scorer(reference) as model:
+        device = self.accelerator.device.type
+        with torch.autocast(device, torch.bfloat16, enabled=self.args.bf16), policy.scorer(reference) as model:
             return sample(
                 model.eval(),
                 prompts[::num_generations],

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor
 
 from text2grad.policy.batching import pad_right
 from text2grad.policy.config import PolicySettings
+from text2grad.policy.learner import Learner
 from text2grad.policy.loss import anchor_loss, approximate_kl, clipped_policy_loss, clipped_value_loss
-from text2grad.policy.processes import ALONE, Processes
-from text2grad.policy.sharding import whole
-from text2grad.policy.snapshot import Snapshot, parameters
+from text2grad.policy.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from text2grad.policy.batch import Rollout
@@ -47,16 +45,6 @@ class Outcome:
 
     stats: dict[str, float]
     broken: str | None = None
-
-
-@dataclass(frozen=True)
-class Learner:
-    """Who learns: the policy, the optimiser of its weights, and where they live."""
-
-    policy: torch.nn.Module
-    optimizer: torch.optim.Optimizer
-    accelerator: Accelerator
-    processes: Processes = ALONE
 
 
 def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySettings) -> Outcome:
@@ -99,13 +87,11 @@ def _passes(
     for _ in range(args.num_iterations):
         learner.optimizer.zero_grad()
         sums = [0.0] * len(MEANS)
-        for rows in micro_batches:
-            more = _accumulate(learner, rollout, batch, rows, tokens, args)
+        for number, rows in enumerate(micro_batches, 1):
+            more = _accumulate(learner, rollout, batch, rows, tokens, args, last=number == len(micro_batches))
             sums = [a + b for a, b in zip(sums, more, strict=True)]
         stats |= {name: total / tokens for name, total in zip(MEANS, learner.processes.sum(sums), strict=True)}
-        trained = parameters(learner.optimizer)
-        learner.processes.sum_gradients(trained)
-        stats["grad_norm"] = float(whole(torch.nn.utils.clip_grad_norm_(trained, args.max_grad_norm)))
+        stats["grad_norm"] = learner.clip_gradients(args.max_grad_norm)
         broken = _not_finite(stats) or _explosion(stats["approx_kl"], args)
         if broken is not None or (args.target_kl is not None and stats["approx_kl"] > args.target_kl):
             return broken
@@ -115,7 +101,7 @@ def _passes(
 
 
 def _accumulate(
-    learner: Learner, rollout: Rollout, batch: Batch, rows: list[int], tokens: float, args: PolicySettings
+    learner: Learner, rollout: Rollout, batch: Batch, rows: list[int], tokens: float, args: PolicySettings, last: bool
 ) -> list[float]:
     """Forward and backward of one micro-batch. Returns sums over its valid tokens, in the order of MEANS.
 
@@ -142,7 +128,7 @@ def _accumulate(
         loss = loss - args.entropy_coef * entropy
     if batch.anchor:
         loss = loss + batch.anchor * anchor_loss(scores.logprobs, of_rows(batch.reference_logprobs), mask)
-    learner.accelerator.backward(loss / tokens * learner.processes.loss_scale)
+    learner.backward(loss / tokens, last)
     kl = approximate_kl(scores.logprobs.detach(), old_logprobs, mask)
     return [value.item() for value in (policy_loss, value_loss, entropy, clipped, kl)]
 
