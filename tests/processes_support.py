@@ -18,6 +18,7 @@ from torch import Tensor
 
 from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.errors import UserError
+from text2grad.models import load_model
 from text2grad.policy.logged import LoggedTrainer
 from text2grad.policy.processes import Division
 from text2grad.schema import Example, Feedback
@@ -184,6 +185,17 @@ def report_error(model: Path, folder: Path, settings: dict[str, Any]) -> None:
     except UserError as error:
         text = f"{type(error).__name__}: {error}"
         (folder / f"error.{os.environ['RANK']}").write_text(text, encoding="utf-8")
+
+
+def report_different_weights(model: Path, folder: Path) -> None:
+    """Give each process a model of its own."""
+    loaded = load_model(model)
+    with torch.no_grad():
+        loaded.lm_head.weight.add_(int(os.environ["RANK"]))
+    try:
+        train(loaded, folder / "run", 2, False)  # type: ignore[arg-type]
+    except UserError as error:
+        (folder / f"error.{os.environ['RANK']}").write_text(str(error), encoding="utf-8")
 
 
 def break_one_gradient(model: Path, folder: Path) -> None:

@@ -76,6 +76,7 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
         )
         on_main(lambda: replace_text(folder.evaluation, json.dumps(evaluation, ensure_ascii=False)))
     display.finished(evaluation, on_main(lambda: build_report(folder.root)), config.report.examples)
+    trainer.accelerator.end_training()
     return folder
 
 
@@ -99,6 +100,7 @@ def learn_logged(config: RunConfig, display: Display, resume: bool = False) -> R
     trainer.train(on_step=lambda metrics: display.step(metrics, config.policy.max_steps))
     trainer.save_model()
     display.finished(None, on_main(lambda: build_report(folder.root)), 0)
+    trainer.accelerator.end_training()
     return folder
 
 

@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from accelerate.utils import DistributedType
 from hypothesis import given
 from hypothesis import strategies as st
 from processes_support import (
@@ -17,6 +19,7 @@ from processes_support import (
     Refusing,
     break_one_gradient,
     launch,
+    report_different_weights,
     report_error,
     train,
     train_logged,
@@ -90,6 +93,20 @@ def test_a_process_without_a_usable_answer_keeps_step(tiny_model: Path, tmp_path
 
 
 @EVERY_DIVISION
+def test_bfloat16_and_gradient_checkpointing_work_on_two_processes(
+    tiny_model: Path, tmp_path: Path, division: Division
+) -> None:
+    """Rounding differs with the size of a batch, so the first step's loss is compared, coarsely."""
+    settings = {"bf16": True, "gradient_checkpointing": True, "max_steps": 2, "num_iterations": 1}
+    train(tiny_model, tmp_path / "one", 1, True, **settings)
+    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, division=division) == [0, 0]
+    one, two = curves(tmp_path / "one")[0], curves(tmp_path / "two")[0]
+    assert two["value_loss"] == pytest.approx(one["value_loss"], rel=0.02)
+    assert two["grad_norm"] == pytest.approx(one["grad_norm"], rel=0.1)
+    assert {tensor.dtype for tensor in _trained(tmp_path / "two").values()} == {torch.float32}
+
+
+@EVERY_DIVISION
 def test_a_run_resumes_on_another_number_of_processes(tiny_model: Path, tmp_path: Path, division: Division) -> None:
     train(tiny_model, tmp_path / "through", 1, True)
     train(tiny_model, tmp_path / "moved", 1, True, max_steps=2)
@@ -101,7 +118,7 @@ def test_a_run_resumes_on_another_number_of_processes(tiny_model: Path, tmp_path
 
 def test_a_run_does_not_resume_with_steps_of_another_size(tiny_model: Path, tmp_path: Path) -> None:
     train(tiny_model, tmp_path / "run", 1, True, max_steps=1)
-    with pytest.raises(UserError, match="has 8 answers a step, but 1 processes with 4 each make 4"):
+    with pytest.raises(UserError, match="has 8 answers a step, but this launch has 4"):
         train(tiny_model, tmp_path / "run", 2, True, resume=True)
 
 
@@ -124,8 +141,30 @@ def test_a_gradient_that_breaks_on_one_process_is_skipped_on_both(
     assert "grad_norm is nan" in metrics["broken"]
 
 
+def test_processes_that_start_from_different_weights_are_refused(tiny_model: Path, tmp_path: Path) -> None:
+    assert launch(report_different_weights, tiny_model, tmp_path) == [0, 0]
+    assert "started from different weights" in (tmp_path / "error.0").read_text()
+
+
 def _trained(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(RunFolder(folder).checkpoint / "policy.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"ACCELERATE_DEEPSPEED_ZERO_STAGE": "3"}, "zero_stage 3 is not supported.*fsdp2.yaml"),
+        ({"ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE": "cpu"}, "offload_optimizer_device"),
+    ],
+)
+def test_what_deepspeed_is_not_used_for_is_refused(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str
+) -> None:
+    for name, value in {"ACCELERATE_USE_DEEPSPEED": "true", **variables}.items():
+        monkeypatch.setenv(name, value)
+    accelerator = SimpleNamespace(distributed_type=DistributedType.DEEPSPEED, num_processes=2, process_index=0)
+    with pytest.raises(UserError, match=message):
+        Processes.of(accelerator)
 
 
 def test_shares_are_whole_groups_and_cover_everything_once() -> None:

@@ -16,7 +16,7 @@ from typing import Literal, TypeVar, cast
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedType, InitProcessGroupKwargs, gather_object
+from accelerate.utils import DeepSpeedPlugin, DistributedType, InitProcessGroupKwargs, gather_object
 from torch import Tensor, nn
 
 from text2grad.errors import SharedError, UserError
@@ -39,6 +39,12 @@ def make_accelerator(bf16: bool) -> Accelerator:
         cpu=process_count() > 1 and not torch.accelerator.is_available(),
         kwargs_handlers=[InitProcessGroupKwargs(timeout=PATIENCE)],
     )
+
+
+def use_device(accelerator: Accelerator) -> None:
+    """Make the process's GPU the current one; every new thread starts on the first."""
+    if accelerator.device.type != "cpu":
+        torch.accelerator.set_device_index(accelerator.device)
 
 
 @dataclass(frozen=True)
@@ -64,11 +70,8 @@ class Processes:
         division: Division = "none"
         if accelerator.num_processes > 1:
             division = "fsdp2" if _asked_for("FSDP") else "zero" if _asked_for("DEEPSPEED") else "none"
-        if division == "zero" and (stage := int(os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", "2"))) not in (1, 2):
-            raise UserError(
-                f"DeepSpeed's zero_stage {stage} is not supported, stages 1 and 2 are; configs/accelerate/fsdp2.yaml "
-                f"divides what stage 3 divides"
-            )
+        if division == "zero":
+            _refuse_unsupported(DeepSpeedPlugin())  # as the launcher's settings describe it
         return cls(accelerator.process_index, accelerator.num_processes, division)
 
     @property
@@ -159,6 +162,16 @@ ALONE = Processes()
 def _asked_for(what: str) -> bool:
     """Whether the launcher's settings ask for FSDP or DEEPSPEED."""
     return os.environ.get(f"ACCELERATE_USE_{what}", "false").lower() == "true"
+
+
+def _refuse_unsupported(plugin: DeepSpeedPlugin) -> None:
+    if plugin.zero_stage not in (1, 2):
+        raise UserError(
+            f"DeepSpeed's zero_stage {plugin.zero_stage} is not supported, stages 1 and 2 are; "
+            f"configs/accelerate/fsdp2.yaml divides what stage 3 divides"
+        )
+    if plugin.offload_optimizer_device != "none":
+        raise UserError("DeepSpeed's offload_optimizer_device is not supported; set it to none")
 
 
 def attempt(work: Callable[[], T]) -> T | UserError:

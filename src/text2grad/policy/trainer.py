@@ -30,7 +30,7 @@ from text2grad.policy.listen import listen
 from text2grad.policy.memory import release_free_memory
 from text2grad.policy.model import Policy, Scores
 from text2grad.policy.monitor import Monitor
-from text2grad.policy.processes import Processes, attempt, make_accelerator
+from text2grad.policy.processes import Processes, attempt, make_accelerator, use_device
 from text2grad.policy.prompts import PromptRoom, encode_prompts
 from text2grad.policy.record import sample_records, step_metrics
 from text2grad.policy.rollout import noise, sample
@@ -162,8 +162,8 @@ class Text2GradTrainer:
         """A resumed run goes on with the prompts that come next, which steps of another size would not."""
         if before != self.samples_per_step:
             raise UserError(
-                f"the run in {self.run.root} has {before} answers a step, but {self.processes.count} processes with "
-                f"{self.args.samples_per_step} each make {self.samples_per_step}; change per_device_train_batch_size"
+                f"the run in {self.run.root} has {before} answers a step, but this launch has {self.samples_per_step} "
+                f"({self.processes.count} times {self.args.samples_per_step}); change per_device_train_batch_size"
             )
 
     @property
@@ -222,7 +222,9 @@ class Text2GradTrainer:
         if self.accelerator.device.type == "cpu" and not hasattr(self.critic, "acritique"):
             heard, scores = attempt(lambda: listen(self.critic, own)), passes()
         else:
-            with ThreadPoolExecutor(1) as pool:  # the critic stays in the main thread, where Ctrl-C reaches it
+            with ThreadPoolExecutor(
+                1, initializer=partial(use_device, self.accelerator)
+            ) as pool:  # the critic stays in the main thread, where Ctrl-C reaches it
                 scoring = pool.submit(passes)
                 heard, scores = attempt(lambda: listen(self.critic, own)), scoring.result()
         return [said for part in self.processes.share(heard) for said in part], *scores
