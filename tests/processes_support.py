@@ -19,8 +19,8 @@ from torch import Tensor
 from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.errors import UserError
 from text2grad.models import load_model
+from text2grad.policy.division import Division
 from text2grad.policy.logged import LoggedTrainer
-from text2grad.policy.processes import Division
 from text2grad.schema import Example, Feedback
 
 PATIENCE = 100  # seconds until processes that wait for each other count as deadlocked

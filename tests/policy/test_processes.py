@@ -6,12 +6,10 @@ import json
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from accelerate.utils import DistributedType
 from hypothesis import given
 from hypothesis import strategies as st
 from processes_support import (
@@ -28,7 +26,8 @@ from processes_support import (
 from safetensors.torch import load_file
 
 from text2grad.errors import UserError
-from text2grad.policy.processes import ALONE, Division, Processes, attempt, deal
+from text2grad.policy.division import Division
+from text2grad.policy.processes import ALONE, Processes, attempt, deal
 from text2grad.runs import RunFolder
 
 needs_deepspeed = pytest.mark.skipif(find_spec("deepspeed") is None, reason="DeepSpeed is not installed")
@@ -148,23 +147,6 @@ def test_processes_that_start_from_different_weights_are_refused(tiny_model: Pat
 
 def _trained(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(RunFolder(folder).checkpoint / "policy.safetensors")
-
-
-@pytest.mark.parametrize(
-    ("variables", "message"),
-    [
-        ({"ACCELERATE_DEEPSPEED_ZERO_STAGE": "3"}, "zero_stage 3 is not supported.*fsdp2.yaml"),
-        ({"ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE": "cpu"}, "offload_optimizer_device"),
-    ],
-)
-def test_what_deepspeed_is_not_used_for_is_refused(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str
-) -> None:
-    for name, value in {"ACCELERATE_USE_DEEPSPEED": "true", **variables}.items():
-        monkeypatch.setenv(name, value)
-    accelerator = SimpleNamespace(distributed_type=DistributedType.DEEPSPEED, num_processes=2, process_index=0)
-    with pytest.raises(UserError, match=message):
-        Processes.of(accelerator)
 
 
 def test_shares_are_whole_groups_and_cover_everything_once() -> None:

@@ -2,16 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import torch
 from accelerate import Accelerator
 
-from text2grad.errors import UserError
 from text2grad.models import load_model
 from text2grad.policy.batching import pad_right
 from text2grad.policy.model import Policy
 from text2grad.policy.processes import ALONE
-from text2grad.policy.sharding import InPlace, Replica, gathered, laid_out_like, place, shard
+from text2grad.policy.sharding import InPlace, Replica, gathered, laid_out_like, place
 
 CPU = torch.device("cpu")
 
@@ -66,20 +64,3 @@ def test_whole_tensors_stay_as_they_are() -> None:
     assert laid_out_like(tensor, torch.zeros(3)) is tensor
     assert gathered({"a": tensor}, keep=True)["a"].tolist() == [0.0, 1.0, 2.0]
     assert gathered({"a": tensor}, keep=False) == {}
-
-
-@pytest.mark.parametrize(
-    ("variables", "message"),
-    [
-        ({"FSDP_VERSION": "1"}, "fsdp_version is 1"),
-        ({"FSDP_VERSION": "2", "FSDP_OFFLOAD_PARAMS": "true"}, "fsdp_offload_params"),
-        ({"FSDP_VERSION": "2", "FSDP_ACTIVATION_CHECKPOINTING": "true"}, "gradient_checkpointing instead"),
-    ],
-)
-def test_what_is_not_supported_is_refused(
-    tiny_model: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str
-) -> None:
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(UserError, match=message):
-        shard(Policy(load_model(tiny_model)), Accelerator(cpu=True))

@@ -8,34 +8,33 @@ learned depends on how many processes there are.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal, TypeVar, cast
+from typing import TypeVar, cast
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DeepSpeedPlugin, DistributedType, InitProcessGroupKwargs, gather_object
+from accelerate.utils import DistributedType, InitProcessGroupKwargs, gather_object
 from torch import Tensor, nn
 
 from text2grad.errors import SharedError, UserError
 from text2grad.launch import process_count
 from text2grad.policy.batching import by_token_budget
+from text2grad.policy.division import Division, asked_for, wanted_division
 
 T = TypeVar("T")
 R = TypeVar("R")
 PATIENCE = timedelta(hours=2)  # one process may wait so long for another, whose critic is slow
 BUCKET = 2**25  # gradients that are summed over the processes at once
 UNSUPPORTED = (DistributedType.MEGATRON_LM, DistributedType.XLA)
-Division = Literal["none", "fsdp2", "zero"]
 
 
 def make_accelerator(bf16: bool) -> Accelerator:
     """Accelerate's idea of the machine; launched processes without a GPU are run on the CPU, and talk over gloo."""
     return Accelerator(
         # DeepSpeed would make bfloat16 weights of it; there autocast is left to the policy.
-        mixed_precision="bf16" if bf16 and not _asked_for("DEEPSPEED") else "no",
+        mixed_precision="bf16" if bf16 and not asked_for("DEEPSPEED") else "no",
         cpu=process_count() > 1 and not torch.accelerator.is_available(),
         kwargs_handlers=[InitProcessGroupKwargs(timeout=PATIENCE)],
     )
@@ -51,8 +50,7 @@ def use_device(accelerator: Accelerator) -> None:
 class Processes:
     """The processes of a run, seen from one of them.
 
-    division: what is divided among them. `none`: each holds all weights, gradients and moments. `fsdp2`: each holds a
-    part of all of these. `zero`: each holds all weights, and a part of the rest, by DeepSpeed.
+    division: what is divided among them, see `wanted_division`.
     """
 
     index: int = 0
@@ -61,17 +59,15 @@ class Processes:
 
     @classmethod
     def of(cls, accelerator: Accelerator) -> Processes:
-        """The processes that Accelerate has connected; its launcher says whether they share the weights."""
+        """The processes that Accelerate has connected; its launcher says what is divided among them."""
         if accelerator.distributed_type in UNSUPPORTED:
             raise UserError(
                 f"training under {accelerator.distributed_type.value} is not supported; launch with one of the files "
                 f"in configs/accelerate"
             )
-        division: Division = "none"
-        if accelerator.num_processes > 1:
-            division = "fsdp2" if _asked_for("FSDP") else "zero" if _asked_for("DEEPSPEED") else "none"
-        if division == "zero":
-            _refuse_unsupported(DeepSpeedPlugin())  # as the launcher's settings describe it
+        division = wanted_division()
+        if division == "fsdp2" and accelerator.num_processes == 1:
+            division = "none"
         return cls(accelerator.process_index, accelerator.num_processes, division)
 
     @property
@@ -133,8 +129,8 @@ class Processes:
 
     @property
     def loss_scale(self) -> float:
-        """What to multiply a loss with whose gradients are to be summed: FSDP takes their mean."""
-        return float(self.count) if self.division == "fsdp2" else 1.0
+        """What to multiply a loss with whose gradients are to be summed: FSDP and DeepSpeed take their mean."""
+        return float(self.count) if self.division != "none" else 1.0
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Put the sum of everyone's gradients in the place of this process's. FSDP has done so in the backward pass.
@@ -157,21 +153,6 @@ class Processes:
 
 
 ALONE = Processes()
-
-
-def _asked_for(what: str) -> bool:
-    """Whether the launcher's settings ask for FSDP or DEEPSPEED."""
-    return os.environ.get(f"ACCELERATE_USE_{what}", "false").lower() == "true"
-
-
-def _refuse_unsupported(plugin: DeepSpeedPlugin) -> None:
-    if plugin.zero_stage not in (1, 2):
-        raise UserError(
-            f"DeepSpeed's zero_stage {plugin.zero_stage} is not supported, stages 1 and 2 are; "
-            f"configs/accelerate/fsdp2.yaml divides what stage 3 divides"
-        )
-    if plugin.offload_optimizer_device != "none":
-        raise UserError("DeepSpeed's offload_optimizer_device is not supported; set it to none")
 
 
 def attempt(work: Callable[[], T]) -> T | UserError:

@@ -7,7 +7,6 @@ processes on the CPU, and knows nothing of the reference.
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -58,12 +57,6 @@ def shard(policy: Policy, accelerator: Accelerator) -> None:
     as without sharding.
     """
     plugin = FullyShardedDataParallelPlugin()  # as the launcher's settings describe it
-    if plugin.fsdp_version != 2:
-        raise UserError("fsdp_version is 1, which is not supported; set it to 2, as in configs/accelerate/fsdp2.yaml")
-    if os.environ.get("FSDP_OFFLOAD_PARAMS", "false").lower() == "true":
-        raise UserError("fsdp_offload_params is not supported; set it to false")
-    if plugin.activation_checkpointing:
-        raise UserError("set policy.gradient_checkpointing instead of fsdp_activation_checkpointing")
     mesh = init_device_mesh(accelerator.device.type, (accelerator.num_processes,))
     layers = set(policy.model._no_split_modules or ())
     for module in list(policy.modules()):

@@ -213,7 +213,6 @@ class Text2GradTrainer:
         The passes do not need the critic, so they run beside it: on a GPU, or where the critic waits on a network. On
         the CPU the two would only take the cores from each other.
         """
-
         own = [rollout.examples[i] for i in self.processes.own(len(rollout.examples))]
 
         def passes() -> tuple[Scores, Scores]:
@@ -222,9 +221,8 @@ class Text2GradTrainer:
         if self.accelerator.device.type == "cpu" and not hasattr(self.critic, "acritique"):
             heard, scores = attempt(lambda: listen(self.critic, own)), passes()
         else:
-            with ThreadPoolExecutor(
-                1, initializer=partial(use_device, self.accelerator)
-            ) as pool:  # the critic stays in the main thread, where Ctrl-C reaches it
+            # The critic stays in the main thread, where Ctrl-C reaches it.
+            with ThreadPoolExecutor(1, initializer=partial(use_device, self.accelerator)) as pool:
                 scoring = pool.submit(passes)
                 heard, scores = attempt(lambda: listen(self.critic, own)), scoring.result()
         return [said for part in self.processes.share(heard) for said in part], *scores

@@ -44,7 +44,7 @@ class ZeroLearner(Learner):
         return cast(ZeroOptimizer, self.optimizer)
 
     def backward(self, loss: Tensor, last: bool) -> None:
-        self.zero.backward(loss * self.processes.count, last)  # DeepSpeed takes the mean over processes
+        self.zero.backward(loss * self.processes.loss_scale, last)
 
     def clip_gradients(self, max_norm: float) -> float:
         return self.zero.gradient_norm()  # the engine clips when it steps
@@ -56,7 +56,9 @@ class ZeroOptimizer:
     def __init__(self, policy: Policy, optimizer: torch.optim.AdamW, max_grad_norm: float) -> None:
         import deepspeed
 
-        self.param_groups: list[dict[str, Any]] = [dict(group) for group in optimizer.param_groups]
+        self.param_groups: list[dict[str, Any]] = [
+            {**group, "params": list(group["params"])} for group in optimizer.param_groups
+        ]
         config = dict(DeepSpeedPlugin().deepspeed_config)  # as the launcher's settings describe it
         config.pop("train_batch_size", None)
         config |= {
