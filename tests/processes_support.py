@@ -37,8 +37,7 @@ def free_port() -> int:
 def launch(work: Callable[..., None], *arguments: Any, count: int = 2, division: Division = "none") -> list[int]:
     """Run `work(*arguments)` on `count` processes, as a launcher would; returns their exit codes.
 
-    As with a launcher, one that fails takes the others with it. Those that do not end in time are killed, and the test
-    fails.
+    One that fails takes the others with it. If they wait for each other, they are killed and the test fails.
     """
     port = free_port()
     environments = [
@@ -62,14 +61,15 @@ def launch(work: Callable[..., None], *arguments: Any, count: int = 2, division:
     for process in processes:
         process.start()
     deadline = time.monotonic() + PATIENCE
-    while any(p.is_alive() for p in processes) and time.monotonic() < deadline:
+    while any(p.is_alive() for p in processes) and not any(p.exitcode for p in processes):
+        if time.monotonic() > deadline:
+            break
         time.sleep(0.05)
-    stuck = [p for p in processes if p.is_alive()]
-    for process in stuck:
-        process.kill()
+    late = time.monotonic() > deadline
     for process in processes:
+        process.kill()
         process.join()
-    assert not stuck, f"{len(stuck)} of {count} processes hung"
+    assert not late, "the processes wait for each other"
     return [process.exitcode for process in processes]
 
 

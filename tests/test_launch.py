@@ -18,7 +18,7 @@ from support import PROMPTS
 import text2grad
 from text2grad.config import load_config
 from text2grad.display import TerminalDisplay
-from text2grad.launch import is_main_process, process_count
+from text2grad.launch import is_first_on_machine, is_main_process, process_count
 from text2grad.pipeline import run
 from text2grad.schema import Example, write_examples
 
@@ -28,12 +28,12 @@ SOURCE = Path(text2grad.__file__).parent.parent
 
 
 def test_without_a_launcher_this_is_the_only_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RANK", "WORLD_SIZE"):
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
-    assert (process_count(), is_main_process()) == (1, True)
-    monkeypatch.setenv("RANK", "1")
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    assert (process_count(), is_main_process()) == (4, False)
+    assert (process_count(), is_main_process(), is_first_on_machine()) == (1, True, True)
+    for name, value in {"RANK": "2", "LOCAL_RANK": "0", "WORLD_SIZE": "4"}.items():
+        monkeypatch.setenv(name, value)
+    assert (process_count(), is_main_process(), is_first_on_machine()) == (4, False, True)
 
 
 def launched(kind: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -18,6 +18,7 @@ from text2grad.commands.export import export
 from text2grad.commands.reward import reward
 from text2grad.commands.train import train
 from text2grad.errors import SharedError, UserError
+from text2grad.launch import is_first_on_machine
 from text2grad.progress import quieten, terminal
 
 app = typer.Typer(
@@ -129,11 +130,11 @@ def main() -> None:
     debug = "--debug" in sys.argv
     try:
         app()
-    except SharedError:
-        sys.exit(1)
     except UserError as error:
         if debug:
             raise
+        if isinstance(error, SharedError) or not is_first_on_machine():
+            sys.exit(1)  # another process says it
         Console(stderr=True).print(f"[bold red]Error:[/bold red] {escape(str(error))}", soft_wrap=True)
         sys.exit(1)
     except SystemExit as stop:

@@ -13,3 +13,8 @@ def process_count() -> int:
 def is_main_process() -> bool:
     """Whether this is the one that writes files and talks to the terminal."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def is_first_on_machine() -> bool:
+    """Whether this is the one of its machine that says what is wrong there."""
+    return os.environ.get("LOCAL_RANK", "0") == "0"
