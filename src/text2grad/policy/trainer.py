@@ -297,7 +297,7 @@ class Text2GradTrainer:
         """Log-probabilities, entropy and values of the sampled tokens, each (samples, tokens) on the CPU."""
         rows = range(len(rollout.examples)) if rows is None else rows
         width = max(map(len, rollout.completions))
-        scored: list[tuple[int, Scores]] = []
+        scored: list[tuple[list[int], Scores]] = []
         self.policy.eval()
         for micro in self.processes.micro_batches(rows, rollout.lengths, self.args.max_tokens_per_batch):
             picked = micro or [0]  # nothing left to score, but the others wait for this pass
@@ -305,9 +305,13 @@ class Text2GradTrainer:
                 [rollout.prompts[i] for i in picked], [rollout.completions[i] for i in picked], self.accelerator.device
             )
             scores = self.policy(padded, self.args.temperature, reference=reference)
-            by_row = zip(*(tensor.cpu() for tensor in scores), strict=True)
-            scored += [(i, Scores(*row)) for i, row in zip(micro, by_row, strict=False)]
-        results = dict(self.processes.gather(scored))
+            if micro:
+                scored.append((micro, Scores(*(tensor.cpu() for tensor in scores))))
+        results = {
+            i: Scores(*row)
+            for micro, scores in self.processes.gather(scored)
+            for i, row in zip(micro, zip(*scores, strict=True), strict=True)
+        }
         return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
 
     def advantages(self, rollout: Rollout, rewards: Tensor, valid: Tensor, old: Scores, reference: Scores) -> Batch:

@@ -7,6 +7,7 @@ it does without DeepSpeed.
 
 from __future__ import annotations
 
+import logging
 from typing import Any, cast
 
 import torch
@@ -56,6 +57,7 @@ class ZeroOptimizer:
     def __init__(self, policy: Policy, optimizer: torch.optim.AdamW, max_grad_norm: float) -> None:
         import deepspeed
 
+        deepspeed.utils.logger.setLevel(logging.WARNING)
         self.param_groups: list[dict[str, Any]] = [
             {**group, "params": list(group["params"])} for group in optimizer.param_groups
         ]
