@@ -167,12 +167,15 @@ def test_forth_and_back_evens_out_the_lengths() -> None:
     assert deal(range(4), [40, 10, 30, 20], 2) == [[0, 1], [2, 3]]
 
 
-def test_processes_that_share_weights_take_equally_many_passes() -> None:
-    lengths = [90, 10, 10]
-    free = [Processes(i, 2).micro_batches(range(3), lengths, 10) for i in range(2)]
-    assert free == [[[0]], [[1], [2]]]
-    bound = [Processes(i, 2, division="fsdp2").micro_batches(range(3), lengths, 10) for i in range(2)]
-    assert bound == [[[0], []], [[1], [2]]]
+def test_micro_batches_are_cut_from_a_process_s_own_rows() -> None:
+    shares = [Processes(i, 2).micro_batches(range(3), [90, 10, 10], 10) for i in range(2)]
+    assert shares == [[[0]], [[1], [2]]]
+
+
+def test_where_something_is_divided_all_take_equally_many_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Processes, "gather", lambda self, items: [*items, 3])
+    assert Processes(0, 2, division="fsdp2").in_step(["a"], idle="-") == ["a", "-", "-"]
+    assert Processes(0, 2, division="none").in_step(["a"], idle="-") == ["a"]
 
 
 def test_alone_nothing_is_divided() -> None:

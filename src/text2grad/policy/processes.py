@@ -114,18 +114,27 @@ class Processes:
         """The sums over all processes; the same on each, to the last bit."""
         return [sum(column) for column in zip(*self.gather([figures]), strict=True)]
 
-    def micro_batches(self, rows: Sequence[int], lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
-        """This process's share of the rows, in micro-batches of at most `max_tokens` once padded.
+    def rows(self, rows: Sequence[int], lengths: Sequence[int]) -> list[int]:
+        """This process's share of rows to score or to learn from. lengths: of every row of the step."""
+        return deal(rows, lengths, self.count)[self.index]
 
-        lengths: of every row of the step, so that all processes agree. Where something is divided they must take their
-        passes together, so all get equally many micro-batches; those that are left over are empty.
+    def in_step(self, passes: list[T], idle: T) -> list[T]:
+        """This process's passes, and idle ones after them where something is divided and others have more.
+
+        Those gather weights or reduce gradients in every pass, and would wait for this process for ever.
         """
-        shares = [
-            [[share[i] for i in micro] for micro in by_token_budget([lengths[row] for row in share], max_tokens)]
-            for share in deal(rows, lengths, self.count)
-        ]
-        idle = max(map(len, shares)) - len(shares[self.index]) if self.division != "none" else 0
-        return shares[self.index] + [[]] * idle
+        if self.division == "none":
+            return passes
+        return passes + [idle] * (max(self.gather([len(passes)])) - len(passes))
+
+    def micro_batches(self, rows: Sequence[int], lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
+        """This process's share of the rows, in micro-batches of at most `max_tokens` once padded; idle ones are empty.
+
+        lengths: of every row of the step.
+        """
+        own = self.rows(rows, lengths)
+        planned = by_token_budget([lengths[row] for row in own], max_tokens)
+        return self.in_step([[own[i] for i in micro] for micro in planned], idle=[])
 
     @property
     def loss_scale(self) -> float:

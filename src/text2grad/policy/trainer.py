@@ -84,7 +84,7 @@ class Text2GradTrainer:
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
             policy.model.enable_input_require_grads()
-        self.sampler = place(policy, self.accelerator, self.processes)
+        self.full_weights = place(policy, self.accelerator, self.processes)
         groups: list[dict[str, Any]] = [
             {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
             {"params": list(policy.value_head.parameters()), "lr": args.value_learning_rate},
@@ -238,7 +238,7 @@ class Text2GradTrainer:
         prompts = [self.prompts[i] for i in chosen]
         own = self.processes.own(len(chosen), args.num_generations)
         uniforms = noise(Stream.SAMPLING, args.seed, step, own, args.max_completion_length)
-        with self.sampler.filled(self.policy, reference=False) as policy:
+        with self.full_weights.filled(self.policy, reference=False) as policy:
             completions = self._sample(
                 policy, [prompts[i] for i in own], uniforms, args.temperature, args.num_generations
             )
@@ -260,7 +260,7 @@ class Text2GradTrainer:
         completions: list[list[int]] = []
         prompts = self.encode(examples)
         own = self.processes.own(len(examples))
-        with self.sampler.filled(self.policy, reference) as policy:
+        with self.full_weights.filled(self.policy, reference) as policy:
             for start in range(own.start, own.stop, batch_size):
                 rows = range(start, min(start + batch_size, own.stop))
                 uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
@@ -351,7 +351,7 @@ class Text2GradTrainer:
     def save_model(self, folder: Path | None = None) -> Path:
         """The trained model or adapter with its tokenizer, as `from_pretrained` reads it."""
         folder = folder or self.run.final
-        with self.sampler.filled(self.policy, reference=False) as policy:
+        with self.full_weights.filled(self.policy, reference=False) as policy:
 
             def fill(new: Path) -> None:
                 policy.model.save_pretrained(new)
