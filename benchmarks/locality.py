@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 
@@ -60,12 +61,11 @@ def main() -> None:
     triples = [*summaries(data_folder()), *programs(data_folder())]
     if args.quick:
         triples = [triples[0], triples[-1]]
-    tokenizer = load_tokenizer(DEFAULT_MODEL)
-    policy = Policy(load_model(DEFAULT_MODEL).to(args.device), keep_reference=False)
     rows, figures = [], {"triples": len(triples)}
     ratios: dict[str, list[float]] = {}
-    for name, setting in SETTINGS.items():
-        moved = [changes(policy, tokenizer, example, setting) for example in triples]
+    with get_context("spawn").Pool(len(SETTINGS) if args.device != "cpu" else 1) as pool:
+        measured = pool.starmap(all_changes, [(triples, setting, args.device) for setting in SETTINGS.values()], 1)
+    for name, moved in zip(SETTINGS, measured, strict=True):
         ratios[name] = [inside / outside for inside, outside, _ in moved]
         down = sum(mean < 0 for *_, mean in moved) / len(moved)
         low, high = interval_of_median(ratios[name])
@@ -82,6 +82,13 @@ def main() -> None:
     figures["ours_over_scalar"] = median(ratios["ours"]) / scalar
     bars = {"ours_down_share": Bar(at_least=0.95), "ours_over_scalar": Bar(at_least=3.0)}
     report("locality", figures, bars, args)
+
+
+def all_changes(triples: list[Example], setting: Setting, device: str) -> list[tuple[float, float, float]]:
+    """One setting on all triples, in a process of its own."""
+    tokenizer = load_tokenizer(DEFAULT_MODEL)
+    policy = Policy(load_model(DEFAULT_MODEL), keep_reference=False).to(device)
+    return [changes(policy, tokenizer, example, setting) for example in triples]
 
 
 def changes(policy: Policy, tokenizer: object, example: Example, setting: Setting) -> tuple[float, float, float]:

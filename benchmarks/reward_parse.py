@@ -1,8 +1,9 @@
 """Does every written judgement parse? At least 10 000, from an untrained, a half-trained and a trained model.
 
-At temperatures 0 and 1, on answers of four data sets and on answers made to break things: quotation marks, line breaks,
-backslashes, emoji, joined emoji, other scripts, control characters, the judgement's own words, code. A judgement that
-is cut off counts as a failure. The half-trained and the trained model are those that reward_model.py left.
+At temperatures 0 and 1, on answers of three data sets and on answers made to break things: quotation marks, line
+breaks, backslashes, emoji, joined emoji, other scripts, control characters, the judgement's own words, code. A
+judgement that is cut off counts as a failure. The half-trained and the trained model are those that reward_model.py
+left.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import torch
 from harness import Bar, data_folder, options, report, show
-from reward_data import defacto_val, others
+from reward_data import others
 from reward_model import folder
 from reward_runs import KEPT, base_model
 
@@ -77,10 +78,14 @@ def answers(count: int) -> list[Example]:
     """A third real answers to questions and summaries, a third code, a third made to break things."""
     data = data_folder()
     sets = others(data)
-    prose = cycle(chain(defacto_val(data), sets["haluquestqa"][1], sets["fgrlhf"][1]))
-    code = cycle(sets["debugbench"][1])
-    mixed = chain.from_iterable(zip(prose, code, _nasty(), strict=False))
-    return list(islice((example for example in mixed if len(example.completion) < 1_500), count))
+    prose = cycle(_short([*sets["haluquestqa"][1], *sets["fgrlhf"][1]]))
+    code = cycle(_short(sets["debugbench"][1]))
+    return list(islice(chain.from_iterable(zip(prose, code, _nasty(), strict=False)), count))
+
+
+def _short(examples: list[Example]) -> list[Example]:
+    """Sources and answers that leave room for many judgements at once."""
+    return [e for e in examples if len(e.completion) < 1_000 and len(e.prompt_text) < 1_500]
 
 
 def _nasty() -> Iterator[Example]:

@@ -23,12 +23,13 @@ from typing import Any
 
 import torch
 from harness import Bar, data_folder, options, report, show
+from small_model import small_model
 
-from text2grad.models import DEFAULT_MODEL, load_tokenizer, resolve
+from text2grad.models import DEFAULT_MODEL, resolve
 from text2grad.schema import Example, Feedback
 from text2grad.tasks import scitldr
 
-WARM_UP, STEPS = 2, 5
+WARM_UP, STEPS = 2, 4
 GENERATIONS, LONGEST, PASSES, BETA = 4, 40, 2, 0.02
 TRL: dict[str, dict[str, Any]] = {
     "TRL as it comes": {"gradient_checkpointing": True, "micro_batches": 1},
@@ -44,7 +45,7 @@ def main() -> None:
     small = args.quick or args.device == "cpu"
     with tempfile.TemporaryDirectory() as scratch:
         setup = {
-            "model": tiny_model(Path(scratch)) if small else resolve(DEFAULT_MODEL),
+            "model": small_model(Path(scratch, "model")) if small else resolve(DEFAULT_MODEL),
             "answers": 8 if small else 192,
         }
         results = {name: in_a_process(name, setup) for name in ("ours", *TRL)}
@@ -81,6 +82,17 @@ def measured(name: str, setup: dict[str, Any]) -> dict[str, Any]:
 
 def ours(setup: dict[str, Any], folder: str) -> tuple[list[float], dict[str, float]]:
     from text2grad import Text2GradConfig, Text2GradTrainer
+    from text2grad.files import read_json_lines
+    from text2grad.policy.callbacks import Callback
+
+    class Clock(Callback):
+        def __init__(self) -> None:
+            self.ends: list[float] = []
+
+        def on_step(self, metrics: dict[str, Any]) -> None:
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            self.ends.append(time.perf_counter())
 
     trainer = Text2GradTrainer(
         model=setup["model"],
@@ -95,23 +107,19 @@ def ours(setup: dict[str, Any], folder: str) -> tuple[list[float], dict[str, flo
             beta=BETA,
             learning_rate=1e-6,
             estimator="group",
-            max_tokens_per_batch=16_384,
             bf16=torch.cuda.is_available(),
             logged_samples=0,
             save_steps=1_000_000,
         ),
         train_dataset=prompts(setup["answers"]),
+        callbacks=[clock := Clock()],
     )
-    times: list[float] = []
-    parts: list[dict[str, Any]] = []
-
-    def on_step(metrics: dict[str, Any]) -> None:
-        times.append(float(metrics["seconds"]))
-        parts.append({k: v for k, v in metrics.items() if k.startswith("seconds_")})
-
-    trainer.train(on_step=on_step)
-    named = {k: median(float(p[k]) for p in parts[WARM_UP:]) for k in (parts[-1] if parts else {})}
-    return times, named
+    began = time.perf_counter()
+    trainer.train()
+    steps = [metrics for _, metrics in read_json_lines(trainer.run.metrics)]
+    parts = [name for name in steps[-1] if name.startswith("seconds_")]
+    named = {name: median(float(step[name]) for step in steps[WARM_UP:]) for name in parts}
+    return [after - before for before, after in pairwise([began, *clock.ends])], named
 
 
 def trl(
@@ -185,18 +193,6 @@ def prompts(answers: int) -> list[Example]:
     needed = (WARM_UP + STEPS) * answers // GENERATIONS
     found = list(islice(scitldr.read(data_folder() / "scitldr_a" / "train.jsonl.gz"), needed))
     return [e.model_copy(update={"reference": None, "meta": {}}) for e in found]
-
-
-def tiny_model(folder: Path) -> str:
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    config = AutoConfig.from_pretrained(resolve(DEFAULT_MODEL))
-    config.update({"num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 128})
-    config.update({"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16})
-    torch.manual_seed(0)
-    AutoModelForCausalLM.from_config(config).float().save_pretrained(folder / "tiny")
-    load_tokenizer(DEFAULT_MODEL).save_pretrained(folder / "tiny")
-    return str(folder / "tiny")
 
 
 def _resident() -> int:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
 
 from text2grad import Text2GradTrainer
+from text2grad.policy.callbacks import Callback, Metrics
 from text2grad.schema import Example, Feedback, Span
 
 PROMPTS = [Example(id=str(i), prompt=f"Write the word number {i}.") for i in range(6)]
@@ -40,6 +44,31 @@ class SlowVowelCritic(VowelCritic):
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         time.sleep(0.4)
         return super().critique(examples)
+
+
+class Seen(Callback):
+    """Keeps the metrics of every step."""
+
+    def __init__(self) -> None:
+        self.steps: list[Metrics] = []
+
+    def on_step(self, metrics: Metrics) -> None:
+        self.steps.append(metrics)
+
+
+class Silent(Callback):
+    """Watches a run and says nothing."""
+
+    def phase(self, name: str) -> None:
+        pass
+
+    def finished(self, evaluation: Metrics | None, report: Path, examples: int) -> None:
+        pass
+
+
+def weights(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
+    """A copy of what training changes."""
+    return {name: p.detach().clone() for name, p in trainer.policy.trainable().items()}
 
 
 def listen_to_ctrl_c() -> None:

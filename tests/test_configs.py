@@ -7,23 +7,13 @@ import json
 from pathlib import Path
 
 import pytest
+from support import Silent
 
 from text2grad.config import load_config
 from text2grad.pipeline import run
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 SMALL = ["policy.max_steps=2", "policy.per_device_train_batch_size=2", "policy.max_completion_length=6"]
-
-
-class Silent:
-    def phase(self, name):
-        pass
-
-    def step(self, metrics, total):
-        pass
-
-    def finished(self, evaluation, report, examples):
-        pass
 
 
 @pytest.fixture

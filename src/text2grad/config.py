@@ -13,7 +13,7 @@ from text2grad.errors import UserError
 from text2grad.models import DEFAULT_MODEL
 from text2grad.policy.config import PolicySettings, Text2GradConfig
 from text2grad.reward.mapping import Credit
-from text2grad.settings import Settings
+from text2grad.settings import Settings, flat
 
 
 class LoraSettings(Settings):
@@ -47,7 +47,7 @@ class CriticSettings(Settings):
 
 
 class EvaluateSettings(Settings):
-    """How held-out prompts are answered before and after training."""
+    """How held-out prompts are answered: before, after and, with `policy.eval_steps`, during training."""
 
     temperature: NonNegativeFloat | None = Field(None, description="of the answers; null is the training temperature")
     resamples: PositiveInt = Field(10_000, description="of the paired bootstrap")
@@ -75,7 +75,11 @@ class RunConfig(Settings):
     def trainer_args(self) -> Text2GradConfig:
         """The settings that the trainer sees."""
         return Text2GradConfig(
-            **self.policy.model_dump(), output_dir=self.output_dir, seed=self.seed, credit=self.credit
+            **self.policy.model_dump(),
+            output_dir=self.output_dir,
+            seed=self.seed,
+            credit=self.credit,
+            eval_temperature=self.evaluate.temperature,
         )
 
     def to_yaml(self) -> str:
@@ -114,7 +118,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def changed_keys(old: RunConfig, new: RunConfig) -> list[str]:
     """Dotted names of the keys in which two runs differ."""
-    before, after = _flat(old.model_dump(mode="json")), _flat(new.model_dump(mode="json"))
+    before, after = flat(old.model_dump(mode="json")), flat(new.model_dump(mode="json"))
     return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
 
 
@@ -132,10 +136,3 @@ def _set(values: dict[str, Any], override: str) -> None:
         if not isinstance(values, dict):
             raise UserError(f'"{override}": "{section}" is not a section')
     values[key] = yaml.safe_load(text)
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat

@@ -11,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from text2grad.explain import Explanation
+from text2grad.policy.callbacks import Callback, Metrics
+from text2grad.policy.monitor import HELDOUT
 from text2grad.progress import progress_bar
 from text2grad.schema import Example
 
@@ -18,7 +20,7 @@ GOOD, POOR = "bold blue", "bold dark_orange"  # told apart by the colour-blind t
 LABELS = {"score": "critic's score", "rouge_l": "ROUGE-L"}
 
 
-class TerminalDisplay:
+class TerminalDisplay(Callback):
     """A live line with step, reward, KL, tokens a second and time left; then the table of held-out figures."""
 
     def __init__(self, console: Console) -> None:
@@ -36,17 +38,25 @@ class TerminalDisplay:
     def phase(self, name: str) -> None:
         self.progress.reset(self.task, total=None, description=name, figures="")
 
-    def step(self, metrics: dict[str, Any], total: int) -> None:
+    def on_start(self, step: int, max_steps: int) -> None:
+        # A resumed run has done its first steps elsewhere; time left is reckoned from here.
+        self.progress.update(self.task, total=max_steps, completed=step)
+
+    def on_step(self, metrics: Metrics) -> None:
         figures = f"reward {_number(metrics['reward'])}  KL {_number(metrics['kl'])}"
-        figures += f"  {metrics['tokens_per_second']:.0f} tok/s"
-        if metrics["failed"]:
-            figures += f"  [yellow]{metrics['failed']} failed critiques[/yellow]"
-        if self.progress.tasks[0].total is None:
-            # A resumed run has done its first steps elsewhere; time left is reckoned from here.
-            self.progress.update(self.task, total=total, completed=metrics["step"] - 1)
+        figures += f"  {metrics['tokens_per_second']:.0f} tok/s{_failed(metrics['failed'])}"
         self.progress.update(self.task, completed=metrics["step"], figures=figures)
         if not self.console.is_terminal:
-            self.console.print(f"step {metrics['step']}/{total}  {figures}  {metrics['seconds']:.1f} s")
+            total = self.progress.tasks[0].total
+            self.console.print(f"step {metrics['step']}/{total:.0f}  {figures}  {metrics['seconds']:.1f} s")
+
+    def on_evaluate(self, figures: Metrics) -> None:
+        shown = f"held-out score {_number(figures[HELDOUT])}"
+        if "heldout_rouge_l" in figures:
+            shown += f"  ROUGE-L {figures['heldout_rouge_l']:.3f}"
+        if figures["heldout_failed"] < figures["heldout_samples"]:
+            shown += f"  {figures['heldout_words']:.0f} words"
+        self.console.print(f"step {figures['step']}  {shown}{_failed(figures['heldout_failed'])}")
 
     def finished(self, evaluation: dict[str, Any] | None, report: Path, examples: int) -> None:
         self.progress.update(self.task, visible=False)
@@ -112,6 +122,10 @@ def explanation_view(explanation: Explanation) -> Table:
             Text(f"{change:+.4f}", style=style),
         )
     return table
+
+
+def _failed(critiques: int) -> str:
+    return f"  [yellow]{critiques} failed critiques[/yellow]" if critiques else ""
 
 
 def _number(value: float) -> str:

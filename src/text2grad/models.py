@@ -14,11 +14,15 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.errors import UserError
+
+if TYPE_CHECKING:
+    from peft import PeftModel
 
 DEFAULT_MODEL = "smollm2"
 DEFAULT_REPOSITORY = "HuggingFaceTB/SmolLM2-135M-Instruct"
@@ -122,6 +126,20 @@ def load_model(name: str | Path, dtype: torch.dtype = torch.float32, say: Say = 
         return AutoModelForCausalLM.from_pretrained(resolve(name, say), dtype=dtype, use_safetensors=True)
     except (OSError, ValueError) as error:
         raise UserError(_not_found(name)) from error
+
+
+def end_ids(model: PreTrainedModel | PeftModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """Every id that ends an answer: the tokenizer's, and those of the model's generation settings."""
+    configured = model.generation_config.eos_token_id
+    more = configured if isinstance(configured, list) else [configured] if configured is not None else []
+    return sorted({tokenizer.eos_token_id, *more})
+
+
+def base_name(base: str) -> tuple[str, bool]:
+    """The name to call a base model by, and whether the hub may know it: a folder is called by its last part."""
+    if base == DEFAULT_MODEL:
+        return DEFAULT_REPOSITORY, True
+    return (Path(base).name, False) if Path(base).exists() else (base, True)
 
 
 def _not_found(name: str | Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,7 +16,9 @@ from text2grad.critics.named import make_critic
 from text2grad.errors import UserError
 from text2grad.evaluate.heldout import compare
 from text2grad.files import replace_text
-from text2grad.policy.listen import listen
+from text2grad.policy.callbacks import Callback
+from text2grad.policy.card import CARD, card_of
+from text2grad.policy.evaluation import judged
 from text2grad.policy.logged import LoggedTrainer
 from text2grad.policy.trainer import Text2GradTrainer
 from text2grad.report import build_report
@@ -30,16 +33,21 @@ MAY_CHANGE = {
     "policy.learning_rate",
     "policy.per_device_train_batch_size",
     "policy.gradient_accumulation_steps",
+    "policy.vllm_server_base_url",
+    "policy.vllm_gpu_memory_utilization",
+    "policy.report_to",
+    "policy.eval_steps",
+    "policy.load_best_at_end",
+    "policy.early_stopping_patience",
     "evaluate.resamples",
     "report.examples",
 }
 
 
-class Display(Protocol):
-    """Who watches the run."""
+class Display(Callback, Protocol):
+    """Who watches the run: a callback that also hears of what comes before and after training."""
 
     def phase(self, name: str) -> None: ...
-    def step(self, metrics: dict[str, Any], total: int) -> None: ...
     def finished(self, evaluation: dict[str, Any] | None, report: Path, examples: int) -> None: ...
 
 
@@ -50,31 +58,29 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
         _refuse_other_settings(config, folder)
     critic = make_critic(config.critic.name, config.critic.options)
     heldout = load_examples(config.data.heldout, "heldout") if config.data.heldout else []
-    temperature = config.policy.temperature if config.evaluate.temperature is None else config.evaluate.temperature
     display.phase("Loading the model")
-    trainer = make_trainer(config, critic)
+    trainer = make_trainer(config, critic, heldout, [display])
     on_main = trainer.processes.on_main
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
 
-    if heldout:
-        trainer.encode(heldout)  # a prompt that does not fit should be known now, not after hours of training
     if heldout and not on_main(folder.before.exists):
         display.phase("Answering held-out prompts before training")
-        answered = judged(trainer, critic, heldout, temperature, reference=True)
+        answered = judged(trainer, heldout, reference=True)
         lines = "".join(a.model_dump_json(exclude_defaults=True) + "\n" for a in answered)
         on_main(lambda: replace_text(folder.before, lines))
     display.phase("Training")
-    trainer.train(on_step=lambda metrics: display.step(metrics, config.policy.max_steps))
+    trainer.train()
     trainer.save_model()
     evaluation = None
     if heldout:
         display.phase("Answering held-out prompts after training")
-        after = judged(trainer, critic, heldout, temperature)
+        after = judged(trainer, heldout)
         evaluation = on_main(
             lambda: compare(list(read_examples(folder.before)), after, config.evaluate.resamples, config.seed)
         )
         on_main(lambda: replace_text(folder.evaluation, json.dumps(evaluation, ensure_ascii=False)))
+        on_main(lambda: replace_text(folder.final / CARD, card_of(trainer, evaluation)))
     display.finished(evaluation, on_main(lambda: build_report(folder.root)), config.report.examples)
     trainer.accelerator.end_training()
     return folder
@@ -92,19 +98,22 @@ def learn_logged(config: RunConfig, display: Display, resume: bool = False) -> R
         train_dataset=list(read_examples(config.data.train)),
         peft_config=_adapter(config),
         plain_prompts=config.model.plain_prompts,
+        callbacks=[display],
     )
     on_main = trainer.processes.on_main
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
     display.phase("Training")
-    trainer.train(on_step=lambda metrics: display.step(metrics, config.policy.max_steps))
+    trainer.train()
     trainer.save_model()
     display.finished(None, on_main(lambda: build_report(folder.root)), 0)
     trainer.accelerator.end_training()
     return folder
 
 
-def make_trainer(config: RunConfig, critic: Critic) -> Text2GradTrainer:
+def make_trainer(
+    config: RunConfig, critic: Critic, heldout: Sequence[Example], callbacks: Sequence[Callback]
+) -> Text2GradTrainer:
     """The trainer that a run's settings describe."""
     return Text2GradTrainer(
         model=config.model.name,
@@ -113,21 +122,14 @@ def make_trainer(config: RunConfig, critic: Critic) -> Text2GradTrainer:
         train_dataset=load_examples(config.data.train, "train"),
         peft_config=_adapter(config),
         plain_prompts=config.model.plain_prompts,
+        eval_dataset=heldout,
+        callbacks=callbacks,
     )
 
 
 def _adapter(config: RunConfig) -> LoraConfig | None:
     lora = config.model.lora
     return LoraConfig(r=lora.r, lora_alpha=lora.alpha, target_modules=lora.target_modules) if lora else None
-
-
-def judged(
-    trainer: Text2GradTrainer, critic: Critic, examples: list[Example], temperature: float, reference: bool = False
-) -> list[Example]:
-    """Answers to the examples with the critic's feedback attached. reference: answer as the untrained model."""
-    answered = trainer.answer(examples, temperature, reference)
-    feedback = trainer.processes.map(lambda part: listen(critic, part), answered)
-    return [example.model_copy(update={"feedback": said}) for example, said in zip(answered, feedback, strict=True)]
 
 
 def _refuse_other_settings(config: RunConfig, folder: RunFolder) -> None:

@@ -49,3 +49,21 @@ def test_steps_can_be_set_and_a_run_resumed(feedback, tiny_model, tmp_path):
 def test_without_anything_to_learn_from_it_asks(tmp_path):
     with pytest.raises(UserError, match="what should it learn from"):
         invoke("-o", tmp_path / "run")
+
+
+def test_logged_feedback_cannot_be_evaluated(feedback, tiny_model, tmp_path):
+    with pytest.raises(UserError, match="need a critic and logged feedback has none: set it to null"):
+        invoke("--feedback", feedback, "--model", tiny_model, "-o", tmp_path / "run", *SMALL, "policy.eval_steps=1")
+
+
+@pytest.mark.parametrize("eval_steps", [None, 1])
+def test_held_out_prompts_are_used_only_where_they_are_asked_for(feedback, tiny_model, tmp_path, eval_steps):
+    config = tmp_path / "run.yaml"
+    config.write_text(
+        f"critic: {{name: 'support:VowelCritic'}}\ndata: {{train: '{feedback}', heldout: '{feedback}'}}\n"
+        f"policy: {{max_steps: 1, max_completion_length: 4, eval_steps: {json.dumps(eval_steps)}}}\n"
+    )
+    done = invoke("--config", config, "--model", tiny_model, "-o", tmp_path / "run", *SMALL)
+    assert done.exit_code == 0, done.output
+    assert ("held-out score" in done.output) == (eval_steps is not None)
+    assert (tmp_path / "run" / "evaluation.json").is_file() == (eval_steps is not None)

@@ -53,6 +53,17 @@ def test_rows_leave_both_alike(model):
 
 
 @torch.no_grad()
+def test_float32_weights_decode_in_bfloat16(model):
+    """Under autocast keys come as float32 and values as bfloat16; both are kept in bfloat16."""
+    with torch.autocast("cpu", torch.bfloat16):
+        growing = GrowingDecoder(model, *read(model))
+        fixed = GraphDecoder(model, *read(model), longest=len(TOKENS), capture=False)
+        for tokens in TOKENS:
+            torch.testing.assert_close(fixed.step(tokens), growing.step(tokens), atol=0.03, rtol=0.03)
+    assert {t.dtype for layer in fixed._cache.layers for t in (layer.keys, layer.values)} == {torch.bfloat16}
+
+
+@torch.no_grad()
 def test_a_step_gives_the_logits_of_a_plain_forward_pass(model):
     growing = GrowingDecoder(model, *read(model))
     logits = growing.step(torch.tensor([20, 21, 22]))

@@ -1,6 +1,9 @@
 """Values that can be worked out by hand, then a slow implementation in float64 that shares no code with ours."""
 
+from typing import get_args
+
 import pytest
+import slow_policy
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,9 +11,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from text2grad.policy.config import PolicySettings
-from text2grad.policy.estimators import estimate, less_siblings, local_credit, mean_of_others, return_to_go
-
-Rows = list[list[float]]
+from text2grad.policy.estimators import Estimator, estimate, less_siblings, local_credit, mean_of_others, return_to_go
 
 
 def test_return_to_go_by_hand() -> None:
@@ -82,46 +83,6 @@ def steps(draw: st.DrawFn) -> tuple[Tensor, Tensor, Tensor, int]:
     return rewards, values, mask, group_size
 
 
-def slow_returns(row: list[float], discount: float) -> list[float]:
-    return [sum(discount**k * reward for k, reward in enumerate(row[t:])) for t in range(len(row))]
-
-
-def slow_gae(row: list[float], values: list[float], gamma: float, lam: float) -> list[float]:
-    following = [*values[1:], 0.0][: len(values)]
-    deltas = [r + gamma * after - v for r, v, after in zip(row, values, following, strict=True)]
-    return slow_returns(deltas, gamma * lam)
-
-
-def slow_group(rows: Rows, group_size: int, discount: float) -> Rows:
-    returns = [slow_returns(row, discount) for row in rows]
-    result = []
-    for i, own in enumerate(returns):
-        first = i // group_size * group_size
-        siblings = [returns[j] for j in range(first, first + group_size) if j != i and returns[j]]
-        result.append([])
-        for t, value in enumerate(own):
-            theirs = [sibling[t] if t < len(sibling) else 0.0 for sibling in siblings]
-            result[-1].append(value - sum(theirs) / len(theirs) if theirs else value)
-    return result
-
-
-def slow_local(rows: Rows, guesses: Rows, group_size: int, gamma: float, lam: float) -> Rows:
-    result: Rows = []
-    for i, row in enumerate(rows):
-        others = [j for j, other in enumerate(rows) if j != i and other]
-        siblings = [j for j in others if j // group_size == i // group_size]
-        costs = [rows[j][-1] for j in siblings or others]
-        baseline = sum(costs) / len(costs) if costs else 0.0
-        of_words = [*slow_returns(row[:-1], gamma * lam), 0.0]
-        result.append(
-            [
-                of_words[t] + gamma ** (len(row) - 1 - t) * (row[-1] - baseline) - guess
-                for t, guess in enumerate(guesses[i])
-            ]
-        )
-    return result
-
-
 @settings(max_examples=150, deadline=None)
 @given(steps(), st.floats(0, 1), st.floats(0, 1))
 def test_every_estimator_is_the_slow_one(step: tuple[Tensor, Tensor, Tensor, int], gamma: float, lam: float) -> None:
@@ -129,16 +90,12 @@ def test_every_estimator_is_the_slow_one(step: tuple[Tensor, Tensor, Tensor, int
     lengths = mask.sum(1).long().tolist()
     rows = [row[:n].tolist() for row, n in zip(rewards, lengths, strict=True)]
     guesses = [row[:n].tolist() for row, n in zip(values, lengths, strict=True)]
-    slow = {
-        "gae": [slow_gae(row, v, gamma, lam) for row, v in zip(rows, guesses, strict=True)],
-        "reinforce": [slow_returns(row, gamma * lam) for row in rows],
-        "group": slow_group(rows, group_size, gamma * lam),
-        "local": slow_local(rows, guesses, group_size, gamma, lam),
-    }
-    for name, expected in slow.items():
-        advantages, _ = estimate(name, rewards, values, mask, group_size, gamma, lam)  # type: ignore[arg-type]
-        padded = [row + [0.0] * (mask.shape[1] - len(row)) for row in expected]
-        torch.testing.assert_close(advantages, torch.tensor(padded, dtype=torch.double), rtol=1e-9, atol=1e-9)
+    for name in get_args(Estimator):
+        ours = estimate(name, rewards, values, mask, group_size, gamma, lam)
+        slow = slow_policy.estimate(name, rows, guesses, group_size, gamma, lam)
+        for one, other in ((ours.advantages, slow.advantages), (ours.returns, slow.returns)):
+            padded = [row + [0.0] * (mask.shape[1] - len(row)) for row in other]
+            torch.testing.assert_close(one, torch.tensor(padded, dtype=torch.double), rtol=1e-9, atol=1e-9)
 
 
 def test_what_the_value_head_learns() -> None:

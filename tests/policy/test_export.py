@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
+from support import Silent
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from text2grad.config import load_config
 from text2grad.errors import UserError
 from text2grad.pipeline import run
-from text2grad.policy.export import export, model_card
+from text2grad.policy.export import export
 from text2grad.runs import RunFolder
-
-
-class Silent:
-    """Watches nothing."""
-
-    def phase(self, name: str) -> None: ...
-    def step(self, metrics: object, total: int) -> None: ...
-    def finished(self, evaluation: object, report: Path, examples: int) -> None: ...
 
 
 @pytest.fixture(params=["lora", "full"])
@@ -56,12 +47,3 @@ def test_what_cannot_be_exported_is_said(finished, tmp_path):
         export(tmp_path, tmp_path / "plain")
     with pytest.raises(UserError, match="float12"):
         export(finished.root, tmp_path / "plain", dtype="float12")
-
-
-def test_the_card_has_the_runs_figures():
-    evaluation = {"n": 7, "figures": {"score": {"before": -1.0, "after": 0.5, "low": 1.0, "high": 2.0}}}
-    card = model_card({"model": {"name": "base"}, "critic": {"name": "lint"}}, evaluation)
-    assert "| score | -1.000 | 0.500 | [+1.000, +2.000] |" in card
-    assert "base_model: base" in card
-    assert "n = 7" in card
-    assert "Held-out" not in model_card({"model": {"name": "base"}, "critic": {"name": "lint"}}, None)

@@ -1,4 +1,8 @@
+from collections.abc import Callable
+
 import torch
+from torch import Tensor
+from torch.autograd import gradcheck
 
 from text2grad.policy.logprobs import chunked_logprobs
 
@@ -23,6 +27,32 @@ def test_chunks_give_the_values_and_gradients_of_the_whole() -> None:
         gradients.append((logprobs.detach(), hidden.grad, head.weight.grad))
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_gradients_are_right_in_double_precision_and_so_are_those_of_the_plain_path() -> None:
+    generator = torch.Generator().manual_seed(0)
+    targets = torch.tensor([0, 4, 4, 2, 1])
+
+    def random(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.double, requires_grad=True)
+
+    def chunked(hidden: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        return chunked_logprobs(hidden, lambda h: h @ weight.T + bias, targets, 0.7, chunk=2)
+
+    def whole(hidden: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        logprobs = torch.log_softmax((hidden @ weight.T + bias) / 0.7, -1)
+        return logprobs[torch.arange(5), targets], torch.distributions.Categorical(logits=logprobs).entropy()
+
+    inputs = (random(5, 3), random(6, 3), random(6))
+    assert chunked(*inputs)[0].dtype == torch.double
+    assert gradcheck(chunked, inputs)
+
+    def gradients(score: Callable[..., tuple[Tensor, Tensor]]) -> tuple[Tensor, ...]:
+        logprobs, entropy = score(*inputs)
+        weights = torch.arange(1.0, 6.0)
+        return torch.autograd.grad((logprobs * weights + entropy * weights.flip(0)).sum(), inputs)
+
+    torch.testing.assert_close(gradients(chunked), gradients(whole), rtol=1e-12, atol=1e-12)
 
 
 def test_entropy_of_a_uniform_distribution_is_log_of_its_size() -> None:

@@ -18,6 +18,19 @@ def test_policy_loss_by_hand() -> None:
     assert clipped.item() == 2
 
 
+def test_weights_multiply_each_token() -> None:
+    logprobs = torch.tensor([[math.log(1.5), math.log(1.5), 0.0]], requires_grad=True)
+    advantages, mask = torch.tensor([[1.0, -1.0, 2.0]]), torch.ones(1, 3)
+    weights = torch.tensor([[2.0, 0.5, 0.25]])
+    loss, clipped = clipped_policy_loss(logprobs, torch.zeros(1, 3), advantages, mask, 0.2, weights)
+    loss.backward()
+    # 2 * 1.2 - 0.5 * 1.5 + 0.25 * 2; the first token is clipped, so it gets no gradient
+    assert loss.item() == pytest.approx(-2.15)
+    assert logprobs.grad is not None
+    assert logprobs.grad[0].tolist() == pytest.approx([0.0, 0.75, -0.5])
+    assert clipped.item() == 1
+
+
 def test_gradient_on_policy_is_the_natural_language_gradient() -> None:
     logprobs = torch.tensor([[-1.0, -2.0, -3.0]], requires_grad=True)
     rewards = torch.tensor([[0.0, -1.0, 0.5]])

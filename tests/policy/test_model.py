@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 from peft import LoraConfig
+from transformers import OPTConfig, OPTForCausalLM
 
 from text2grad.errors import UserError
 from text2grad.models import load_model
@@ -80,6 +81,15 @@ def test_trained_weights_are_float32_and_frozen_ones_are_left_alone(tiny_model: 
     frozen = {p.dtype for p in policy.parameters() if not p.requires_grad}
     assert frozen == {torch.bfloat16}
     assert {p.dtype for p in Policy(load_model(tiny_model, torch.bfloat16)).trainable().values()} == {torch.float32}
+
+
+def test_no_kind_of_dropout_is_left_in_training() -> None:
+    config = OPTConfig(
+        vocab_size=64, hidden_size=16, ffn_dim=32, num_hidden_layers=1, num_attention_heads=2, word_embed_proj_dim=16
+    )
+    policy = Policy(OPTForCausalLM(config)).train()  # its rates are handed to functions, not to modules
+    batch = pad_right(PROMPTS, COMPLETIONS, CPU)
+    torch.testing.assert_close(policy(batch, 1.0).logprobs, policy(batch, 1.0).logprobs, rtol=0, atol=0)
 
 
 def test_a_model_whose_logits_are_more_than_its_output_layer_is_refused(tiny_model: Path) -> None:

@@ -156,7 +156,7 @@ def test_shares_are_whole_groups_and_cover_everything_once() -> None:
 
 @given(st.lists(st.integers(1, 50), max_size=30), st.integers(1, 5))
 def test_rows_are_dealt_once_and_evenly(lengths: Sequence[int], players: int) -> None:
-    hands = deal(range(len(lengths)), lengths, players)
+    hands = deal(lengths, players)
     assert sorted(row for hand in hands for row in hand) == list(range(len(lengths)))
     assert max(map(len, hands)) - min(map(len, hands)) <= 1
     tokens = [sum(lengths[row] for row in hand) for hand in hands]
@@ -164,12 +164,7 @@ def test_rows_are_dealt_once_and_evenly(lengths: Sequence[int], players: int) ->
 
 
 def test_forth_and_back_evens_out_the_lengths() -> None:
-    assert deal(range(4), [40, 10, 30, 20], 2) == [[0, 1], [2, 3]]
-
-
-def test_micro_batches_are_cut_from_a_process_s_own_rows() -> None:
-    shares = [Processes(i, 2).micro_batches(range(3), [90, 10, 10], 10) for i in range(2)]
-    assert shares == [[[0]], [[1], [2]]]
+    assert deal([40, 10, 30, 20], 2) == [[0, 1], [2, 3]]
 
 
 def test_where_something_is_divided_all_take_equally_many_passes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +175,7 @@ def test_where_something_is_divided_all_take_equally_many_passes(monkeypatch: py
 
 def test_alone_nothing_is_divided() -> None:
     assert list(ALONE.own(5)) == [0, 1, 2, 3, 4]
-    assert ALONE.micro_batches([3, 1], [9, 5, 9, 4], 100) == [[3, 1]]
+    assert ALONE.rows([9, 5, 4]) == [0, 1, 2]
     assert ALONE.sum([0.5, -1.0]) == [0.5, -1.0]
     assert ALONE.map(lambda part: [2 * x for x in part], [1, 2]) == [2, 4]
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from text2grad.models import load_model
-from text2grad.policy.rollout import draw, noise, sample
+from text2grad.policy.rollout import draw, noise, sample, sample_scored
 from text2grad.policy.streams import Stream
 
 PROMPTS = [[10, 11, 12, 13], [20, 21], [30]]
@@ -74,6 +74,28 @@ def test_an_answer_ends_with_the_first_end_token(model: PreTrainedModel) -> None
     assert all(len(ids) == 60 for ids in many if END not in ids)
 
 
+def test_log_probabilities_are_those_of_a_plain_forward_pass(model: PreTrainedModel) -> None:
+    """Answers that end early and rows that leave the batch included."""
+    prompts = [[i] for i in range(40, 72)]
+    uniforms = noise(Stream.SAMPLING, 7, 1, range(64), 60)
+    completions, logprobs = sample_scored(model, prompts, uniforms, 1.3, [END], END, num_generations=2)
+    assert completions == sample(model, prompts, uniforms, 1.3, [END], END, num_generations=2)
+    assert logprobs is not None
+    assert len({len(ids) for ids in completions}) > 2
+    for i, (ids, scored) in enumerate(zip(completions, logprobs, strict=True)):
+        with torch.no_grad():
+            logits = model(torch.tensor([[*prompts[i // 2], *ids]])).logits[0, :-1] / 1.3
+        plain = logits.log_softmax(-1)[torch.arange(len(ids)), ids]
+        torch.testing.assert_close(torch.tensor(scored), plain, atol=1e-5, rtol=1e-5)
+
+
+def test_a_token_that_is_decided_has_no_log_probability(model: PreTrainedModel) -> None:
+    uniforms = noise(Stream.SAMPLING, 7, 1, range(3), 5)
+    completions, logprobs = sample_scored(model, PROMPTS, uniforms, 0.0, [END], END)
+    assert completions == sample(model, PROMPTS, uniforms, 0.0, [END], END)
+    assert logprobs is None
+
+
 class Spells:
     """Lets each completion be nothing but its own word, and remembers who was asked and told."""
 
@@ -81,16 +103,14 @@ class Spells:
         self.words = words
         self.told: list[list[int]] = [[] for _ in words]
 
-    def constrain(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
-        assert len(logits) == len(rows)
-        allowed = torch.full_like(logits, float("-inf"))
-        for i, row in enumerate(rows):
-            token = self.words[row][len(self.told[row])]
-            allowed[i, token] = logits[i, token]
+    def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
+        allowed = torch.zeros(len(completions), width, dtype=torch.bool, device=device)
+        for i, row in enumerate(completions):
+            allowed[i, self.words[row][len(self.told[row])]] = True
         return allowed
 
-    def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
-        for row, token in zip(rows, tokens, strict=True):
+    def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
+        for row, token in zip(completions, tokens, strict=True):
             self.told[row].append(token)
 
 
@@ -107,8 +127,8 @@ def test_a_guide_decides_what_can_be_drawn(model: PreTrainedModel, temperature: 
 
 def test_a_guide_that_allows_everything_changes_nothing(model: PreTrainedModel) -> None:
     class Free(Spells):
-        def constrain(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
-            return logits
+        def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
+            return torch.ones(len(completions), width, dtype=torch.bool, device=device)
 
     uniforms = noise(Stream.SAMPLING, 7, 1, [0, 1, 2], 12)
     free = sample(model, PROMPTS, uniforms, 1.3, end_ids=[END], pad_id=END, guide=Free([[]] * 3))

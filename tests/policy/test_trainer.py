@@ -2,26 +2,32 @@ import json
 import math
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
-from support import MakeTrainer, VowelCritic
+from support import MakeTrainer, Seen, VowelCritic, weights
 
 from text2grad import Text2GradTrainer
 from text2grad.align.tokens import decode
 from text2grad.errors import UserError
+from text2grad.policy.callbacks import Callback, Metrics
 from text2grad.schema import Example, Feedback, Span
 
 
-def weights(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
-    return {name: p.detach().clone() for name, p in trainer.policy.trainable().items()}
+def optimizer_state(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
+    state = trainer.optimizer.state_dict()["state"]
+    assert {"step", "exp_avg", "exp_avg_sq"} <= state[0].keys()
+    return {f"{index}.{name}": tensor for index, entry in state.items() for name, tensor in entry.items()}
 
 
 def test_blame_makes_vowels_rarer_and_praise_makes_z_more_common(make_trainer: MakeTrainer) -> None:
     # All weights: the output layer of so small a random model gives an adapter nothing to choose from.
-    trainer = make_trainer(lora=False, max_steps=20, per_device_train_batch_size=16, beta=0.0, logged_samples=0)
-    rewards: list[float] = []
-    trainer.train(on_step=lambda metrics: rewards.append(metrics["reward"]))
+    seen = Seen()
+    make_trainer(
+        lora=False, max_steps=20, per_device_train_batch_size=16, beta=0.0, logged_samples=0, callbacks=[seen]
+    ).train()
+    rewards = [metrics["reward"] for metrics in seen.steps]
     assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 1.0
 
 
@@ -58,13 +64,13 @@ def test_a_failed_critique_is_masked_and_does_not_touch_its_neighbours(make_trai
 
 
 def test_without_any_valid_critique_nothing_moves_and_the_run_stops_with_the_cause(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer(critic=VowelCritic(failing=range(4)), max_steps=9)
+    seen = Seen()
+    trainer = make_trainer(critic=VowelCritic(failing=range(4)), max_steps=9, callbacks=[seen])
     before = weights(trainer)
-    seen: list[dict[str, object]] = []
     with pytest.raises(UserError, match="every critique failed in 3 steps in a row, last: planted"):
-        trainer.train(on_step=seen.append)
+        trainer.train()
     torch.testing.assert_close(weights(trainer), before, rtol=0, atol=0)
-    assert len(seen) == 3
+    assert len(seen.steps) == 3
     recorded = [json.loads(line) for line in trainer.run.metrics.read_text().splitlines()]
     assert recorded[0]["reward"] is None
     assert recorded[0]["failed"] == 4
@@ -110,24 +116,39 @@ def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(make_traine
     torch.testing.assert_close(weights(trainer), before, rtol=0, atol=0)
 
 
-def test_resuming_after_any_step_gives_the_same_weights_bit_for_bit(make_trainer: MakeTrainer) -> None:
-    settings = {"max_steps": 4, "num_iterations": 2, "kl_control": "adaptive", "lr_scheduler_type": "cosine"}
+@pytest.mark.parametrize("lora", [True, False])
+@pytest.mark.parametrize("siblings", [1, 4])
+def test_resuming_gives_the_same_run_bit_for_bit(make_trainer: MakeTrainer, siblings: int, lora: bool) -> None:
+    settings: dict[str, Any] = {
+        "max_steps": 4,
+        "per_device_train_batch_size": 8,
+        "num_generations": siblings,
+        "num_iterations": 2,
+        "max_tokens_per_batch": 150,
+        "learning_rate": 1e-3,
+        "kl_control": "adaptive",
+        "lr_scheduler_type": "cosine",
+        "lora": lora,
+    }
     through = make_trainer("through", **settings)
     through.train()
 
     class StoppedError(Exception):
         pass
 
-    def stop_after_two(metrics: dict[str, object]) -> None:
-        if metrics["step"] == 2:
-            raise StoppedError
+    class KilledInStepThree(Callback):
+        def on_step(self, metrics: Metrics) -> None:
+            if metrics["step"] == 3:
+                raise StoppedError
 
-    interrupted = make_trainer("resumed", **settings)
+    interrupted = make_trainer("resumed", callbacks=[KilledInStepThree()], **settings)
     with pytest.raises(StoppedError):
-        interrupted.train(on_step=stop_after_two)
+        interrupted.train()
     resumed = make_trainer("resumed", **settings)
     resumed.train(resume=True)
-    torch.testing.assert_close(weights(resumed), weights(through), rtol=0, atol=0)
+    for state in (weights, optimizer_state):
+        torch.testing.assert_close(state(resumed), state(through), rtol=0, atol=0)
+    assert resumed.progress == through.progress
     curves = [
         [
             {k: v for k, v in json.loads(line).items() if not k.startswith(("seconds", "tokens_per_second"))}

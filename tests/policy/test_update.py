@@ -1,16 +1,18 @@
 import math
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
-from support import MakeTrainer
+from support import MakeTrainer, Seen, weights
 
 from text2grad import Text2GradTrainer
 from text2grad.errors import UserError
-from text2grad.policy.update import Learner, Outcome, update
-
-
-def weights(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
-    return {name: p.detach().clone() for name, p in trainer.policy.trainable().items()}
+from text2grad.policy.batch import Rollout
+from text2grad.policy.callbacks import Callback, Metrics
+from text2grad.policy.learner import Learner
+from text2grad.policy.model import Scores
+from text2grad.policy.update import Outcome, update
 
 
 def one_update(trainer: Text2GradTrainer) -> Outcome:
@@ -86,12 +88,12 @@ def test_truncated_answers_can_be_left_out(make_trainer: MakeTrainer) -> None:
 
 
 def test_a_run_whose_updates_keep_breaking_stops_and_keeps_its_checkpoint(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer(max_steps=9, max_kl=1e-9)
+    seen = Seen()
+    trainer = make_trainer(max_steps=9, max_kl=1e-9, callbacks=[seen])
     before = weights(trainer)
-    seen: list[dict[str, list[str]]] = []
     with pytest.raises(UserError, match="in 3 steps in a row; the last good checkpoint is kept"):
-        trainer.train(on_step=seen.append)
-    assert [len(metrics["warnings"]) for metrics in seen] == [1, 1, 1]
+        trainer.train()
+    assert [len(metrics["warnings"]) for metrics in seen.steps] == [1, 1, 1]
     assert trainer.progress.skipped_updates == 3
     torch.testing.assert_close(weights(trainer), before, rtol=0, atol=0)
     resumed = make_trainer(max_steps=9, max_kl=1e-9)
@@ -100,13 +102,13 @@ def test_a_run_whose_updates_keep_breaking_stops_and_keeps_its_checkpoint(make_t
 
 
 def test_stop_on_hacking_ends_the_run_and_a_resumed_one_remembers(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer(max_steps=4, stop_on_hacking=True)
+    class Gamed(Callback):
+        def on_step(self, metrics: Metrics) -> None:
+            if metrics["step"] == 2:
+                trainer.monitor.seen.add("length")
 
-    def gamed(metrics: dict[str, object]) -> None:
-        if metrics["step"] == 2:
-            trainer.monitor.seen.add("length")
-
-    trainer.train(on_step=gamed)
+    trainer = make_trainer(max_steps=4, stop_on_hacking=True, callbacks=[Gamed()])
+    trainer.train()
     assert trainer.progress.step == 2
     resumed = make_trainer(max_steps=4, stop_on_hacking=True)
     resumed.start(resume=True)
@@ -134,3 +136,61 @@ def test_a_loss_that_is_not_finite_says_so(make_trainer: MakeTrainer) -> None:
     outcome = update(Learner(trainer.policy, trainer.optimizer, trainer.accelerator), rollout, batch, trainer.args)
     assert outcome.broken == "the update's policy_loss is nan"
     assert outcome.stats["skipped"] == 1
+
+
+EVERYTHING_IN_THE_LOSS = {
+    "per_device_train_batch_size": 8,
+    "num_generations": 4,
+    "num_iterations": 2,
+    "entropy_coef": 0.1,
+    "vf_coef": 0.3,
+    "kl_placement": "loss",
+    "max_grad_norm": 1e6,
+    "epsilon": 0.01,
+}
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "a row a micro-batch": {"share_prompts": False, "max_tokens_per_batch": 1},
+    "sorted by budget": {"share_prompts": False, "max_tokens_per_batch": 90},
+    "shared": {"share_prompts": True, "max_tokens_per_batch": 10**6},
+    "shared and split": {"share_prompts": True, "max_tokens_per_batch": 64},
+}
+
+
+def replayed(trainer: Text2GradTrainer, rollout: Rollout) -> tuple[Scores, Scores, dict[str, float], Any, Any]:
+    """An update on given answers, the second failed: (old, reference, stats, gradients of each pass, weights)."""
+    with torch.no_grad():
+        generator = torch.Generator().manual_seed(1)
+        trainer.policy.value_head.weight.normal_(generator=generator)
+        for name, parameter in trainer.policy.trainable().items():  # away from the reference
+            if "value_head" not in name:
+                parameter.add_(0.02 * torch.randn(parameter.shape, generator=generator))
+    gradients: list[dict[str, torch.Tensor]] = []
+    trainer.optimizer.optimizer.register_step_pre_hook(
+        lambda *_: gradients.append({n: p.grad.clone() for n, p in trainer.policy.trainable().items()})  # type: ignore
+    )
+    old, reference = trainer.score(rollout), trainer.score(rollout, reference=True)
+    rewards = rollout.mask * torch.randn(rollout.mask.shape, generator=torch.Generator().manual_seed(2))
+    valid = torch.tensor([True, False, True, True, True, True, True, True])
+    batch = trainer.advantages(rollout, rewards, valid, old, reference)
+    learner = Learner(trainer.policy, trainer.optimizer, trainer.accelerator)
+    outcome = update(learner, rollout, batch, trainer.args)
+    assert len(gradients) == 2
+    return old, reference, outcome.stats, gradients, weights(trainer)
+
+
+@pytest.mark.parametrize("lora", [True, False])
+def test_padded_sorted_and_shared_rows_give_the_same_update(make_trainer: MakeTrainer, lora: bool) -> None:
+    rate = {"learning_rate": 1e-3, "lora": lora}
+    padded = make_trainer("padded", share_prompts=False, max_tokens_per_batch=10**6, **EVERYTHING_IN_THE_LOSS, **rate)
+    drawn = padded.rollout(1)
+    shorter = [ids[: 1 + 2 * i % 9] for i, ids in enumerate(drawn.completions)]
+    rollout = replace(drawn, completions=shorter, sampled_logprobs=None)
+    expected = replayed(padded, rollout)
+    assert expected[2]["clip_fraction"] > 0
+    for name, layout in LAYOUTS.items():
+        trainer = make_trainer(name, **EVERYTHING_IN_THE_LOSS, **layout, **rate)
+        assert trainer.policy.share_prompts is layout["share_prompts"]
+        for ours, theirs in zip(replayed(trainer, rollout), expected, strict=True):
+            torch.testing.assert_close(
+                ours, theirs, rtol=1e-5, atol=1e-5, msg=lambda said, name=name: f"{name}: {said}"
+            )

@@ -224,3 +224,17 @@ def test_a_large_run_is_thinned_and_says_so(make_run: Callable[..., Path], monke
     assert {sample["step"] for sample in page.data["samples"]} == set(range(50))
     assert page.data["metrics"]["step"][0] == 1
     assert page.data["metrics"]["step"][-1] == 30
+
+
+def test_evaluated_steps_are_never_thinned_out(make_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch):
+    run = make_run(steps=30, samples=2)
+    monkeypatch.setattr("text2grad.report.build.MAX_STEPS", 4)
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    for record in records:
+        if record["step"] % 15 == 0:
+            record["heldout_score"] = record["step"] / 10
+    (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    metrics = Page(build_report(run)).data["metrics"]
+    scores = dict(zip(metrics["step"], metrics["heldout_score"], strict=True))
+    assert {step: score for step, score in scores.items() if score is not None} == {15: 1.5, 30: 3.0}
+    assert len(scores) == 5

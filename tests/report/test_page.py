@@ -45,6 +45,20 @@ def test_an_unfinished_run_loads_without_complaint(browser: Any, tmp_path: Path)
     assert browser.complaints() == []
 
 
+def test_evaluations_are_drawn_as_one_line_over_the_steps_between(browser: Any, make_run: Callable[..., Path]):
+    run = make_run(steps=9, samples=1)
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    for record in records:
+        if record["step"] % 3 == 0:
+            record["heldout_score"] = 0.1 * record["step"]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    browser.open(build_report(run))
+    drawn = "document.querySelector('#main-curves [data-metric=heldout_score] path.smooth').getAttribute('d')"
+    path = browser.evaluate(drawn)
+    assert (path.count("M"), path.count("L")) == (1, 2)
+    assert browser.complaints() == []
+
+
 def test_hovering_a_phrase_lights_its_span(first_step: Any):
     phrases = first_step.evaluate(
         "Array.from(document.querySelectorAll('.critique .phrase')).slice(0, 7).map((n) => n.textContent)"

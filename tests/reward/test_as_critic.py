@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from peft import LoraConfig
 from reward_support import tiny_reward_model
-from support import PROMPTS
+from support import PROMPTS, Seen
 
 from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.reward.settings import Rewards
@@ -22,6 +21,7 @@ from text2grad.reward.settings import Rewards
 def test_a_policy_is_trained_with_the_reward_model(tiny_model: Path, tmp_path: Path, rewards: Rewards) -> None:
     critic = tiny_reward_model(tiny_model, rewards=rewards)
     critic_weights = {name: tensor.clone() for name, tensor in critic.scorer.state_dict().items()}
+    seen = Seen()
     trainer = Text2GradTrainer(
         model=tiny_model,
         critic=critic,
@@ -35,11 +35,11 @@ def test_a_policy_is_trained_with_the_reward_model(tiny_model: Path, tmp_path: P
         ),
         train_dataset=PROMPTS,
         peft_config=LoraConfig(r=4, lora_alpha=8, target_modules="all-linear"),
+        callbacks=[seen],
     )
     before = {name: parameter.detach().clone() for name, parameter in trainer.policy.trainable().items()}
-    metrics: list[dict[str, Any]] = []
-    trainer.train(on_step=metrics.append)
-    assert [step["failed"] for step in metrics] == [0, 0]
+    trainer.train()
+    assert [step["failed"] for step in seen.steps] == [0, 0]
     samples = [json.loads(line) for line in (tmp_path / "run" / "samples.jsonl").read_text().splitlines()]
     tokens = [token["reward"] for sample in samples for token in sample["tokens"]]
     if rewards.path == "head":

@@ -13,12 +13,13 @@ from torch import Tensor
 from text2grad.critics.constrain import reply_of, tokens_to_match
 from text2grad.models import load_tokenizer
 from text2grad.policy.rollout import draw
-from text2grad.reward.decode import GrammarGuide, unpacked
+from text2grad.reward.decode import GrammarGuide, GrammarQueue, unpacked
 from text2grad.reward.grammar import most_tokens
 from text2grad.reward.judgement import read
 from text2grad.reward.settings import Layout, Limits, Order
 
 REASONED = Limits(reasoning=12, critique=12, quote=41, spans=3, omissions=2, omission=5)
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +28,19 @@ def vocabulary(tiny_model: Path) -> LLTokenizer:
     return tokens_to_match(tokenizer, len(tokenizer))
 
 
+def guiding(vocabulary: LLTokenizer, answers: list[str], layout: Layout) -> GrammarGuide:
+    return GrammarGuide(GrammarQueue(vocabulary, answers, layout), len(answers))
+
+
 def walk(vocabulary: LLTokenizer, answers: list[str], layout: Layout, logits: Tensor, seed: int) -> list[list[int]]:
     """Draw all judgements side by side from the same logits, (vocabulary,), until the last has ended."""
-    guide = GrammarGuide(vocabulary, answers, layout)
+    guide = guiding(vocabulary, answers, layout)
     generator = torch.Generator().manual_seed(seed)
     written: list[list[int]] = [[] for _ in answers]
     going = list(range(len(answers)))
     while going:
-        allowed = guide.constrain(logits.expand(len(going), -1), going)
-        tokens = draw(allowed, torch.rand(len(going), generator=generator), temperature=1.0).tolist()
+        constrained = logits.masked_fill(~guide.allowed(going, len(logits), CPU), float("-inf"))
+        tokens = draw(constrained, torch.rand(len(going), generator=generator), temperature=1.0).tolist()
         guide.advance(going, tokens)
         for row, token in zip(going, tokens, strict=True):
             written[row].append(token)
@@ -67,29 +72,41 @@ def test_random_walks_can_be_read(vocabulary: LLTokenizer, order: Order, long_wi
 
 
 def test_only_what_the_grammar_allows_is_left(vocabulary: LLTokenizer) -> None:
-    guide = GrammarGuide(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
-    logits = torch.arange(vocabulary.vocab_size, dtype=torch.float32).expand(2, -1)
-    constrained = guide.constrain(logits, [0, 1])
-    kept = torch.isfinite(constrained)
-    assert torch.equal(constrained[kept], logits[kept])
+    guide = guiding(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
+    kept = guide.allowed([0, 1], vocabulary.vocab_size, CPU)
+    assert kept.shape == (2, vocabulary.vocab_size)
     assert {vocabulary.decode_bytes([i])[:1] for i in kept[0].nonzero().flatten().tolist()} == {b"G"}
 
 
 def test_after_the_last_line_nothing_but_the_end_can_come(vocabulary: LLTokenizer) -> None:
-    guide = GrammarGuide(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
+    guide = guiding(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
     for token in vocabulary.tokenize_str("Good: none\nPoor: none\nMissing: none"):
         guide.advance([1], [token])
-    constrained = guide.constrain(torch.zeros(2, vocabulary.vocab_size), [1, 0])
-    assert torch.isfinite(constrained[0]).nonzero().flatten().tolist() == [vocabulary.eos_token]
-    assert not torch.isfinite(constrained[1, vocabulary.eos_token])  # the other row has only begun
+    allowed = guide.allowed([1, 0], vocabulary.vocab_size, CPU)
+    assert allowed[0].nonzero().flatten().tolist() == [vocabulary.eos_token]
+    assert not allowed[1, vocabulary.eos_token]  # the other row has only begun
     guide.advance([1], [vocabulary.eos_token])
-    assert torch.isfinite(guide.constrain(torch.zeros(1, vocabulary.vocab_size), [1])).sum() == 1
+    assert guide.allowed([1], vocabulary.vocab_size, CPU).sum() == 1
 
 
 def test_a_token_against_the_grammar_is_an_error(vocabulary: LLTokenizer) -> None:
-    guide = GrammarGuide(vocabulary, ["a"], Layout(limits=SHORT))
+    guide = guiding(vocabulary, ["a"], Layout(limits=SHORT))
     with pytest.raises(RuntimeError, match="against the grammar"):
         guide.advance([0], [vocabulary.eos_token])
+
+
+def test_the_next_answers_grammars_are_compiled_meanwhile(vocabulary: LLTokenizer) -> None:
+    queue = GrammarQueue(vocabulary, ["a", "b", "c", "d"], Layout(order="spans_only", limits=SHORT))
+    first, second = GrammarGuide(queue, 2), GrammarGuide(queue, 2)
+    for _ in range(5):
+        first.allowed([0, 1], vocabulary.vocab_size, CPU)
+    assert (len(queue._ready), len(queue._waiting)) == (2, 0)
+    for token in vocabulary.tokenize_str('Good: "'):
+        second.advance([0, 1], [token, token])
+    (c,), (d,) = (vocabulary.tokenize_str(answer) for answer in "cd")
+    allowed = second.allowed([0, 1], vocabulary.vocab_size, CPU)
+    in_order = "the third answer's grammar lets the third answer be quoted"
+    assert allowed[[0, 0, 1, 1], [c, d, c, d]].tolist() == [True, False, False, True], in_order
 
 
 def test_bits_are_unpacked_lowest_first() -> None:

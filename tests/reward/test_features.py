@@ -39,7 +39,6 @@ def test_a_row_is_the_question_the_judgement_and_the_end(tokenizer: PreTrainedTo
     assert tokenizer.decode([row["input_ids"][i] for i in judged]) == "a fox, a dog"
     for label, text in ((GOOD, " fox"), (POOR, " dog"), (NEUTRAL, "a, a")):
         assert tokenizer.decode([row["input_ids"][i] for i in judged if row["head_labels"][i] == label]) == text
-    assert prepared.examples == [example]
     assert prepared.class_counts() == [row["head_labels"].count(label) for label in (GOOD, NEUTRAL, POOR)]
 
 
@@ -72,11 +71,11 @@ def test_what_is_left_out_is_counted(tokenizer: PreTrainedTokenizerBase) -> None
     ]
     prepared = prepare(examples, tokenizer, Layout(max_length=256))
     assert prepared.left_out == {"no feedback": 1, "failed feedback": 1, "answer empty or too long": 2}
-    assert [example.id for example in prepared.examples] == ["good", "source"]
+    assert len(prepared.rows) == 2
     assert prepared.cut_sources == 1
 
 
-def test_collated_rows_are_masked_by_length() -> None:
+def test_collated_rows_are_padded_on_the_right() -> None:
     rows = [
         {"input_ids": [3, 1], "head_labels": [0, IGNORE], "lm_labels": [IGNORE, 1]},
         {"input_ids": [1, 1, 1], "head_labels": [IGNORE, 2, IGNORE], "lm_labels": [IGNORE, IGNORE, 1]},
@@ -86,7 +85,6 @@ def test_collated_rows_are_masked_by_length() -> None:
         "input_ids": [[3, 1, 1], [1, 1, 1]],
         "head_labels": [[0, IGNORE, IGNORE], [IGNORE, 2, IGNORE]],
         "lm_labels": [[IGNORE, 1, IGNORE], [IGNORE, IGNORE, 1]],
-        "attention_mask": [[1, 1, 0], [1, 1, 1]],
     }
 
 

@@ -80,14 +80,24 @@ def test_class_weights_have_mean_one_over_the_tokens(counts: list[int], balance:
 
 def test_the_loss_is_the_weighted_mean_of_cross_entropies() -> None:
     logits = torch.tensor([[math.log(0.5), math.log(0.25), math.log(0.25)], [0.0, 0.0, 0.0]], dtype=torch.bfloat16)
-    loss = head_loss(logits.float(), torch.tensor([GOOD, POOR]), torch.tensor([2.0, 1.0, 0.5]))
+    labels, answers, weights = torch.tensor([GOOD, POOR]), torch.tensor([4, 4]), torch.tensor([2.0, 1.0, 0.5])
+    loss = head_loss(logits.float(), labels, answers, weights)
     assert loss.item() == pytest.approx((2 * math.log(2) + 0.5 * math.log(3)) / 2, rel=1e-2)
-    assert head_loss(logits, torch.tensor([GOOD, POOR]), torch.ones(3)).dtype == torch.float32
+    assert head_loss(logits, labels, answers, weights).dtype == torch.float32
+
+
+def test_every_answer_counts_alike_however_long_it_is() -> None:
+    """One token with loss log 2; three tokens with losses log 3, log 3 and log 6, another answer."""
+    probabilities = torch.tensor(
+        [[1 / 2, 1 / 4, 1 / 4], [1 / 3, 1 / 3, 1 / 3], [1 / 3, 1 / 3, 1 / 3], [1 / 6, 1 / 2, 1 / 3]]
+    )
+    loss = head_loss(probabilities.log(), torch.full((4,), GOOD), torch.tensor([0, 2, 2, 2]), torch.ones(3))
+    assert loss.item() == pytest.approx((math.log(2) + (2 * math.log(3) + math.log(6)) / 3) / 2)
 
 
 def test_without_judged_tokens_the_loss_is_zero_and_has_a_gradient() -> None:
     logits = torch.zeros(0, 3, requires_grad=True)
-    loss = head_loss(logits, torch.zeros(0, dtype=torch.long), torch.ones(3))
+    loss = head_loss(logits, torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long), torch.ones(3))
     loss.backward()
     assert loss.item() == 0
     assert logits.grad is not None

@@ -44,9 +44,9 @@ def plain_losses(scorer: SpanScorer, rows: list[Row]) -> tuple[Tensor, Tensor]:
         out = scorer.model(input_ids=ids, output_hidden_states=True)
         head = scorer.head(out.hidden_states[-1][0]).log_softmax(-1)
         words = out.logits[0].float().log_softmax(-1)
-        for i, label in enumerate(row["head_labels"]):
-            if label != IGNORE:
-                head_losses.append(-WEIGHTS[label] * head[i, label])
+        judged = [(i, label) for i, label in enumerate(row["head_labels"]) if label != IGNORE]
+        if judged:
+            head_losses.append(torch.stack([-WEIGHTS[label] * head[i, label] for i, label in judged]).mean())
         for i, token in enumerate(row["lm_labels"]):
             if token != IGNORE:
                 lm_losses.append(-words[i - 1, token])
@@ -69,10 +69,7 @@ def test_the_loss_is_that_of_the_head_and_of_the_judgement(scorer: SpanScorer, w
 
 def test_padding_does_not_change_the_losses(scorer: SpanScorer) -> None:
     batch = collate(ROWS, pad_id=1)
-    wider = {
-        name: F.pad(tensor, (0, 5), value={"input_ids": 77, "attention_mask": 0}.get(name, IGNORE))
-        for name, tensor in batch.items()
-    }
+    wider = {name: F.pad(tensor, (0, 5), value=77 if name == "input_ids" else IGNORE) for name, tensor in batch.items()}
     torch.testing.assert_close(scorer(**wider), scorer(**batch))
 
 
@@ -100,7 +97,7 @@ def test_an_adapter_is_part_of_the_trunk(tiny_model: Path) -> None:
     config = LoraConfig(r=2, target_modules="all-linear", task_type="CAUSAL_LM")
     scorer = SpanScorer(get_peft_model(load_model(tiny_model), config))
     torch.nn.init.normal_(scorer.head.weight)
-    before = scorer.states(torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.long))
+    before = scorer.states(torch.tensor([[5, 6, 7]]))
     run(scorer, ROWS)["loss"].backward()
     trained = {name for name, parameter in scorer.named_parameters() if parameter.grad is not None}
     assert trained
@@ -109,7 +106,7 @@ def test_an_adapter_is_part_of_the_trunk(tiny_model: Path) -> None:
         for name, parameter in scorer.named_parameters():
             if "lora_B" in name:
                 parameter.add_(0.1)
-    after = scorer.states(torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.long))
+    after = scorer.states(torch.tensor([[5, 6, 7]]))
     assert not torch.allclose(before, after)
 
 

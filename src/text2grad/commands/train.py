@@ -34,7 +34,7 @@ def train(
 
     With --feedback nothing is sampled and no reward model is needed: blamed words become less probable, praised ones
     more, each by a bounded factor (policy.epsilon), and the rest is held where it is (policy.beta). Without it, this is
-    `text2grad run` without the held-out comparison.
+    `text2grad run` without the held-out comparison; with policy.eval_steps the held-out prompts are used after all.
 
     Example: text2grad train --feedback feedback.jsonl --model smollm2 -o runs/taught
     """
@@ -49,7 +49,9 @@ def train(
     quieten()
     named = {"model.name": model, "output_dir": output_dir, "data.train": feedback}
     given = [f"{key}={json.dumps(str(value))}" for key, value in named.items() if value is not None]
-    settings = [*(overrides or []), *given, "data.heldout=null"]
+    settings = [*(overrides or []), *given]
+    if feedback is not None or load_config(config, settings).policy.eval_steps is None:
+        settings.append("data.heldout=null")
     with TerminalDisplay(terminal()) as display:
         if feedback is None:
             run(load_config(config, settings), display, resume)

@@ -12,6 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from text2grad.align.tokens import decode, offsets
 from text2grad.policy.batching import stack_rows
+from text2grad.policy.rollout import Sampled
 from text2grad.policy.streams import Stream, stream
 from text2grad.reward.mapping import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Range
@@ -19,13 +20,18 @@ from text2grad.schema import Example, Feedback, Range
 
 @dataclass(frozen=True)
 class Rollout:
-    """Sampled answers. The text in `examples` is derived from the ids; nothing is ever encoded again."""
+    """Sampled answers. The text in `examples` is derived from the ids; nothing is ever encoded again.
+
+    sampled_logprobs: (samples, longest completion), how probable each token was to whoever sampled it, 0 after an
+    answer's end; None where that is unknown.
+    """
 
     prompts: list[list[int]]
     completions: list[list[int]]
     ended: list[bool]
     offsets: list[list[Range]]
     examples: list[Example]
+    sampled_logprobs: Tensor | None = None
 
     @property
     def lengths(self) -> list[int]:
@@ -41,11 +47,13 @@ class Rollout:
 def as_rollout(
     examples: Sequence[Example],
     prompts: list[list[int]],
-    completions: list[list[int]],
+    sampled: Sampled,
     end_ids: Sequence[int],
     tokenizer: PreTrainedTokenizerBase,
 ) -> Rollout:
     """Attach the decoded text to each example, with the place of every sampled token in it."""
+    completions, logprobs = sampled
+    width = max(map(len, completions))
     return Rollout(
         prompts=prompts,
         completions=completions,
@@ -55,6 +63,7 @@ def as_rollout(
             example.model_copy(update={"completion": decode(ids, tokenizer), "feedback": None})
             for example, ids in zip(examples, completions, strict=True)
         ],
+        sampled_logprobs=None if logprobs is None else stack_rows([torch.tensor(row) for row in logprobs], width),
     )
 
 

@@ -4,57 +4,102 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 
+class Sharing(NamedTuple):
+    """How a row is shared by several completions of one prompt; both (rows, longest row).
+
+    branches: 0 on the prompt, k on its k-th completion, -1 on padding. positions: restart after the prompt for each.
+    """
+
+    branches: Tensor
+    positions: Tensor
+
+
 @dataclass(frozen=True)
 class Padded:
-    """Prompt + completion rows, right-padded, and where their completion tokens are.
+    """Prompts and completions as the right-padded rows of one forward pass, and where their completion tokens are.
 
-    ids, attention_mask: (batch, longest row).
-    rows, columns: (valid tokens,), the place of each completion token in ids, row by row.
-    slots: (valid tokens,), its index within its completion.
-    width: the longest completion.
+    ids: (rows, longest row).
+    rows, columns: (valid tokens,), the place of each completion token in ids, completion by completion.
+    before: (valid tokens,), the column of the state that predicts it; for a first token the prompt's last one.
+    samples, slots: (valid tokens,), which completion it belongs to, and its index within that.
+    count, width: how many completions, and the longest of them.
+    sharing: None where every row is one prompt and one completion.
     """
 
     ids: Tensor
-    attention_mask: Tensor
     rows: Tensor
     columns: Tensor
+    before: Tensor
+    samples: Tensor
     slots: Tensor
+    count: int
     width: int
+    sharing: Sharing | None = None
 
     def scatter(self, flat: Tensor) -> Tensor:
-        """(valid tokens,) -> (batch, width), 0 after a completion's end."""
-        return flat.new_zeros(len(self.ids), self.width).index_put((self.rows, self.slots), flat)
+        """(valid tokens,) -> (completions, width), 0 after a completion's end."""
+        return flat.new_zeros(self.count, self.width).index_put((self.samples, self.slots), flat)
+
+    def inputs(self, dtype: torch.dtype) -> dict[str, Tensor]:
+        """What a model's trunk is called with. dtype: that of its attention, for the mask of shared rows.
+
+        Rows of their own need no mask: a causal model never looks at padding on the right, and without a mask the
+        fastest attention kernels can be taken.
+        """
+        if self.sharing is None:
+            return {"input_ids": self.ids}
+        mask = branch_mask(self.sharing.branches, dtype)
+        return {"input_ids": self.ids, "attention_mask": mask, "position_ids": self.sharing.positions}
+
+
+def branch_mask(branches: Tensor, dtype: torch.dtype) -> Tensor:
+    """Who may look at whom: each token at the prompt and at its own completion, never ahead.
+
+    branches: (rows, tokens). Returns (rows, 1, tokens, tokens), to be added to attention scores: 0 or -infinity.
+    Added rather than boolean, since attention turns a boolean mask into this one anew, and keeps it, in every layer.
+    """
+    looking, seen = branches.unsqueeze(2), branches.unsqueeze(1)
+    ahead = torch.ones(branches.shape[1], branches.shape[1], dtype=torch.bool, device=branches.device).triu(1)
+    hidden = ahead | ((seen != 0) & (seen != looking))
+    mask = torch.zeros(hidden.shape, dtype=dtype, device=branches.device)
+    return mask.masked_fill_(hidden, float("-inf")).unsqueeze(1)
 
 
 def pad_right(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], device: torch.device) -> Padded:
-    """Lay prompt + completion rows out for a scoring pass. Right padding leaves no fully masked attention row.
+    """Lay prompt + completion rows out for a scoring pass, each row at the left.
 
     Every prompt and every completion must hold at least one token.
     """
     lengths = [len(p) + len(c) for p, c in zip(prompts, completions, strict=True)]
     ids = torch.zeros(len(prompts), max(lengths), dtype=torch.long)
-    attention_mask = torch.zeros_like(ids)
     places = []
     for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
         ids[row, : lengths[row]] = torch.tensor([*prompt, *completion])
-        attention_mask[row, : lengths[row]] = 1
         slots = torch.arange(len(completion))
         places.append(torch.stack([torch.full_like(slots, row), slots + len(prompt), slots]))
     rows, columns, slots = torch.cat(places, dim=1).to(device)
-    return Padded(ids.to(device), attention_mask.to(device), rows, columns, slots, max(map(len, completions)))
+    return Padded(
+        ids=ids.to(device),
+        rows=rows,
+        columns=columns,
+        before=columns - 1,
+        samples=rows,
+        slots=slots,
+        count=len(completions),
+        width=max(map(len, completions)),
+    )
 
 
-def pad_right_rows(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Rows for a scoring pass: (ids, attention_mask), both (rows, longest row), each row at the left."""
+def pad_right_rows(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+    """Rows for a scoring pass, (rows, longest row), each row at the left."""
     width = max(map(len, rows))
-    ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
-    attention_mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    return ids.to(device), attention_mask.to(device)
+    return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows]).to(device)
 
 
 def pad_left(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -6,11 +6,12 @@ C allocator's heap full of holes (9 GB resident for 48 answers of 56 tokens, whe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from torch import Tensor
 from transformers import DynamicCache
-from transformers.cache_utils import DynamicLayer
+from transformers.cache_utils import Cache, DynamicLayer, StaticLayer
 
 BLOCK = 64  # tokens of room that are added when there is none left
 
@@ -25,6 +26,13 @@ class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         values = append(cast(Tensor, self.values), value_states)
         self.keys, self.values = keys, values
         return keys, values
+
+
+class FixedLayer(StaticLayer):  # type: ignore[no-untyped-call]
+    """Stays in its place, and keeps keys in the values' precision: under autocast the library's are float32."""
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        return super().update(key_states.to(value_states.dtype), value_states, *args, **kwargs)
 
 
 def append(stored: Tensor, new: Tensor) -> Tensor:
@@ -53,3 +61,20 @@ def roomy_cache(config: Any) -> DynamicCache:
     cache = DynamicCache(config=config)
     cache.layers = [make() if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache
+
+
+def fixed_cache(states: Sequence[tuple[Tensor, Tensor]], length: int) -> Cache:
+    """A cache of fixed places for `length` tokens, the first of them filled.
+
+    states: keys and values of each layer, (batch, heads, tokens, width) each.
+    """
+    layers = []
+    for keys, values in states:
+        layer: Any = FixedLayer(max_cache_len=length)
+        layer.lazy_initialization(keys.to(values.dtype), values)
+        filled = keys.shape[2]
+        layer.keys[:, :, :filled] = keys
+        layer.values[:, :, :filled] = values
+        layer.cumulative_length.fill_(filled)
+        layers.append(layer)
+    return Cache(layers=layers)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 
 from text2grad.policy.advantage import Normalization
 from text2grad.policy.estimators import USE_VALUES, Estimator
+from text2grad.policy.trackers import Tracker, tracker_names
 from text2grad.reward.mapping import Credit
 from text2grad.settings import Settings
 
@@ -27,6 +36,13 @@ class PolicySettings(Settings):
     max_completion_length: PositiveInt = Field(64, description="tokens; a longer answer is cut and pays for it")
     max_prompt_length: PositiveInt | None = Field(None, description="tokens; a longer prompt is refused, never cut")
     temperature: PositiveFloat = Field(1.0, description="of sampling, and of every log-probability")
+    rollouts: Literal["transformers", "vllm_server", "vllm_colocated"] = Field(
+        "transformers", description="who samples: the policy itself, or vLLM (docs/rollouts.md)"
+    )
+    vllm_server_base_url: str = Field("http://localhost:8000", description="of the server of `vllm_server`")
+    vllm_gpu_memory_utilization: float = Field(
+        0.3, gt=0, lt=1, description="share of the GPU's memory for `vllm_colocated`"
+    )
 
     learning_rate: PositiveFloat = 1e-4
     value_learning_rate: PositiveFloat = 1e-3
@@ -44,6 +60,9 @@ class PolicySettings(Settings):
     advantage_normalization: Normalization = "scale"
     reward_clip: PositiveFloat = Field(10.0, description="most that a token earns or pays, in deviations of the totals")
     entropy_coef: NonNegativeFloat = Field(0.0, description="weight of the entropy bonus")
+    rollout_correction_cap: float | None = Field(
+        2.0, ge=1, description="most that a token counts for being rarer to the sampler; null corrects nothing"
+    )
     mask_truncated_completions: bool = Field(False, description="do not learn from answers cut at the length limit")
     beta: NonNegativeFloat = Field(0.05, description="weight of the KL penalty; where control is adaptive, its start")
     kl_placement: Literal["reward", "loss"] = Field(
@@ -57,11 +76,25 @@ class PolicySettings(Settings):
     stop_on_hacking: bool = Field(False, description="end the run when its reward seems to be gamed, not only warn")
 
     max_tokens_per_batch: PositiveInt = Field(4096, description="padded tokens in one forward and backward pass")
+    share_prompts: bool = Field(
+        True, description="compute a prompt once for all its answers, where the model allows it"
+    )
     bf16: bool = Field(True, description="compute in bfloat16; what is trained stays float32")
     gradient_checkpointing: bool = False
+    torch_compile: bool = Field(False, description="compile scoring and update; slow first steps, needs a C++ compiler")
     logging_steps: PositiveInt = Field(1, description="steps between samples kept for the report")
     logged_samples: NonNegativeInt = Field(4, description="samples kept at each of these steps")
     save_steps: PositiveInt = Field(1, description="steps between checkpoints; a killed run loses at most this many")
+    report_to: Annotated[tuple[Tracker, ...], BeforeValidator(tracker_names)] = Field(
+        (), description="none, tensorboard, wandb, trackio, or a list of them"
+    )
+
+    eval_steps: PositiveInt | None = Field(None, description="steps between evaluations on held-out prompts")
+    eval_examples: PositiveInt | None = Field(None, description="at most this many of them, always the same; null: all")
+    load_best_at_end: bool = Field(False, description="end with the weights of the best held-out score")
+    early_stopping_patience: PositiveInt | None = Field(
+        None, description="evaluations without a better held-out score after which the run ends"
+    )
 
     @property
     def samples_per_step(self) -> int:
@@ -91,6 +124,14 @@ class PolicySettings(Settings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _selection_needs_evaluations(self) -> PolicySettings:
+        if self.eval_steps is None:
+            for name in ("load_best_at_end", "early_stopping_patience"):
+                if getattr(self, name):
+                    raise ValueError(f"{name} goes by the held-out score, but eval_steps is null: set it too")
+        return self
+
 
 class Text2GradConfig(PolicySettings):
     """Everything `Text2GradTrainer` needs beside the model, the critic and the prompts."""
@@ -98,3 +139,9 @@ class Text2GradConfig(PolicySettings):
     output_dir: Path
     seed: NonNegativeInt = 0
     credit: Credit = Credit()
+    eval_temperature: NonNegativeFloat | None = Field(None, description="of held-out answers; null: temperature")
+
+    @property
+    def answer_temperature(self) -> float:
+        """The temperature of held-out answers."""
+        return self.temperature if self.eval_temperature is None else self.eval_temperature

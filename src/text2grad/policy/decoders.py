@@ -12,13 +12,14 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from transformers import Cache, StaticCache
-from transformers.cache_utils import DynamicLayer, StaticLayer
+from transformers import Cache
+from transformers.cache_utils import DynamicLayer
 
-from text2grad.policy.cache import roomy_cache
+from text2grad.policy.cache import fixed_cache, roomy_cache
+from text2grad.policy.grouped import attending_in_groups
 
 ROOM = 256  # tokens that a graph decoder makes room for at once
-WARM_UP = 3  # steps before a graph is captured, as CUDA's libraries need
+WARM_UP = 1  # steps before a graph is captured: CUDA's libraries set themselves up in it
 
 
 class Decoder(Protocol):
@@ -111,13 +112,7 @@ class GraphDecoder:
         """states: keys and values of each layer; attended: (rows, tokens so far); positions: (rows, 1) of the next."""
         rows, self._filled = attended.shape
         length = self._filled + min(ROOM, max(self._left, 1))
-        self._cache = StaticCache(config=self._model.config, max_cache_len=length)
-        for layer, (keys, values) in zip(self._cache.layers, states, strict=True):
-            assert isinstance(layer, StaticLayer)
-            layer.lazy_initialization(keys, values)
-            _stored(layer)[0][:, :, : self._filled] = keys
-            _stored(layer)[1][:, :, : self._filled] = values
-            _filled(layer).fill_(self._filled)
+        self._cache = fixed_cache(states, length)
         self._attended = attended.new_zeros(rows, 1, 1, length)
         self._attended[:, 0, 0, : self._filled] = attended
         self._positions = positions.clone()
@@ -132,7 +127,8 @@ class GraphDecoder:
         ]
 
     def _run(self) -> Tensor:
-        return _logits(self._model, self._tokens, self._attended, self._positions, self._cache)
+        with attending_in_groups(self._model.config):
+            return _logits(self._model, self._tokens, self._attended, self._positions, self._cache)
 
     def _first_step(self) -> Tensor:
         """Compute one step, and leave a graph of it behind. Steps that only warm up write to the place of this one."""

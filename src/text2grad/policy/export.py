@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,14 @@ from peft import PeftModel
 from text2grad.errors import UserError
 from text2grad.files import replace_folder, replace_text
 from text2grad.models import load_model, load_tokenizer
+from text2grad.policy.card import CARD, merged_card
 from text2grad.runs import RunFolder
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
 
 
 def export(run: Path, output: Path, dtype: str = "bfloat16") -> None:
-    """Write the model that a run trained to `output`: safetensors weights, tokenizer, and a model card.
+    """Write the model that a run trained to `output`: safetensors weights, tokenizer, and the run's model card.
 
     The adapter is merged in float32 and rounded once. An existing folder is replaced whole or left as it was.
     """
@@ -36,54 +36,12 @@ def export(run: Path, output: Path, dtype: str = "bfloat16") -> None:
     else:
         model = load_model(folder.final)
     tokenizer = load_tokenizer(config["model"]["name"])
+    card = folder.final / CARD
 
     def fill(place: Path) -> None:
         model.to(DTYPES[dtype]).save_pretrained(place)
         tokenizer.save_pretrained(place)
-        replace_text(place / "README.md", model_card(config, _evaluation(folder)))
+        if card.is_file():
+            replace_text(place / CARD, merged_card(card.read_text(encoding="utf-8"), card))
 
     replace_folder(output, fill)
-
-
-def model_card(config: dict[str, Any], evaluation: dict[str, Any] | None) -> str:
-    """Markdown with the metadata that the Hugging Face hub reads, and the run's held-out figures."""
-    figures = ""
-    if evaluation is not None:
-        rows = "\n".join(f"| {name} | {_change(figure)} |" for name, figure in evaluation["figures"].items())
-        figures = f"""
-## Held-out answers, n = {evaluation["n"]}
-
-| figure | before | after | 95% interval of the difference |
-|---|---|---|---|
-{rows}
-"""
-    settings = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
-    return f"""---
-base_model: {config["model"]["name"]}
-library_name: transformers
-pipeline_tag: text-generation
-tags: [text2grad]
----
-
-# {config["model"]["name"]}, taught from written feedback
-
-Trained with text2grad: the critic `{config["critic"]["name"]}` commented on the model's own answers, and its comments
-became rewards of the tokens that they are about. The adapter is merged: this is a plain model for transformers.
-{figures}
-## Settings
-
-```yaml
-{settings}```
-"""
-
-
-def _change(figure: dict[str, float]) -> str:
-    interval = f"[{figure['low']:+.3f}, {figure['high']:+.3f}]"
-    return f"{figure['before']:.3f} | {figure['after']:.3f} | {interval}"
-
-
-def _evaluation(folder: RunFolder) -> dict[str, Any] | None:
-    if not folder.evaluation.is_file():
-        return None
-    evaluation: dict[str, Any] = json.loads(folder.evaluation.read_text(encoding="utf-8"))
-    return evaluation

@@ -18,8 +18,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from text2grad.align.tokens import decode, offsets
 from text2grad.errors import UserError
 from text2grad.policy.batch import Rollout
+from text2grad.policy.callbacks import Callback
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.model import Scores
+from text2grad.policy.samplers import Sampler
 from text2grad.policy.trainer import Text2GradTrainer
 from text2grad.schema import Example, Feedback
 
@@ -48,14 +50,22 @@ class LoggedTrainer(Text2GradTrainer):
         processing_class: PreTrainedTokenizerBase | None = None,
         peft_config: LoraConfig | None = None,
         plain_prompts: bool = False,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
+        if args.eval_steps is not None:
+            raise UserError(
+                "eval_steps is set, but new answers to held-out prompts need a critic and logged feedback has none: "
+                "set it to null"
+            )
         usable = [e for e in train_dataset if e.feedback is not None and e.feedback.status == "ok" and e.completion]
         if not usable:
             raise UserError(
                 f"nothing to learn from: of {len(train_dataset)} examples none has a completion and feedback that did "
                 f"not fail; `text2grad annotate` or `text2grad align` gives it"
             )
-        super().__init__(model, Remembered(), args, usable, processing_class, peft_config, plain_prompts)
+        super().__init__(
+            model, Remembered(), args, usable, processing_class, peft_config, plain_prompts, callbacks=callbacks
+        )
         self.completions = [completion_ids(example, self.tokenizer) for example in usable]
         self.offsets = [offsets(ids, self.tokenizer) for ids in self.completions]
         for example, prompt, ids in zip(usable, self.prompts, self.completions, strict=True):
@@ -75,6 +85,10 @@ class LoggedTrainer(Text2GradTrainer):
             offsets=[self.offsets[i] for i in chosen],
             examples=[self.examples[i] for i in chosen],
         )
+
+    def _sampler(self) -> Sampler:
+        """None is started: nothing is sampled."""
+        return self.in_process
 
     def behaviour(self, now: Scores, reference: Scores) -> Scores:
         """The reference stands for whoever gave the answers: the ratio then bounds how far all steps together go."""

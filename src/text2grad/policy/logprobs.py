@@ -17,9 +17,9 @@ def chunked_logprobs(
     """Log-probability of each target and the entropy of the distribution it was drawn from.
 
     hidden: (tokens, width), the state before each target; targets: (tokens,); project: hidden -> logits.
-    log pi(y) = log_softmax(project(hidden) / temperature)[y], in float32 whatever the dtype of hidden.
+    log pi(y) = log_softmax(project(hidden) / temperature)[y], in float32 or, where the logits are, in float64.
     Memory: `chunk x vocabulary` in both directions, since the backward pass computes each chunk's logits again.
-    Returns (logprobs, entropy), both (tokens,) float32.
+    Returns (logprobs, entropy), both (tokens,).
     """
     pieces = [
         checkpoint(_logprobs_of_chunk, states, project, chosen, temperature, use_reentrant=False)
@@ -30,7 +30,8 @@ def chunked_logprobs(
 
 
 def _logprobs_of_chunk(hidden: Tensor, project: Project, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    logits = project(hidden).float() / temperature
+    logits = project(hidden)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature
     logprobs = torch.log_softmax(logits, dim=-1)
     entropy = -(logprobs.exp() * logprobs).sum(-1)
     return logprobs.gather(-1, targets.unsqueeze(-1)).squeeze(-1), entropy

@@ -11,15 +11,23 @@ from torch import Tensor
 
 
 def clipped_policy_loss(
-    logprobs: Tensor, old_logprobs: Tensor, advantages: Tensor, mask: Tensor, epsilon: float
+    logprobs: Tensor,
+    old_logprobs: Tensor,
+    advantages: Tensor,
+    mask: Tensor,
+    epsilon: float,
+    weights: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """-sum_t min(ratio_t * A_t, clip(ratio_t, 1 - epsilon, 1 + epsilon) * A_t), ratio_t = pi(y_t) / pi_old(y_t).
+    """-sum_t w_t * min(ratio_t * A_t, clip(ratio_t, 1 - epsilon, 1 + epsilon) * A_t), ratio_t = pi(y_t) / pi_old(y_t).
 
-    All tensors (batch, tokens). Returns (loss, number of tokens where the clip is in force), both scalars.
+    All tensors (batch, tokens); weights: w, for a sampler that was not quite pi_old (policy/gap.py); None is 1.
+    Returns (loss, number of tokens where the clip is in force), both scalars.
     """
     ratio = torch.exp(logprobs - old_logprobs)
     clipped = ratio.clamp(1 - epsilon, 1 + epsilon)
     objective = torch.minimum(ratio * advantages, clipped * advantages)
+    if weights is not None:
+        objective = objective * weights
     in_force = (clipped * advantages < ratio * advantages) & mask.bool()
     return -(objective * mask).sum(), in_force.sum()
 

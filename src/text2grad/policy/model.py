@@ -14,6 +14,8 @@ from transformers import PreTrainedModel
 
 from text2grad.errors import UserError
 from text2grad.policy.batching import Padded
+from text2grad.policy.compiling import Trunks
+from text2grad.policy.layout import can_share_prompts
 from text2grad.policy.logprobs import chunked_logprobs
 
 
@@ -36,14 +38,21 @@ class Policy(nn.Module):
         model: PreTrainedModel | PeftModel,
         peft_config: LoraConfig | None = None,
         keep_reference: bool = True,
+        share_prompts: bool = True,
+        torch_compile: bool = False,
     ) -> None:
-        """peft_config: train this adapter. keep_reference: be able to score with the policy as it is now, later on."""
+        """peft_config: train this adapter. keep_reference: be able to score with the policy as it is now, later on.
+
+        share_prompts: lay answers to one prompt out in one row, if the model allows it.
+        torch_compile: compile the trunk for scoring; sampling, whose cache grows, runs the model as it is.
+        """
         super().__init__()
         self._reference: PreTrainedModel | PeftModel | None = None
         if peft_config is not None:
             model = get_peft_model(_merged(model), peft_config)
         _disable_dropout(model)
         self.model: Any = model
+        self.share_prompts = share_prompts and can_share_prompts(model)
         if keep_reference and not (isinstance(model, PeftModel) and _starts_as_identity(model)):
             # Adapter off would not be the policy at step 0, so that policy is kept as a frozen copy.
             self._reference = copy.deepcopy(model).requires_grad_(False).eval()
@@ -54,13 +63,14 @@ class Policy(nn.Module):
         nn.init.zeros_(self.value_head.weight)
         nn.init.zeros_(self.value_head.bias)
         _check_head(model)
+        self._trunks = Trunks(torch_compile)
 
     def forward(self, batch: Padded, temperature: float, reference: bool = False) -> Scores:
-        """Scores of the completion tokens of a right-padded batch, under the policy or under the reference."""
+        """Scores of a batch's completion tokens, under the policy or under the reference."""
         with self.scorer(reference) as model:
             project: Any = model.get_output_embeddings()
-            hidden = _trunk(model)(input_ids=batch.ids, attention_mask=batch.attention_mask, use_cache=False)[0]
-            before = hidden[batch.rows, batch.columns - 1]  # (valid tokens, width)
+            hidden = self._trunks.of(_trunk(model))(**batch.inputs(_compute_dtype(model)), use_cache=False)[0]
+            before = hidden[batch.rows, batch.before]  # (valid tokens, width)
             targets = batch.ids[batch.rows, batch.columns]
             logprobs, entropy = chunked_logprobs(before, project, targets, temperature)
         with torch.autocast(before.device.type, enabled=False):
@@ -93,6 +103,12 @@ def _trunk(model: PreTrainedModel | PeftModel) -> Any:
     return causal.base_model
 
 
+def _compute_dtype(model: PreTrainedModel | PeftModel) -> torch.dtype:
+    """What attention is computed in."""
+    kind = model.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else model.dtype
+
+
 def _merged(model: PreTrainedModel | PeftModel) -> PreTrainedModel:
     return model.merge_and_unload() if isinstance(model, PeftModel) else model
 
@@ -106,8 +122,9 @@ def _disable_dropout(model: nn.Module) -> None:
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
-        if isinstance(getattr(module, "attention_dropout", None), float):
-            module.attention_dropout = 0.0  # type: ignore[assignment]
+        for name, rate in vars(module).items():  # what is handed to functions: `dropout`, `attention_dropout`, ...
+            if name.endswith("dropout") and isinstance(rate, float):
+                setattr(module, name, 0.0)
 
 
 @torch.no_grad()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TypeVar, cast
 
 import torch
@@ -20,7 +21,6 @@ from torch import Tensor, nn
 
 from text2grad.errors import SharedError, UserError
 from text2grad.launch import process_count
-from text2grad.policy.batching import by_token_budget
 from text2grad.policy.division import Division, asked_for, wanted_division
 
 T = TypeVar("T")
@@ -30,13 +30,18 @@ BUCKET = 2**25  # gradients that are summed over the processes at once
 UNSUPPORTED = (DistributedType.MEGATRON_LM, DistributedType.XLA)
 
 
-def make_accelerator(bf16: bool) -> Accelerator:
-    """Accelerate's idea of the machine; launched processes without a GPU are run on the CPU, and talk over gloo."""
+def make_accelerator(bf16: bool, trackers: Sequence[str] = (), tracked_in: Path | None = None) -> Accelerator:
+    """Accelerate's idea of the machine; launched processes without a GPU are run on the CPU, and talk over gloo.
+
+    trackers: that metrics are logged to. tracked_in: the folder of those that write files.
+    """
     return Accelerator(
         # DeepSpeed would make bfloat16 weights of it; there autocast is left to the policy.
         mixed_precision="bf16" if bf16 and not asked_for("DEEPSPEED") else "no",
         cpu=process_count() > 1 and not torch.accelerator.is_available(),
         kwargs_handlers=[InitProcessGroupKwargs(timeout=PATIENCE)],
+        log_with=list(trackers) or None,
+        project_dir=tracked_in,
     )
 
 
@@ -98,8 +103,9 @@ class Processes:
         return self.share(attempt(work))
 
     def map(self, work: Callable[[list[T]], list[R]], items: Sequence[T]) -> list[R]:
-        """`work` on every item, each process on its share; returns all results, in the items' order."""
-        parts = self.together(lambda: work([items[i] for i in self.own(len(items))]))
+        """`work` on every item, each process on its share, if it has one; returns all results, in the items' order."""
+        own = [items[i] for i in self.own(len(items))]
+        parts = self.together(lambda: work(own) if own else [])
         return [result for part in parts for result in part]
 
     def on_main(self, work: Callable[[], T]) -> T:
@@ -114,9 +120,9 @@ class Processes:
         """The sums over all processes; the same on each, to the last bit."""
         return [sum(column) for column in zip(*self.gather([figures]), strict=True)]
 
-    def rows(self, rows: Sequence[int], lengths: Sequence[int]) -> list[int]:
-        """This process's share of rows to score or to learn from. lengths: of every row of the step."""
-        return deal(rows, lengths, self.count)[self.index]
+    def rows(self, lengths: Sequence[int]) -> list[int]:
+        """Which rows this process scores or learns from. lengths: of every row of the step, in tokens."""
+        return deal(lengths, self.count)[self.index]
 
     def in_step(self, passes: list[T], idle: T) -> list[T]:
         """This process's passes, and idle ones after them where something is divided and others have more.
@@ -126,15 +132,6 @@ class Processes:
         if self.division == "none":
             return passes
         return passes + [idle] * (max(self.gather([len(passes)])) - len(passes))
-
-    def micro_batches(self, rows: Sequence[int], lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
-        """This process's share of the rows, in micro-batches of at most `max_tokens` once padded; idle ones are empty.
-
-        lengths: of every row of the step.
-        """
-        own = self.rows(rows, lengths)
-        planned = by_token_budget([lengths[row] for row in own], max_tokens)
-        return self.in_step([[own[i] for i in micro] for micro in planned], idle=[])
 
     @property
     def loss_scale(self) -> float:
@@ -172,9 +169,9 @@ def attempt(work: Callable[[], T]) -> T | UserError:
         return error
 
 
-def deal(rows: Sequence[int], lengths: Sequence[int], players: int) -> list[list[int]]:
+def deal(lengths: Sequence[int], players: int) -> list[list[int]]:
     """The rows of each process: the longest first, forth and back, so that all get about as many tokens."""
-    order = sorted(rows, key=lambda row: (-lengths[row], row))
+    order = sorted(range(len(lengths)), key=lambda row: (-lengths[row], row))
     turn = 2 * players
     return [sorted([*order[i::turn], *order[turn - 1 - i :: turn]]) for i in range(players)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -20,13 +20,24 @@ UNWRITTEN = -1
 class Guide(Protocol):
     """Keeps completions within a form: what may not come next cannot be drawn."""
 
-    def constrain(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
-        """(rows, vocabulary), -inf for what may not be the next token of these completions."""
+    def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
+        """(completions, width) booleans: what may be the next token of each. Asked for while the model computes."""
         ...
 
-    def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+    def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
         """These completions got these tokens."""
         ...
+
+
+class Sampled(NamedTuple):
+    """Completions, the end token included where one was sampled, and how probable each token was to the sampler.
+
+    logprobs: float32, of logits / temperature at the moment of the draw; None where nobody knows them, and at
+    temperature 0, where a token is not drawn but decided.
+    """
+
+    completions: list[list[int]]
+    logprobs: list[list[float]] | None
 
 
 def noise(purpose: Stream, seed: int, step: int, samples: Sequence[int], length: int) -> Tensor:
@@ -45,6 +56,7 @@ def sample(
     num_generations: int = 1,
     guide: Guide | None = None,
     graphs: bool = True,
+    chances: Tensor | None = None,
 ) -> list[list[int]]:
     """Draw `num_generations` completions for each prompt; answers to one prompt are neighbours and share its cache.
 
@@ -53,6 +65,7 @@ def sample(
     temperature: logits are divided by it; 0 takes the most probable token.
     guide: for text that must have a form; the policy's own answers are never guided.
     graphs: replay CUDA graphs, where there is a GPU and the model allows it.
+    chances: shaped as uniforms, on the model's device; filled with the probability of each token drawn.
     Returns the sampled ids, the end token included where one was sampled.
     """
     device = model.device
@@ -64,12 +77,19 @@ def sample(
     written = torch.full(uniforms.shape, UNWRITTEN, device=device)
     alive = torch.arange(len(logits), device=device)  # which completion each row of the batch is
     finished = torch.zeros(len(logits), dtype=torch.bool, device=device)
+    guided = _Guided(guide, len(logits), end_ids) if guide is not None else None
     for position in range(uniforms.shape[1]):
-        if guide is not None:
-            logits[~finished] = guide.constrain(logits[~finished], alive[~finished].tolist())
-        chosen = draw(logits, uniforms[alive, position], temperature)
-        if guide is not None:
-            guide.advance(alive[~finished].tolist(), chosen[~finished].tolist())
+        if guided is not None:
+            logits = guided.constrain(logits)
+        if chances is None:
+            chosen = draw(logits, uniforms[alive, position], temperature)
+        else:
+            probabilities = tempered(logits, temperature)
+            chosen = invert(probabilities, uniforms[alive, position])
+            # Rows that have ended write too: nobody reads it, and to leave them out would be one more kernel.
+            chances[alive, position] = probabilities.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
+        if guided is not None:
+            guided.advance(chosen)
         written[alive, position] = torch.where(finished, UNWRITTEN, chosen)
         finished |= torch.isin(chosen, ends)
         if position + 1 == uniforms.shape[1]:
@@ -81,19 +101,77 @@ def sample(
             if share >= decoder.shrink_at:
                 going = (~finished).nonzero().squeeze(-1)
                 decoder.keep(going)
+                if guided is not None:
+                    guided.keep(going.tolist())
                 alive, chosen, finished = alive[going], chosen[going], finished[going]
         logits = decoder.step(chosen)
     return [[token for token in row if token != UNWRITTEN] for row in written.tolist()]
 
 
+def sample_scored(
+    model: Any,
+    prompts: Sequence[Sequence[int]],
+    uniforms: Tensor,
+    temperature: float,
+    end_ids: Sequence[int],
+    pad_id: int,
+    num_generations: int = 1,
+) -> Sampled:
+    """As `sample`, with the log-probability of each token as the sampler saw it: two kernels a token more."""
+    chances = torch.ones(uniforms.shape, device=model.device) if temperature else None
+    completions = sample(model, prompts, uniforms, temperature, end_ids, pad_id, num_generations, chances=chances)
+    if chances is None:
+        return Sampled(completions, None)
+    rows = chances.log().tolist()
+    return Sampled(completions, [row[: len(ids)] for row, ids in zip(rows, completions, strict=True)])
+
+
+class _Guided:
+    """A guide and what it has to know of the batch, kept on the host: asking the GPU would be waiting for it."""
+
+    def __init__(self, guide: Guide, rows: int, end_ids: Sequence[int]) -> None:
+        self._guide = guide
+        self._ends = frozenset(end_ids)
+        self._completions = list(range(rows))  # which completion each row of the batch is
+        self._going = list(range(rows))  # the rows that have not ended
+
+    def constrain(self, logits: Tensor) -> Tensor:
+        """logits: (rows, vocabulary), perhaps still being computed. Returns them with -inf for what may not come."""
+        completions = [self._completions[row] for row in self._going]
+        allowed = self._guide.allowed(completions, logits.shape[1], logits.device)
+        rows = torch.tensor(self._going, device=logits.device)
+        return logits.index_copy(0, rows, logits[rows].masked_fill(~allowed, float("-inf")))
+
+    def advance(self, chosen: Tensor) -> None:
+        """chosen: (rows,)."""
+        tokens = chosen.tolist()
+        self._guide.advance([self._completions[row] for row in self._going], [tokens[row] for row in self._going])
+        self._going = [row for row in self._going if tokens[row] not in self._ends]
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Only these rows are left, all of them under way."""
+        self._completions = [self._completions[row] for row in rows]
+        self._going = list(range(len(rows)))
+
+
 def draw(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:
-    """The token at which the cumulative distribution passes the uniform draw.
+    """The token that a uniform draw decides, or at temperature 0 the most probable one.
 
     logits: (batch, vocabulary); uniforms: (batch,) in [0, 1). Returns (batch,) ids.
     """
-    if temperature == 0:
-        return logits.argmax(-1)
-    probabilities = torch.softmax(logits.float() / temperature, dim=-1)
+    return logits.argmax(-1) if temperature == 0 else invert(tempered(logits, temperature), uniforms)
+
+
+def tempered(logits: Tensor, temperature: float) -> Tensor:
+    """softmax(logits / temperature) in float32, (batch, vocabulary)."""
+    return torch.softmax(logits.float() / temperature, dim=-1)
+
+
+def invert(probabilities: Tensor, uniforms: Tensor) -> Tensor:
+    """The token at which the cumulative distribution passes the uniform draw.
+
+    probabilities: (batch, vocabulary); uniforms: (batch,) in [0, 1). Returns (batch,) ids.
+    """
     cumulative = probabilities.double().cumsum(-1)  # float32 loses the tail of a large vocabulary
     total = cumulative[:, -1:]
     # Strictly below the total, so that a token without probability is never the first to pass it.

@@ -15,7 +15,7 @@ from accelerate import Accelerator
 from accelerate.utils import FullyShardedDataParallelPlugin
 from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from text2grad.errors import UserError
@@ -31,16 +31,16 @@ class InPlace:
         yield policy
 
 
-def place(policy: Policy, accelerator: Accelerator, processes: Processes) -> Replica | InPlace:
+def place(policy: Policy, accelerator: Accelerator, processes: Processes) -> FullWeights:
     """Bring the policy to its device or devices, in place, and say what to sample from."""
     _refuse_different_weights(policy, processes)
-    sampler: Replica | InPlace = InPlace()
+    full_weights: FullWeights = InPlace()
     if processes.division == "fsdp2":
-        sampler = Replica(policy)
+        full_weights = Replica(policy)
         shard(policy, accelerator)
     # Evaluation mode leaves the gradients to us: they are summed once a pass, not in every backward.
     accelerator.prepare_model(policy, device_placement=processes.division != "fsdp2", evaluation_mode=True)
-    return sampler
+    return full_weights
 
 
 def _refuse_different_weights(policy: Policy, processes: Processes) -> None:
@@ -63,6 +63,16 @@ def shard(policy: Policy, accelerator: Accelerator) -> None:
         if type(module).__name__ in layers:
             fully_shard(module, mesh=mesh, reshard_after_forward=plugin.reshard_after_forward)
     fully_shard(policy, mesh=mesh)
+
+
+def put_away(policy: nn.Module) -> None:
+    """Drop the weights that passes without a backward have left gathered.
+
+    Otherwise the next pass would use them as they are, whatever was written to the weights' shares in between.
+    """
+    for module in policy.modules():
+        if isinstance(module, FSDPModule):
+            module.reshard()
 
 
 def whole(tensor: Tensor) -> Tensor:
@@ -122,3 +132,6 @@ class Replica:
             yield self._shell
         finally:
             self._shell.load_state_dict(self._empty, strict=False, assign=True)
+
+
+FullWeights = Replica | InPlace  # how a policy is asked for all of its weights

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,32 +17,39 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from text2grad import models
 from text2grad.critics import Critic
 from text2grad.errors import UserError
-from text2grad.files import read_json_lines, recover_folder, replace_folder
+from text2grad.files import recover_folder
 from text2grad.policy.advantage import KLControl, RunningScale, explained_variance, kl_per_token, normalize
 from text2grad.policy.batch import Rollout, as_rollout, reward_rollout
-from text2grad.policy.batching import pad_right, stack_rows
+from text2grad.policy.callbacks import Callback, Callbacks, Metrics, first_reason
+from text2grad.policy.card import card_of
 from text2grad.policy.checkpoint import Progress, load_checkpoint, save_checkpoint
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.estimators import estimate
+from text2grad.policy.evaluation import evaluation_due, fixed_subset, heldout_figures, judged, require_heldout
+from text2grad.policy.gap import gap_metrics, truncated_weights
 from text2grad.policy.learner import make_learner
-from text2grad.policy.listen import listen
 from text2grad.policy.memory import release_free_memory
 from text2grad.policy.model import Policy, Scores
 from text2grad.policy.monitor import Monitor
-from text2grad.policy.processes import Processes, attempt, make_accelerator, use_device
+from text2grad.policy.processes import Processes, make_accelerator
 from text2grad.policy.prompts import PromptRoom, encode_prompts
 from text2grad.policy.record import sample_records, step_metrics
-from text2grad.policy.rollout import noise, sample
+from text2grad.policy.rollout import Sampled, noise
+from text2grad.policy.samplers import Draws, InProcess, Sampler, everyones
 from text2grad.policy.schedule import learning_rate_factor
+from text2grad.policy.scoring import listen_beside, score
+from text2grad.policy.selection import Selection
+from text2grad.policy.setbacks import Setbacks
 from text2grad.policy.sharding import place
 from text2grad.policy.stopwatch import Stopwatch
 from text2grad.policy.streams import Stream, stream
+from text2grad.policy.trackers import Trackers, require_trackers
 from text2grad.policy.update import Batch, update
+from text2grad.policy.vllm_sampler import Trained, vllm_sampler
+from text2grad.policy.weights import read_weights, write_weights
 from text2grad.runs import RunFolder
 from text2grad.schema import Example, Feedback, from_dataset
 
-Metrics = dict[str, Any]
-GIVE_UP_AFTER = 3  # steps in a row in which every critique failed, or the update broke
 log = logging.getLogger(__name__)
 
 
@@ -52,6 +58,8 @@ class Text2GradTrainer:
 
     model: a name, a path, or a model. critic: anything with `critique(examples) -> list[Feedback]`.
     train_dataset: examples, or a Hugging Face dataset with a `prompt` column.
+    eval_dataset: held-out prompts in the same form, for an evaluation every `eval_steps` steps.
+    callbacks: are told what happens, and may ask the run to stop.
     peft_config: train this LoRA adapter instead of all weights.
     plain_prompts: use prompts as plain text, for models without a chat template.
     """
@@ -65,26 +73,35 @@ class Text2GradTrainer:
         processing_class: PreTrainedTokenizerBase | None = None,
         peft_config: LoraConfig | None = None,
         plain_prompts: bool = False,
+        eval_dataset: Sequence[Example] | Dataset = (),
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         self.args, self.critic, self.plain_prompts = args, critic, plain_prompts
-        self.accelerator = make_accelerator(args.bf16)
+        self.run = RunFolder(args.output_dir)
+        require_trackers(args.report_to)
+        require_heldout(args.eval_steps, len(eval_dataset))
+        self.accelerator = make_accelerator(args.bf16, args.report_to, self.run.trackers)
         self.processes = Processes.of(self.accelerator)
+        self.base = str(model) if isinstance(model, str | Path) else str(model.config.name_or_path)
         if isinstance(model, str | Path):
             processing_class = processing_class or models.load_tokenizer(model)
             frozen_in_bf16 = args.bf16 and peft_config is not None
             model = models.load_model(model, torch.bfloat16 if frozen_in_bf16 else torch.float32)
         self.tokenizer = processing_class or models.load_tokenizer(str(model.config.name_or_path))
-        self.end_ids = _end_ids(model, self.tokenizer)
+        self.end_ids = models.end_ids(model, self.tokenizer)
         self.context: int = model.config.max_position_embeddings
-        self.examples = list(from_dataset(train_dataset) if isinstance(train_dataset, Dataset) else train_dataset)
+        self.examples, heldout = _examples(train_dataset), _examples(eval_dataset)
         self.prompts = self.encode(self.examples)
+        if heldout:
+            self.encode(heldout)  # a prompt that does not fit should be known now, not after hours of training
+        self.heldout = fixed_subset(heldout, args.eval_examples)
 
         torch.manual_seed(args.seed)  # the adapter's initial weights
-        self.policy = policy = Policy(model, peft_config)
+        policy = Policy(model, peft_config, share_prompts=args.share_prompts, torch_compile=args.torch_compile)
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
             policy.model.enable_input_require_grads()
-        self.full_weights = place(policy, self.accelerator, self.processes)
+        self.policy, self.full_weights = policy, place(policy, self.accelerator, self.processes)
         groups: list[dict[str, Any]] = [
             {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
             {"params": list(policy.value_head.parameters()), "lr": args.value_learning_rate},
@@ -93,14 +110,25 @@ class Text2GradTrainer:
         self.full_rates = [group["lr"] for group in optimizer.param_groups]
         self.learner = make_learner(policy, optimizer, self.accelerator, self.processes, args)
         self.optimizer = self.learner.optimizer
+        self.in_process = InProcess(policy, self.full_weights, args.bf16, self.end_ids, self.tokenizer.pad_token_id)
+        self.sampler = self._sampler()
         self.progress = Progress(
             step=0,
             kl_control=KLControl(args.beta, args.kl_target if args.kl_control == "adaptive" else None, args.kl_horizon),
             reward_scale=RunningScale(),
         )
-        self.run = RunFolder(args.output_dir)
-        self.monitor = Monitor()
-        self.started = False
+        settings = args.model_dump(mode="json", exclude={"output_dir"})
+        trackers = [Trackers(self.accelerator, settings, self.run.root)] if args.report_to else []
+        self.callbacks = Callbacks([*callbacks, *trackers], self.processes)
+        self.monitor, self.selection, self.setbacks = Monitor(), Selection(), Setbacks(self.run.checkpoint)
+        self.started = self.best_is_loaded = False
+
+    def _sampler(self) -> Sampler:
+        if self.args.rollouts == "transformers":
+            return self.in_process
+        longest = max(map(len, self.prompts)) + self.args.max_completion_length
+        trained = Trained(self.policy, self.accelerator, self.tokenizer, self.end_ids, longest)
+        return vllm_sampler(self.args, trained)
 
     def encode(self, examples: Sequence[Example]) -> list[list[int]]:
         """Prompt ids; a prompt that leaves no room for its answer is refused."""
@@ -110,53 +138,25 @@ class Text2GradTrainer:
     def start(self, resume: bool = False) -> None:
         """Open the run in `output_dir`: a new one, or with `resume` the one that is there, at its last checkpoint."""
         if resume:
-            self.processes.on_main(lambda: recover_folder(self.run.checkpoint))
-            found = self.processes.together(lambda: load_checkpoint(self.run.checkpoint, self.policy, self.optimizer))
-            self.progress = found[self.processes.index]
-            self.processes.on_main(lambda: self.run.rewind(self.progress.step))
-            for _, metrics in read_json_lines(self.run.metrics):
-                self._refuse_other_batches(metrics["samples"])
-                self.monitor.observe(metrics)
+            self._resume()
         else:
             self.processes.on_main(self.run.start)
             self._save_checkpoint()
         self.started = True
 
-    def train(self, resume: bool = False, on_step: Callable[[Metrics], None] = lambda metrics: None) -> None:
-        """Run to `max_steps`. A resumed run draws the same random numbers as one that never stopped.
-
-        `on_step` gets each step's metrics as they are recorded. A broken update leaves the checkpoint before it alone.
-        With `stop_on_hacking` the run ends early at the first sign that the reward is being gamed.
-        """
-        if not self.started:
-            self.start(resume)
-        silent_steps = broken_steps = 0
-        while self.progress.step < self.args.max_steps and not (self.args.stop_on_hacking and self.monitor.hacking):
-            metrics, samples = self.step(self.progress.step + 1)
-            metrics = self.processes.agree(metrics)  # clocks may differ, decisions must not
-            release_free_memory()
-            silent_steps = silent_steps + 1 if metrics["failed"] == metrics["samples"] else 0
-            broken_steps = broken_steps + 1 if metrics["skipped"] else 0
-            self._warn(metrics)
-            self.processes.on_main(partial(self.run.record, metrics, samples))
-            self.progress.step += 1
-            last = self.progress.step == self.args.max_steps
-            if not broken_steps and (last or self.progress.step % self.args.save_steps == 0):
-                self._save_checkpoint()
-            on_step(metrics)
-            if silent_steps == GIVE_UP_AFTER:
-                raise UserError(
-                    f"every critique failed in {GIVE_UP_AFTER} steps in a row, last: {metrics['failure']}; "
-                    f"mend the critic and continue with --resume"
-                )
-            if broken_steps == GIVE_UP_AFTER:
-                raise UserError(
-                    f"{metrics['broken']}, and so in {GIVE_UP_AFTER} steps in a row; the last good checkpoint is kept "
-                    f"in {self.run.checkpoint}: lower learning_rate and start again from there"
-                )
-
-    def _save_checkpoint(self) -> None:
-        save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress, self.processes)
+    def _resume(self) -> None:
+        for folder in (self.run.checkpoint, self.run.best):
+            self.processes.on_main(partial(recover_folder, folder))
+        found = self.processes.together(lambda: load_checkpoint(self.run.checkpoint, self.policy, self.optimizer))
+        self.progress = found[self.processes.index]
+        self.processes.on_main(lambda: self.run.rewind(self.progress.step))
+        self.monitor, self.selection, self.best_is_loaded = Monitor(), Selection(), False
+        for metrics in self.run.steps():
+            self._refuse_other_batches(metrics["samples"])
+            self.monitor.observe(metrics)
+            self.selection.observe(metrics)
+        if self.selection.best is not None and self.selection.best.step == self.progress.step:
+            self.save_model(self.run.best)  # the run may have been killed between its checkpoint and this
 
     def _refuse_other_batches(self, before: int) -> None:
         """A resumed run goes on with the prompts that come next, which steps of another size would not."""
@@ -166,10 +166,65 @@ class Text2GradTrainer:
                 f"({self.processes.count} times {self.args.samples_per_step}); change per_device_train_batch_size"
             )
 
-    @property
-    def samples_per_step(self) -> int:
-        """Answers of all processes in one step."""
-        return self.args.samples_per_step * self.processes.count
+    def _save_checkpoint(self) -> None:
+        save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress, self.processes)
+
+    def train(self, resume: bool = False) -> None:
+        """Run to `max_steps`. A resumed run draws the same random numbers as one that never stopped.
+
+        A broken update leaves the checkpoint before it alone. The run ends early when a callback asks for it, when
+        `early_stopping_patience` is spent, or, with `stop_on_hacking`, at the first sign that the reward is gamed.
+        """
+        if not self.started:
+            self.start(resume)
+        self.callbacks.on_start(self.progress.step, self.args.max_steps)
+        try:
+            stop = self._reason_to_stop()
+            while stop is None and self.progress.step < self.args.max_steps:
+                stop = self._advance()
+            if stop is not None and self.processes.is_main:
+                log.warning("the run ends after step %d: %s", self.progress.step, stop)
+            if self.args.load_best_at_end and self.selection.best is not None:
+                self.processes.together(lambda: read_weights(self.run.best, self.policy.model))
+                self.best_is_loaded, self.started = True, False  # going on means to resume from the checkpoint
+        finally:
+            self.callbacks.on_end()
+
+    def _advance(self) -> str | None:
+        """One step, evaluated where that is due, recorded and saved. Returns why the run should end, if it should."""
+        metrics, samples = self.step(self.progress.step + 1)
+        metrics = self.processes.agree(metrics)  # clocks may differ, decisions must not
+        due = evaluation_due(metrics["step"], self.args) and not metrics["skipped"]
+        figures = self.evaluate() if due else {}
+        metrics |= figures
+        release_free_memory()
+        self._warn(metrics)
+        self.processes.on_main(partial(self.run.record, metrics, samples))
+        self.progress.step += 1
+        best = self.selection.observe(metrics)
+        asked = self.callbacks.on_evaluate({"step": metrics["step"], **figures}) if due else None
+        stop = first_reason([asked, self.callbacks.on_step(metrics), self._reason_to_stop()])
+        last = stop is not None or self.progress.step == self.args.max_steps
+        # The best weights are saved after a checkpoint of their step: resuming then never goes back behind them.
+        if not metrics["skipped"] and (last or best or self.progress.step % self.args.save_steps == 0):
+            self._save_checkpoint()
+            self.callbacks.on_save(self.run.checkpoint)
+        if best:
+            self.save_model(self.run.best)
+        self.setbacks.observe(metrics)
+        return stop
+
+    def _reason_to_stop(self) -> str | None:
+        if self.args.stop_on_hacking and self.monitor.hacking:
+            return "its reward seems to be gamed"
+        return self.selection.reason_to_stop(self.args.early_stopping_patience)
+
+    def evaluate(self) -> Metrics:
+        """Figures of the held-out answers that the policy gives now; training goes on as if it had not been asked."""
+        watch = Stopwatch()
+        with watch.part("evaluation"):
+            figures = heldout_figures(judged(self, self.heldout))
+        return self.processes.agree(figures | watch.parts)
 
     def _warn(self, metrics: Metrics) -> None:
         """Say what is wrong with a step, and keep it with its metrics."""
@@ -199,6 +254,7 @@ class Text2GradTrainer:
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             "seconds": watch.seconds,
             **watch.parts,
+            **gap_metrics(now.logprobs, rollout.sampled_logprobs, batch.mask, args.rollout_correction_cap),
             "tokens_per_second": sum(map(len, rollout.completions)) / watch.parts["seconds_sampling"],
         }
         samples = []
@@ -208,24 +264,13 @@ class Text2GradTrainer:
         return metrics, samples
 
     def listen_and_score(self, rollout: Rollout) -> tuple[list[Feedback], Scores, Scores]:
-        """The critic's feedback, and the answers' scores under the policy and under the reference.
-
-        The passes do not need the critic, so they run beside it: on a GPU, or where the critic waits on a network. On
-        the CPU the two would only take the cores from each other.
-        """
-        own = [rollout.examples[i] for i in self.processes.own(len(rollout.examples))]
+        """The critic's feedback, and the answers' scores under the policy and under the reference."""
 
         def passes() -> tuple[Scores, Scores]:
             return self.score(rollout), self.score(rollout, reference=True)
 
-        if self.accelerator.device.type == "cpu" and not hasattr(self.critic, "acritique"):
-            heard, scores = attempt(lambda: listen(self.critic, own)), passes()
-        else:
-            # The critic stays in the main thread, where Ctrl-C reaches it.
-            with ThreadPoolExecutor(1, initializer=partial(use_device, self.accelerator)) as pool:
-                scoring = pool.submit(passes)
-                heard, scores = attempt(lambda: listen(self.critic, own)), scoring.result()
-        return [said for part in self.processes.share(heard) for said in part], *scores
+        feedback, scores = listen_beside(self.critic, rollout.examples, passes, self.learner)
+        return feedback, *scores
 
     def behaviour(self, now: Scores, reference: Scores) -> Scores:
         """How the policy that gave the answers scores them: the ratio of the update is taken against it."""
@@ -237,18 +282,10 @@ class Text2GradTrainer:
         chosen = [i for i in self._prompts_of(step) for _ in range(args.num_generations)]
         prompts = [self.prompts[i] for i in chosen]
         own = self.processes.own(len(chosen), args.num_generations)
-        uniforms = noise(Stream.SAMPLING, args.seed, step, own, args.max_completion_length)
-        with self.full_weights.filled(self.policy, reference=False) as policy:
-            completions = self._sample(
-                policy, [prompts[i] for i in own], uniforms, args.temperature, args.num_generations
-            )
-        return as_rollout(
-            [self.examples[i] for i in chosen],
-            prompts,
-            self.processes.gather(completions),
-            self.end_ids,
-            self.tokenizer,
-        )
+        draws = Draws(args.seed, step, own, args.temperature, args.max_completion_length)
+        asked = [prompts[i] for i in own[:: args.num_generations]]
+        sampled = everyones(self.sampler.sample(asked, args.num_generations, draws), self.processes)
+        return as_rollout([self.examples[i] for i in chosen], prompts, sampled, self.end_ids, self.tokenizer)
 
     def answer(
         self, examples: Sequence[Example], temperature: float, reference: bool = False, batch_size: int = 24
@@ -260,59 +297,19 @@ class Text2GradTrainer:
         completions: list[list[int]] = []
         prompts = self.encode(examples)
         own = self.processes.own(len(examples))
-        with self.full_weights.filled(self.policy, reference) as policy:
+        with self.in_process.drawing(reference) as draw:
             for start in range(own.start, own.stop, batch_size):
                 rows = range(start, min(start + batch_size, own.stop))
                 uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
-                part = [prompts[i] for i in rows]
-                completions += self._sample(policy, part, uniforms, temperature, reference=reference)
+                completions += draw([prompts[i] for i in rows], uniforms, temperature).completions
                 release_free_memory()
-        gathered = self.processes.gather(completions)
-        return as_rollout(examples, prompts, gathered, self.end_ids, self.tokenizer).examples
+        sampled = everyones(Sampled(completions, None), self.processes)
+        return as_rollout(examples, prompts, sampled, self.end_ids, self.tokenizer).examples
 
-    def _sample(
-        self,
-        policy: Policy,
-        prompts: list[list[int]],
-        uniforms: Tensor,
-        temperature: float,
-        num_generations: int = 1,
-        reference: bool = False,
-    ) -> list[list[int]]:
-        """Sampled ids. prompts: one for each answer, those of a group being neighbours."""
-        device = self.accelerator.device.type
-        with torch.autocast(device, torch.bfloat16, enabled=self.args.bf16), policy.scorer(reference) as model:
-            return sample(
-                model.eval(),
-                prompts[::num_generations],
-                uniforms,
-                temperature,
-                self.end_ids,
-                self.tokenizer.pad_token_id,
-                num_generations,
-            )
-
-    @torch.no_grad()
     def score(self, rollout: Rollout, reference: bool = False, rows: Sequence[int] | None = None) -> Scores:
         """Log-probabilities, entropy and values of the sampled tokens, each (samples, tokens) on the CPU."""
         rows = range(len(rollout.examples)) if rows is None else rows
-        width = max(map(len, rollout.completions))
-        scored: list[tuple[list[int], Scores]] = []
-        self.policy.eval()
-        for micro in self.processes.micro_batches(rows, rollout.lengths, self.args.max_tokens_per_batch):
-            picked = micro or [0]  # nothing left to score, but the others wait for this pass
-            padded = pad_right(
-                [rollout.prompts[i] for i in picked], [rollout.completions[i] for i in picked], self.accelerator.device
-            )
-            scores = self.policy(padded, self.args.temperature, reference=reference)
-            if micro:
-                scored.append((micro, Scores(*(tensor.cpu() for tensor in scores))))
-        results = {
-            i: Scores(*row)
-            for micro, scores in self.processes.gather(scored)
-            for i, row in zip(micro, zip(*scores, strict=True), strict=True)
-        }
-        return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
+        return score(self.policy, self.learner, rollout, rows, self.args, reference)
 
     def advantages(self, rollout: Rollout, rewards: Tensor, valid: Tensor, old: Scores, reference: Scores) -> Batch:
         """r_t = clip(d_t / scale) - beta * KL_t, then the estimator, then normalisation over the step's samples.
@@ -330,6 +327,7 @@ class Text2GradTrainer:
         advantages, returns = estimate(
             args.estimator, penalised, old.values, mask, args.num_generations, args.gamma, args.lam
         )
+        cap, sampled = args.rollout_correction_cap, rollout.sampled_logprobs
         return Batch(
             mask=mask,
             old_logprobs=old.logprobs,
@@ -339,6 +337,7 @@ class Text2GradTrainer:
             returns=returns,
             explained_variance=explained_variance(old.values, returns, mask) if args.value_weight else float("nan"),
             anchor=0.0 if in_reward else beta,
+            weights=None if cap is None or sampled is None else truncated_weights(old.logprobs, sampled, cap),
         )
 
     def set_learning_rate(self, step: int) -> None:
@@ -349,16 +348,23 @@ class Text2GradTrainer:
             group["lr"] = full * factor
 
     def save_model(self, folder: Path | None = None) -> Path:
-        """The trained model or adapter with its tokenizer, as `from_pretrained` reads it."""
+        """The trained model or adapter with its tokenizer and card, as `from_pretrained` reads it."""
         folder = folder or self.run.final
         with self.full_weights.filled(self.policy, reference=False) as policy:
-
-            def fill(new: Path) -> None:
-                policy.model.save_pretrained(new)
-                self.tokenizer.save_pretrained(new)
-
-            self.processes.on_main(lambda: replace_folder(folder, fill))
+            self.processes.on_main(lambda: write_weights(folder, policy.model, self.tokenizer, card_of(self)))
+        self.callbacks.on_save(folder)
         return folder
+
+    @property
+    def samples_per_step(self) -> int:
+        """Answers of all processes in one step."""
+        return self.args.samples_per_step * self.processes.count
+
+    @property
+    def trained_steps(self) -> int:
+        """How many steps the weights have learned from: all, or as many as the best ones had where these are loaded."""
+        best = self.selection.best if self.best_is_loaded else None
+        return self.progress.step if best is None else best.step
 
     def _prompts_of(self, step: int) -> list[int]:
         """Which prompts a step asks: every epoch is a new permutation, keyed by (seed, epoch)."""
@@ -371,8 +377,5 @@ class Text2GradTrainer:
         return chosen
 
 
-def _end_ids(model: PreTrainedModel | PeftModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """Every id that ends an answer: the tokenizer's, and those of the model's generation settings."""
-    configured = model.generation_config.eos_token_id
-    more = configured if isinstance(configured, list) else [configured] if configured is not None else []
-    return sorted({tokenizer.eos_token_id, *more})
+def _examples(data: Sequence[Example] | Dataset) -> list[Example]:
+    return list(from_dataset(data) if isinstance(data, Dataset) else data)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from text2grad.policy.batching import pad_right
+from text2grad.policy.batching import Padded
 from text2grad.policy.config import PolicySettings
+from text2grad.policy.layout import IDLE, MicroBatch, micro_batches
 from text2grad.policy.learner import Learner
 from text2grad.policy.loss import anchor_loss, approximate_kl, clipped_policy_loss, clipped_value_loss
+from text2grad.policy.sharding import put_away
 from text2grad.policy.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ class Batch:
 
     mask: 1 on tokens of samples that are learned from.
     anchor: weight of the divergence from the reference in the loss; 0 where the rewards have paid for it.
+    weights: of each token's policy loss, for a sampler that was not quite the policy; None leaves it as it is.
     """
 
     mask: Tensor
@@ -37,6 +40,7 @@ class Batch:
     returns: Tensor
     explained_variance: float
     anchor: float = 0.0
+    weights: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -56,14 +60,23 @@ def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySetting
     set, the steps already made are undone too.
     """
     stats = dict.fromkeys((*MEANS, "grad_norm"), math.nan) | {"passes": 0.0, "skipped": 0.0}
-    micro_batches = _micro_batches(learner, rollout, batch, args)
-    if not batch.mask.any():
+    valid = [i for i in range(len(batch.mask)) if batch.mask[i].any()]
+    if not valid:
         return Outcome(stats)
+    micro = micro_batches(
+        rollout.prompts,
+        rollout.completions,
+        valid,
+        args.max_tokens_per_batch,
+        bool(learner.policy.share_prompts),
+        learner.accelerator.device,
+        learner.processes,
+    )
     snapshot = None if args.max_kl is None else Snapshot.take(learner.optimizer)
-    broken = _passes(learner, rollout, batch, micro_batches, args, stats)
+    broken = _passes(learner, batch, micro, args, stats)
     learner.optimizer.zero_grad()
     if broken is None and args.max_kl is not None:
-        stats["approx_kl"] = _divergence(learner, rollout, batch, micro_batches, args)
+        stats["approx_kl"] = _divergence(learner, batch, micro, args)
         broken = _explosion(stats["approx_kl"], args)
     if broken is not None:
         stats["skipped"] = 1.0
@@ -74,12 +87,7 @@ def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySetting
 
 
 def _passes(
-    learner: Learner,
-    rollout: Rollout,
-    batch: Batch,
-    micro_batches: list[list[int]],
-    args: PolicySettings,
-    stats: dict[str, float],
+    learner: Learner, batch: Batch, micro: list[MicroBatch], args: PolicySettings, stats: dict[str, float]
 ) -> str | None:
     """The optimiser steps, with `stats` kept up to date. Returns why they were broken off, or None."""
     tokens = float(batch.mask.sum())
@@ -87,8 +95,8 @@ def _passes(
     for _ in range(args.num_iterations):
         learner.optimizer.zero_grad()
         sums = [0.0] * len(MEANS)
-        for number, rows in enumerate(micro_batches, 1):
-            more = _accumulate(learner, rollout, batch, rows, tokens, args, last=number == len(micro_batches))
+        for number, (samples, rows) in enumerate(micro, 1):
+            more = _accumulate(learner, batch, samples, rows, tokens, args, last=number == len(micro))
             sums = [a + b for a, b in zip(sums, more, strict=True)]
         stats |= {name: total / tokens for name, total in zip(MEANS, learner.processes.sum(sums), strict=True)}
         stats["grad_norm"] = learner.clip_gradients(args.max_grad_norm)
@@ -101,58 +109,47 @@ def _passes(
 
 
 def _accumulate(
-    learner: Learner, rollout: Rollout, batch: Batch, rows: list[int], tokens: float, args: PolicySettings, last: bool
+    learner: Learner, batch: Batch, samples: list[int], rows: Padded, tokens: float, args: PolicySettings, last: bool
 ) -> list[float]:
     """Forward and backward of one micro-batch. Returns sums over its valid tokens, in the order of MEANS.
 
-    An empty micro-batch takes the pass that the others wait for, on any row, and learns nothing from it.
+    An idle one takes the pass that other processes wait for, and learns nothing from it.
     """
-    device = learner.accelerator.device
-    taken = rows or [0]
-    padded = pad_right([rollout.prompts[i] for i in taken], [rollout.completions[i] for i in taken], device)
+    taken = samples or IDLE
 
-    def of_rows(tensor: Tensor) -> Tensor:
-        return tensor[taken, : padded.width].to(device)
+    def of_samples(tensor: Tensor) -> Tensor:
+        return tensor[taken, : rows.width].to(learner.accelerator.device)
 
-    mask, old_logprobs = of_rows(batch.mask) * bool(rows), of_rows(batch.old_logprobs)
-    scores = learner.policy(padded, args.temperature)
+    mask, old_logprobs = of_samples(batch.mask) * bool(samples), of_samples(batch.old_logprobs)
+    scores = learner.policy(rows, args.temperature)
+    weights = None if batch.weights is None else of_samples(batch.weights)
     policy_loss, clipped = clipped_policy_loss(
-        scores.logprobs, old_logprobs, of_rows(batch.advantages), mask, args.epsilon
+        scores.logprobs, old_logprobs, of_samples(batch.advantages), mask, args.epsilon, weights
     )
     value_loss = clipped_value_loss(
-        scores.values, of_rows(batch.old_values), of_rows(batch.returns), mask, args.epsilon_value
+        scores.values, of_samples(batch.old_values), of_samples(batch.returns), mask, args.epsilon_value
     )
     entropy = (scores.entropy * mask).sum()
     loss = policy_loss + args.value_weight * value_loss
     if args.entropy_coef:
         loss = loss - args.entropy_coef * entropy
     if batch.anchor:
-        loss = loss + batch.anchor * anchor_loss(scores.logprobs, of_rows(batch.reference_logprobs), mask)
+        loss = loss + batch.anchor * anchor_loss(scores.logprobs, of_samples(batch.reference_logprobs), mask)
     learner.backward(loss / tokens, last)
     kl = approximate_kl(scores.logprobs.detach(), old_logprobs, mask)
     return [value.item() for value in (policy_loss, value_loss, entropy, clipped, kl)]
 
 
 @torch.no_grad()
-def _divergence(
-    learner: Learner, rollout: Rollout, batch: Batch, micro_batches: list[list[int]], args: PolicySettings
-) -> float:
+def _divergence(learner: Learner, batch: Batch, micro: list[MicroBatch], args: PolicySettings) -> float:
     """The approximate KL, in nats a token, from the policy that sampled to the policy as it is now."""
     total = 0.0
-    for rows in micro_batches:
-        taken = rows or [0]
-        prompts, completions = ([side[i] for i in taken] for side in (rollout.prompts, rollout.completions))
-        padded = pad_right(prompts, completions, learner.accelerator.device)
-        now = learner.policy(padded, args.temperature).logprobs.cpu()
-        old, mask = (tensor[taken, : padded.width] for tensor in (batch.old_logprobs, batch.mask))
-        total += approximate_kl(now, old, mask * bool(rows)).item()
+    for samples, rows in micro:
+        now = learner.policy(rows, args.temperature).logprobs.cpu()
+        old, mask = (tensor[samples or IDLE, : rows.width] for tensor in (batch.old_logprobs, batch.mask))
+        total += approximate_kl(now, old, mask * bool(samples)).item()
+    put_away(learner.policy)
     return learner.processes.sum([total])[0] / float(batch.mask.sum())
-
-
-def _micro_batches(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySettings) -> list[list[int]]:
-    """This process's share of the rows with a valid token, by token budget."""
-    rows = [i for i in range(len(batch.mask)) if batch.mask[i].any()]
-    return learner.processes.micro_batches(rows, rollout.lengths, args.max_tokens_per_batch)
 
 
 def _not_finite(stats: dict[str, float]) -> str | None:

@@ -11,6 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from text2grad.files import replace_text
+from text2grad.policy.monitor import HELDOUT
 from text2grad.report.figures import figure_rows
 from text2grad.report.read import MAX_EXAMPLES, MAX_STEPS, Run, Sample, Token, read_run
 from text2grad.report.select import spread
@@ -37,7 +38,7 @@ def render(run: Run) -> str:
     style, script = ("\n".join(map(_asset, names)) for names in (STYLES, SCRIPTS))
     examples = run.evaluation.examples if run.evaluation else []
     shown = [examples[i] for i in spread(range(len(examples)), MAX_EXAMPLES)]
-    steps = [run.metrics[i] for i in spread(range(len(run.metrics)), MAX_STEPS)]
+    steps = _shown_steps(run.metrics)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(_asset("report.html.j2")).render(
         run=run,
@@ -79,6 +80,12 @@ def _digest(text: str) -> str:
 
 def _asset(name: str) -> str:
     return (resources.files("text2grad.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _shown_steps(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """An even selection of the steps, and one of those that were evaluated: they are few, and it would miss them."""
+    evaluated = [i for i, record in enumerate(metrics) if HELDOUT in record]
+    return [metrics[i] for i in sorted({*spread(range(len(metrics)), MAX_STEPS), *spread(evaluated, MAX_STEPS)})]
 
 
 def _columns(records: list[dict[str, Any]]) -> dict[str, list[float | None]]:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from text2grad.markdown import code, front_matter
+from text2grad.models import base_name
+
 if TYPE_CHECKING:
     from text2grad.reward.model import Saved
 
 
 def model_card(saved: Saved) -> str:
     """Markdown with the metadata that the Hugging Face hub reads."""
-    return f"""---
-base_model: {saved.base}
-library_name: text2grad
-pipeline_tag: text-classification
-tags: [reward-model, span-rewards, text2grad]
----
-
+    name, published = base_name(saved.base)
+    metadata = {
+        **({"base_model": name} if published else {}),
+        "library_name": "text2grad",
+        "pipeline_tag": "text-classification",
+        "tags": ["reward-model", "span-rewards", "text2grad"],
+    }
+    return f"""{front_matter(metadata)}
 # A span reward model
 
 Reads a prompt and an answer, and says which words of the answer are good and which are poor: with a token head in one
@@ -29,6 +33,7 @@ critic = SpanRewardModel.from_pretrained("THIS FOLDER OR REPOSITORY")
 feedback = critic.critique(examples)
 ```
 
+- Trained from {code(name)}.
 - The answer is read: {saved.layout.reading}; the judgement is written: {saved.layout.order.replace("_", " ")}.
 - At most {saved.layout.max_length} tokens are read; a longer source loses its middle, a longer answer is refused.
 - Feedback comes by the {saved.rewards.path} path, as {saved.rewards.rewards} rewards.

@@ -22,10 +22,9 @@ Row = dict[str, list[int]]
 
 @dataclass
 class Prepared:
-    """Rows for the trainer, the examples they came from, and what was left out and why."""
+    """Rows for the trainer, and what was left out and why."""
 
     rows: list[Row] = field(default_factory=list)
-    examples: list[Example] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     cut_sources: int = 0
 
@@ -67,7 +66,6 @@ def prepare(examples: Iterable[Example], tokenizer: PreTrainedTokenizerBase, lay
                     "lm_labels": [IGNORE] * len(question.ids) + judgement,
                 }
             )
-            prepared.examples.append(example)
             prepared.cut_sources += question.source_cut > 0
     return prepared
 
@@ -85,13 +83,10 @@ def _judgement(answer: str, feedback: Feedback, tokenizer: PreTrainedTokenizerBa
 
 
 def collate(rows: Sequence[Row], pad_id: int) -> dict[str, Tensor]:
-    """Right-padded tensors, (rows, longest row); masks come from lengths."""
+    """Right-padded tensors, (rows, longest row)."""
     width = max(len(row["input_ids"]) for row in rows)
     fills = {"input_ids": pad_id, "head_labels": IGNORE, "lm_labels": IGNORE}
-    batch = {
+    return {
         name: torch.tensor([row[name] + [fill] * (width - len(row[name])) for row in rows])
         for name, fill in fills.items()
     }
-    lengths = torch.tensor([len(row["input_ids"]) for row in rows])
-    batch["attention_mask"] = (torch.arange(width) < lengths.unsqueeze(1)).long()
-    return batch

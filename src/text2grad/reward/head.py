@@ -68,12 +68,17 @@ def class_weights(counts: Sequence[int], balance: float) -> Tensor:
     return (weights / mean if mean > 0 else weights).float()
 
 
-def head_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Weighted cross-entropy, mean over the judged tokens. logits: (tokens, 3); labels: (tokens,); weights: (3,)."""
+def head_loss(logits: Tensor, labels: Tensor, answers: Tensor, weights: Tensor) -> Tensor:
+    """Weighted cross-entropy: the mean over each answer's tokens, then over the answers.
+
+    logits: (tokens, 3); labels, answers: (tokens,), the class and the answer of each; weights: (3,), by class.
+    Every answer counts alike: where long and short ones are mixed, the short ones would hardly be heard otherwise.
+    """
     if not len(labels):
         return logits.sum() * 0.0
-    losses = F.cross_entropy(logits.float(), labels, reduction="none")
-    return (losses * weights.to(losses.device)[labels]).mean()
+    losses = F.cross_entropy(logits.float(), labels, reduction="none") * weights.to(logits.device)[labels]
+    lengths = torch.bincount(answers)
+    return (losses / lengths[answers]).sum() / (lengths > 0).sum()
 
 
 def expectation(probabilities: Probabilities) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ CUT = "\n[...]\n"  # what stands for the middle of a source that was too long
 
 
 class TooLongError(ValueError):
-    """The answer alone does not fit; the message says how long it is."""
+    """The answer alone does not fit, or there is none; the message says so."""
 
 
 @dataclass(frozen=True)
@@ -57,20 +57,35 @@ class Reader:
         self._tokenizer = tokenizer
         self._layout = layout
         self._pieces = _pieces(tokenizer, layout.reading)
-        self._cut = self._ids(CUT)
+        self._cut: list[int] = self._encoded([CUT])["input_ids"][0]
         fixed = sum(len(piece) for piece in self._pieces if isinstance(piece, list))
         self._copies = sum(piece == ANSWER for piece in self._pieces)
         self._room = layout.max_length - fixed
 
     def read(self, example: Example) -> Question:
         """The question about an example's completion; raises TooLongError where the answer alone is too long."""
-        if not example.completion:
-            raise TooLongError("the answer is empty: there is nothing to judge")
-        answer, offsets = self._answer(example.completion)
-        source = self._ids(example.prompt_text)
+        (question,) = self.read_all([example])
+        if isinstance(question, TooLongError):
+            raise question
+        return question
+
+    def read_all(self, examples: Sequence[Example]) -> list[Question | TooLongError]:
+        """One question, or the reason why there is none, for each example; all texts are encoded at once."""
+        if not examples:
+            return []
+        answers = self._encoded([example.completion for example in examples], return_offsets_mapping=True)
+        sources = self._encoded([example.prompt_text for example in examples])["input_ids"]
+        return [
+            self._question(*given)
+            for given in zip(sources, answers["input_ids"], answers["offset_mapping"], strict=True)
+        ]
+
+    def _question(self, source: list[int], answer: list[int], offsets: list[Range]) -> Question | TooLongError:
+        if not answer:
+            return TooLongError("the answer is empty: there is nothing to judge")
         room = self._room - self._copies * len(answer)
         if room < min(len(source), len(self._cut)):
-            raise TooLongError(
+            return TooLongError(
                 f"the answer has {len(answer)} tokens and is read {self._copies} times; only {self._layout.max_length} "
                 f"fit (max_length)"
             )
@@ -82,18 +97,11 @@ class Reader:
                 judged = (len(ids), len(ids) + len(answer))
             ids += {SOURCE: kept, ANSWER: answer}[piece] if isinstance(piece, str) else piece
         lost = len(source) - len(kept) + len(self._cut) if kept is not source else 0
-        return Question(ids, judged, offsets, source_cut=lost)
+        return Question(ids, judged, [(start, end) for start, end in offsets], source_cut=lost)
 
-    def _ids(self, text: str) -> list[int]:
+    def _encoded(self, texts: list[str], **options: Any) -> Any:
         # What somebody wrote must not end a turn: the names of special tokens are read as plain text.
-        encoded: Any = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True)
-        return list(encoded["input_ids"])
-
-    def _answer(self, text: str) -> tuple[list[int], list[Range]]:
-        encoded: Any = self._tokenizer(
-            text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True
-        )
-        return list(encoded["input_ids"]), [(start, end) for start, end in encoded["offset_mapping"]]
+        return self._tokenizer(texts, add_special_tokens=False, split_special_tokens=True, **options)
 
 
 def cut_middle(ids: list[int], room: int, mark: list[int]) -> list[int]:

@@ -28,7 +28,7 @@ from text2grad.models import load_model, load_tokenizer
 from text2grad.policy.batching import by_token_budget, pad_right_rows
 from text2grad.policy.rollout import noise, sample
 from text2grad.policy.streams import Stream
-from text2grad.reward.decode import GrammarGuide
+from text2grad.reward.decode import GrammarGuide, GrammarQueue
 from text2grad.reward.features import Prepared
 from text2grad.reward.feedback import graded_feedback, span_feedback, written_feedback
 from text2grad.reward.grammar import most_tokens
@@ -158,7 +158,7 @@ class SpanRewardModel:
 
     def score(self, examples: Sequence[Example]) -> list[Scored | TooLongError]:
         """The head's calibrated probabilities, one forward pass an answer."""
-        questions = self._questions(examples)
+        questions = self._reader.read_all(examples)
         readable = [i for i, question in enumerate(questions) if isinstance(question, Question)]
         results: list[Any] = list(questions)
         logits = self._head_logits([questions[i] for i in readable])  # type: ignore[misc]
@@ -170,7 +170,7 @@ class SpanRewardModel:
         self, examples: Sequence[Example], temperature: float = 0.0, seed: int = 0, batch_size: int = 64
     ) -> list[str | TooLongError]:
         """Judgements in writing (see reward.judgement), greedy or sampled; each has the right form and closes."""
-        questions = self._questions(examples)
+        questions = self._reader.read_all(examples)
         context = int(getattr(self.scorer.config, "max_position_embeddings", 1 << 30))
         results: list[Any] = list(questions)
         rooms = [most_tokens(example.completion, self.layout.limits) for example in examples]
@@ -179,9 +179,9 @@ class SpanRewardModel:
                 results[i] = TooLongError(f"a judgement may take {rooms[i]} tokens; the context has {context}")
         fitting = [i for i, result in enumerate(results) if isinstance(result, Question)]
         fitting.sort(key=lambda i: len(results[i].ids))
+        grammars = GrammarQueue(self._vocabulary, [examples[i].completion for i in fitting], self.layout)
         for start in range(0, len(fitting), batch_size):
             batch = fitting[start : start + batch_size]
-            answers = [examples[i].completion for i in batch]
             uniforms = noise(Stream.EVALUATION, seed, 0, batch, max(rooms[i] for i in batch))
             with self._evaluating():
                 written = sample(
@@ -191,7 +191,7 @@ class SpanRewardModel:
                     temperature,
                     end_ids=[self._vocabulary.eos_token],
                     pad_id=int(self.tokenizer.pad_token_id),
-                    guide=GrammarGuide(self._vocabulary, answers, self.layout),
+                    guide=GrammarGuide(grammars, len(batch)),
                 )
             for i, ids in zip(batch, written, strict=True):
                 results[i] = reply_of(ids, self._vocabulary)
@@ -231,15 +231,6 @@ class SpanRewardModel:
         rows = int(self.scorer.model.get_output_embeddings().weight.shape[0])
         return tokens_to_match(self.tokenizer, rows)
 
-    def _questions(self, examples: Sequence[Example]) -> list[Question | TooLongError]:
-        return [self._question(example) for example in examples]
-
-    def _question(self, example: Example) -> Question | TooLongError:
-        try:
-            return self._reader.read(example)
-        except TooLongError as error:
-            return error
-
     @torch.no_grad()
     def _head_logits(self, questions: Sequence[Question]) -> list[Tensor]:
         """(judged tokens, 3) of each question, in order, float32, on the CPU. Only what the head reads is computed."""
@@ -249,8 +240,7 @@ class SpanRewardModel:
         results: dict[int, Tensor] = {}
         with self._evaluating():
             for batch in by_token_budget([len(row) for row in rows], most_padded):
-                ids, mask = pad_right_rows([rows[i] for i in batch], device)
-                states = self.scorer.states(ids, mask)
+                states = self.scorer.states(pad_right_rows([rows[i] for i in batch], device))
                 judged = [states[k, questions[i].judged[0] : questions[i].judged[1]] for k, i in enumerate(batch)]
                 logits = self.scorer.head(torch.cat(judged)).float().cpu()
                 results |= dict(zip(batch, logits.split([len(part) for part in judged]), strict=True))

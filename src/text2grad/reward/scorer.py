@@ -27,19 +27,18 @@ class SpanScorer(nn.Module):
     def config(self) -> Any:
         return self.model.config
 
-    def states(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(batch, tokens, width) of right-padded rows."""
-        hidden: Tensor = self._trunk()(input_ids=input_ids, attention_mask=attention_mask, use_cache=False)[0]
+    def states(self, input_ids: Tensor) -> Tensor:
+        """(batch, tokens, width) of right-padded rows: a causal model never looks at padding on the right."""
+        hidden: Tensor = self._trunk()(input_ids=input_ids, use_cache=False)[0]
         return hidden
 
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, head_labels: Tensor, lm_labels: Tensor
-    ) -> dict[str, Tensor]:
+    def forward(self, input_ids: Tensor, head_labels: Tensor, lm_labels: Tensor) -> dict[str, Tensor]:
         """All (batch, tokens). head_labels: the class of a judged token, IGNORE elsewhere. lm_labels: the id of a token
         that should have been written, IGNORE elsewhere; the state before it predicts it."""
-        states = self.states(input_ids, attention_mask)
-        judged = head_labels != IGNORE
-        head = head_loss(self.head(states[judged]), head_labels[judged], self.class_weights)  # type: ignore[arg-type]
+        states = self.states(input_ids)
+        answers, places = (head_labels != IGNORE).nonzero(as_tuple=True)
+        logits = self.head(states[answers, places])
+        head = head_loss(logits, head_labels[answers, places], answers, self.class_weights)  # type: ignore[arg-type]
         written = lm_labels[:, 1:] != IGNORE
         language = states.sum() * 0.0
         if self.lm_weight and bool(written.any()):

@@ -2,6 +2,7 @@
 
 const MAIN_CURVES = [
   { name: "reward", title: "Reward", note: "mean total reward of an answer", wide: true },
+  { name: "heldout_score", title: "Held-out score", note: "by the critic, while training", wide: true },
   { name: "kl", title: "KL", note: "distance from the reference model" },
   { name: "length", title: "Length", note: "mean tokens of an answer", zero: true },
   { name: "coverage", title: "Span coverage", note: "tokens with a reward other than zero", zero: true, show: percent },
@@ -16,17 +17,25 @@ const OTHER_NOTES = {
   clip_fraction: "share of tokens where the ratio was clipped",
   grad_norm: "before clipping",
   learning_rate: "of the policy",
+  heldout_rouge_l: "of held-out answers, against their references",
+  heldout_words: "mean of a held-out answer",
+  heldout_failed: "failed critiques of held-out answers",
+  heldout_samples: "held-out answers judged",
   explained_variance: "of the returns by the value head",
   tokens_per_second: "sampled and trained on",
   seconds: "wall time of the step",
 };
+// Measured at some steps only: drawn without gaps, and left out where a run has none.
+const SPARSE = /^(heldout_|seconds_evaluation)/;
 const CHART = { height: 168, left: 46, right: 12, top: 10, bottom: 24 };
 
 function startCurves(metrics) {
   const main = document.getElementById("main-curves");
   const other = document.getElementById("other-curves");
   if (!main || !metrics.step) return;
-  for (const curve of MAIN_CURVES) main.append(chart(curve, metrics));
+  for (const curve of MAIN_CURVES) {
+    if (metrics[curve.name] || !SPARSE.test(curve.name)) main.append(chart(curve, metrics));
+  }
   const known = new Set(["step", ...MAIN_CURVES.map((curve) => curve.name)]);
   for (const name of Object.keys(metrics).filter((name) => !known.has(name))) {
     const title = name.replaceAll("_", " ");
@@ -116,7 +125,7 @@ function plot(image, points, measured, curve, show) {
     ),
     ...(curve.bars
       ? bars(measured, x, y, (width - CHART.left - CHART.right) / (lastStep - firstStep + 1))
-      : line(points, x, y)),
+      : line(SPARSE.test(curve.name) ? measured : points, x, y)),
     vector("line", { class: "cursor", y1: CHART.top, y2: CHART.height - CHART.bottom, visibility: "hidden" }),
     vector("circle", { class: "picked", r: 4.5, visibility: "hidden" }),
   );

@@ -1,0 +1,45 @@
+"""Attention of one new token to a long cache, for models in which several heads share their keys and values.
+
+The general kernels copy keys and values once for every head that shares them, at every step and in every layer; for a
+single query that copy is most of the work. Here the heads of a group are the rows of one small matrix instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor
+from transformers import AttentionInterface
+
+NAME = "text2grad_grouped"
+
+
+def grouped_attention(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor, scaling: float, **_: Any
+) -> tuple[Tensor, None]:
+    """query: (rows, heads, 1, width); key, value: (rows, groups, tokens, width); heads of a group are neighbours.
+
+    attention_mask: (rows, 1, 1, tokens), true where a token is attended to. Returns (rows, 1, heads, width).
+    """
+    rows, heads, width = len(query), query.shape[1], query.shape[3]
+    groups = key.shape[1]
+    scores = query.to(key.dtype).view(rows, groups, heads // groups, width) @ key.transpose(2, 3) * scaling
+    weights = scores.float().masked_fill(~attention_mask, float("-inf")).softmax(-1).to(value.dtype)
+    return (weights @ value).view(rows, 1, heads, width), None
+
+
+AttentionInterface.register(NAME, grouped_attention)
+
+
+@contextmanager
+def attending_in_groups(config: Any) -> Iterator[None]:
+    """Decode with `grouped_attention` for a while, where the model would take torch's own kernel."""
+    before = config._attn_implementation
+    if before == "sdpa":
+        config._attn_implementation = NAME
+    try:
+        yield
+    finally:
+        config._attn_implementation = before
