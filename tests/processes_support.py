@@ -19,8 +19,11 @@ from torch import Tensor
 from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.errors import UserError
 from text2grad.models import load_model
+from text2grad.policy.callbacks import Callback, Metrics
 from text2grad.policy.division import Division
 from text2grad.policy.logged import LoggedTrainer
+from text2grad.policy.rollout import Sampled
+from text2grad.policy.samplers import Draws, Sampler
 from text2grad.schema import Example, Feedback
 
 PATIENCE = 100  # seconds until processes that wait for each other count as deadlocked
@@ -115,8 +118,60 @@ class Refusing(VowelCritic):
         return super().critique(examples)
 
 
+class Scripted(VowelCritic):
+    """Gives held-out answers the score of their evaluation; each process is asked at most once in each."""
+
+    def __init__(self, scores: Sequence[float]) -> None:
+        super().__init__()
+        self.scores = list(scores)
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        if not examples[0].id.startswith("h"):
+            return super().critique(examples)
+        score = self.scores.pop(0)
+        return [Feedback(critic="script", score=score) for _ in examples]
+
+
+class Diary(Callback):
+    """Writes down what it is told, in a file of its process, and has had enough after the second step."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def on_step(self, metrics: Metrics) -> str | None:
+        self._write(f"step {metrics['step']}")
+        return "enough" if metrics["step"] == 2 else None
+
+    def on_save(self, folder: Path) -> None:
+        self._write(f"save {folder.name}")
+
+    def on_end(self) -> None:
+        self._write("end")
+
+    def _write(self, line: str) -> None:
+        with (self.folder / f"diary.{os.environ['RANK']}").open("a", encoding="utf-8") as diary:
+            diary.write(line + "\n")
+
+
+class Biased:
+    """A sampler to which each token of the step's n-th answer is n tenths of a nat less probable than it is."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self.sampler = sampler
+
+    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, draws: Draws) -> Sampled:
+        completions, logprobs = self.sampler.sample(prompts, num_generations, draws)
+        assert logprobs is not None
+        rows = zip(draws.samples, logprobs, strict=True)
+        return Sampled(completions, [[logprob - n / 10 for logprob in row] for n, row in rows])
+
+
 def trainer(model: Path, folder: Path, count: int, lora: bool, **settings: Any) -> Text2GradTrainer:
-    """A run of eight answers a step, in groups of two, on `count` processes."""
+    """A run of eight answers a step, in groups of two, on `count` processes.
+
+    settings: of the optimiser, and critic, eval_dataset and callbacks; biased: see `Biased`.
+    """
+    biased = settings.pop("biased", False)
     defaults: dict[str, Any] = {
         "max_steps": 5,
         "per_device_train_batch_size": 8 // count,
@@ -133,11 +188,15 @@ def trainer(model: Path, folder: Path, count: int, lora: bool, **settings: Any) 
     made = Text2GradTrainer(
         model=model,
         critic=settings.pop("critic", Picky()),
+        eval_dataset=settings.pop("eval_dataset", ()),
+        callbacks=settings.pop("callbacks", ()),
         args=Text2GradConfig(output_dir=folder, **(defaults | settings)),
         train_dataset=PROMPTS,
         peft_config=LoraConfig(r=4, lora_alpha=8, target_modules="all-linear") if lora else None,
     )
-    made.end_ids = list(range(60))  # the tiny model hardly ever says its own; so answers differ in length
+    made.end_ids[:] = range(60)  # the tiny model hardly ever says its own; so answers differ in length
+    if biased:
+        made.sampler = Biased(made.sampler)
     return made
 
 

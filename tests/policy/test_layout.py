@@ -27,6 +27,7 @@ from text2grad.policy.layout import (
     shared_rows,
 )
 from text2grad.policy.model import Policy, Scores
+from text2grad.policy.processes import Processes
 
 CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {
@@ -228,3 +229,33 @@ def test_every_sample_comes_once_within_the_budget(sizes: list[tuple[int, int]],
 def assert_equal(ours: Scores, theirs: Scores) -> None:
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9)), min_size=1, max_size=12),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_processes_share_whole_rows_out(answers: list[tuple[int, int]], count: int, share: bool) -> None:
+    prompts = [[10 + prompt] * (3 + prompt) for prompt, _ in answers]
+    completions = [[7] * length for _, length in answers]
+    everyone = range(len(answers))
+
+    def rows(processes: Processes) -> list[list[int]]:
+        made = micro_batches(prompts, completions, everyone, 24, share, CPU, processes)
+        return [
+            [i for place, i in enumerate(samples) if int(padded.rows[padded.samples == place][0]) == row]
+            for samples, padded in made
+            for row in range(len(padded.ids))
+        ]
+
+    shared_out = [row for index in range(count) for row in rows(Processes(index, count))]
+    assert sorted(shared_out) == sorted(rows(Processes()))
+
+
+def test_a_process_without_rows_takes_idle_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Processes, "gather", lambda self, items: [1, 0])
+    second = Processes(1, 2, division="fsdp2")
+    ((samples, padded),) = micro_batches([[1], [2, 3]], [[4], [5]], [1], 100, True, CPU, second)
+    assert samples == []
+    assert padded.ids.tolist() == [[1, 4]]
