@@ -65,6 +65,8 @@ def micro_batches(
     """
     rows = shared_rows(prompts, completions, samples, max_tokens) if share_prompts else [[i] for i in samples]
     lengths = [_row_length(prompts, completions, row) for row in rows]
+    if any(len(row) > 1 for row in rows):
+        lengths = [_aligned(length) for length in lengths]  # beside a shared row the others are padded like it
     own = processes.rows(lengths)
     planned = by_token_budget([lengths[i] for i in own], max_tokens)
     batches = processes.in_step([[rows[own[i]] for i in batch] for batch in planned], idle=[])
@@ -83,7 +85,7 @@ def shared_rows(
         prompt = tuple(prompts[i])
         limit = min(max_tokens, longest_shared_row(len(prompt)))
         row = latest.get(prompt)
-        if row is not None and _row_length(prompts, completions, [*row, i]) <= limit:
+        if row is not None and _aligned(_row_length(prompts, completions, [*row, i])) <= limit:
             row.append(i)
         else:
             latest[prompt] = [i]
@@ -152,8 +154,7 @@ def pad_shared(
 
 
 def _row_length(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], row: Row) -> int:
-    length = len(prompts[row[0]]) + sum(len(completions[i]) for i in row)
-    return length if len(row) == 1 else _aligned(length)
+    return len(prompts[row[0]]) + sum(len(completions[i]) for i in row)
 
 
 def _aligned(length: int) -> int:
