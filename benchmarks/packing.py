@@ -27,8 +27,9 @@ from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer, resolve
 from text2grad.policy.advantage import normalize
 from text2grad.policy.batch import Rollout
 from text2grad.policy.layout import micro_batches
+from text2grad.policy.learner import Learner
 from text2grad.policy.model import Scores
-from text2grad.policy.update import Batch, Learner, update
+from text2grad.policy.update import Batch, update
 from text2grad.schema import Example, Feedback
 
 GENERATIONS, PASSES, ROUNDS = 4, 2, 5

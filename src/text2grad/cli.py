@@ -17,8 +17,9 @@ from text2grad.commands.annotate import annotate
 from text2grad.commands.export import export
 from text2grad.commands.reward import reward
 from text2grad.commands.train import train
-from text2grad.errors import UserError
-from text2grad.progress import quieten
+from text2grad.errors import SharedError, UserError
+from text2grad.launch import is_first_on_machine
+from text2grad.progress import quieten, terminal
 
 app = typer.Typer(
     help="Teach language models from written feedback.",
@@ -53,7 +54,7 @@ def run(
     named = {"model.name": model, "output_dir": output_dir}
     options = [f"{key}={json.dumps(str(value))}" for key, value in named.items() if value is not None]
     settings = load_config(config, [*(overrides or []), *options])
-    with TerminalDisplay(Console()) as display:
+    with TerminalDisplay(terminal()) as display:
         run_pipeline(settings, display, resume)
 
 
@@ -132,6 +133,8 @@ def main() -> None:
     except UserError as error:
         if debug:
             raise
+        if isinstance(error, SharedError) or not is_first_on_machine():
+            sys.exit(1)  # another process says it
         Console(stderr=True).print(f"[bold red]Error:[/bold red] {escape(str(error))}", soft_wrap=True)
         sys.exit(1)
     except SystemExit as stop:

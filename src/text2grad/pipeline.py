@@ -26,10 +26,13 @@ from text2grad.runs import RunFolder
 from text2grad.schema import Example, read_examples
 from text2grad.tasks import load_examples
 
-# When a run is resumed; a run whose updates broke is advised to go on with a lower learning rate.
+# When a run is resumed. A run whose updates broke is advised to go on with a lower learning rate; on more or fewer
+# processes each has another share of a step's answers, whose number the trainer checks.
 MAY_CHANGE = {
     "policy.max_steps",
     "policy.learning_rate",
+    "policy.per_device_train_batch_size",
+    "policy.gradient_accumulation_steps",
     "policy.vllm_server_base_url",
     "policy.vllm_gpu_memory_utilization",
     "policy.report_to",
@@ -57,13 +60,15 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     heldout = load_examples(config.data.heldout, "heldout") if config.data.heldout else []
     display.phase("Loading the model")
     trainer = make_trainer(config, critic, heldout, [display])
+    on_main = trainer.processes.on_main
     trainer.start(resume)
-    replace_text(folder.config, config.to_yaml())
+    on_main(lambda: replace_text(folder.config, config.to_yaml()))
 
-    if heldout and not folder.before.exists():
+    if heldout and not on_main(folder.before.exists):
         display.phase("Answering held-out prompts before training")
         answered = judged(trainer, heldout, reference=True)
-        replace_text(folder.before, "".join(a.model_dump_json(exclude_defaults=True) + "\n" for a in answered))
+        lines = "".join(a.model_dump_json(exclude_defaults=True) + "\n" for a in answered)
+        on_main(lambda: replace_text(folder.before, lines))
     display.phase("Training")
     trainer.train()
     trainer.save_model()
@@ -71,10 +76,13 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     if heldout:
         display.phase("Answering held-out prompts after training")
         after = judged(trainer, heldout)
-        evaluation = compare(list(read_examples(folder.before)), after, config.evaluate.resamples, config.seed)
-        replace_text(folder.evaluation, json.dumps(evaluation, ensure_ascii=False))
-        replace_text(folder.final / CARD, card_of(trainer, evaluation))
-    display.finished(evaluation, build_report(folder.root), config.report.examples)
+        evaluation = on_main(
+            lambda: compare(list(read_examples(folder.before)), after, config.evaluate.resamples, config.seed)
+        )
+        on_main(lambda: replace_text(folder.evaluation, json.dumps(evaluation, ensure_ascii=False)))
+        on_main(lambda: replace_text(folder.final / CARD, card_of(trainer, evaluation)))
+    display.finished(evaluation, on_main(lambda: build_report(folder.root)), config.report.examples)
+    trainer.accelerator.end_training()
     return folder
 
 
@@ -92,12 +100,14 @@ def learn_logged(config: RunConfig, display: Display, resume: bool = False) -> R
         plain_prompts=config.model.plain_prompts,
         callbacks=[display],
     )
+    on_main = trainer.processes.on_main
     trainer.start(resume)
-    replace_text(folder.config, config.to_yaml())
+    on_main(lambda: replace_text(folder.config, config.to_yaml()))
     display.phase("Training")
     trainer.train()
     trainer.save_model()
-    display.finished(None, build_report(folder.root), 0)
+    display.finished(None, on_main(lambda: build_report(folder.root)), 0)
+    trainer.accelerator.end_training()
     return folder
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from text2grad.launch import is_main_process
+
 
 def progress_bar(console: Console) -> Progress:
     """A bar whose tasks have a description and a field `figures`; nothing is drawn where there is no terminal."""
@@ -18,6 +20,11 @@ def progress_bar(console: Console) -> Progress:
         console=console,
         disable=not console.is_terminal,
     )
+
+
+def terminal() -> Console:
+    """Where a run shows itself; of several processes only the main one does."""
+    return Console(quiet=not is_main_process())
 
 
 def quieten() -> None:

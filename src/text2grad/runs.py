@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,12 @@ class RunFolder:
         """Append one step's metrics and samples."""
         append_json_lines(self.samples, [_without_nan(sample) for sample in samples])
         append_json_lines(self.metrics, [_without_nan(metrics)])
+
+    def steps(self) -> Iterator[dict[str, Any]]:
+        """The metrics of each step so far; none where the first was never recorded."""
+        if self.metrics.exists():
+            for _, metrics in read_json_lines(self.metrics):
+                yield metrics
 
     def rewind(self, step: int) -> None:
         """Drop what was recorded after `step`: the checkpoint does not know of it, and it will happen again."""

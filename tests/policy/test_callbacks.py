@@ -11,6 +11,7 @@ from support import PROMPTS, MakeTrainer
 
 from text2grad.errors import UserError
 from text2grad.policy.callbacks import Callback, Callbacks, Metrics, first_reason
+from text2grad.policy.processes import ALONE
 
 
 class Diary(Callback):
@@ -81,7 +82,7 @@ def test_a_callback_needs_no_more_than_it_uses() -> None:
     class Idle(Callback):
         pass
 
-    both = Callbacks([Idle(), Diary(stop_at=1)])
+    both = Callbacks([Idle(), Diary(stop_at=1)], ALONE)
     both.on_start(0, 1)
     both.on_save(Path("x"))
     both.on_end()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from peft import LoraConfig
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
@@ -27,6 +27,7 @@ from text2grad.policy.layout import (
     shared_rows,
 )
 from text2grad.policy.model import Policy, Scores
+from text2grad.policy.processes import Processes
 
 CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {
@@ -204,6 +205,7 @@ def test_answers_without_siblings_need_no_mask_of_their_own() -> None:
 
 
 @settings(max_examples=60, deadline=None)
+@example([(1, 1), (1, 1), (3, 2)], 34, True)  # a row of 17 tokens beside a shared one is padded to 24
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.integers(1, 9)), min_size=1, max_size=12),
     st.integers(1, 80),
@@ -223,6 +225,36 @@ def test_every_sample_comes_once_within_the_budget(sizes: list[tuple[int, int]],
         assert rows.scatter(tokens).tolist() == expected
         before = rows.ids[rows.rows, rows.before]
         assert [int(t) for t, slot in zip(before, rows.slots, strict=True) if slot == 0] == [99] * len(samples)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9)), min_size=1, max_size=12),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_processes_share_whole_rows_out(answers: list[tuple[int, int]], count: int, share: bool) -> None:
+    prompts = [[10 + prompt] * (3 + prompt) for prompt, _ in answers]
+    completions = [[7] * length for _, length in answers]
+    everyone = range(len(answers))
+
+    def rows(processes: Processes) -> list[list[int]]:
+        made = micro_batches(prompts, completions, everyone, 24, share, CPU, processes)
+        return [
+            [i for place, i in enumerate(samples) if int(padded.rows[padded.samples == place][0]) == row]
+            for samples, padded in made
+            for row in range(len(padded.ids))
+        ]
+
+    shared_out = [row for index in range(count) for row in rows(Processes(index, count))]
+    assert sorted(shared_out) == sorted(rows(Processes()))
+
+
+def test_a_process_without_rows_takes_idle_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Processes, "gather", lambda self, items: [1, 0])
+    second = Processes(1, 2, division="fsdp2")
+    ((samples, padded),) = micro_batches([[1], [2, 3]], [[4], [5]], [1], 100, True, CPU, second)
+    assert samples == []
+    assert padded.ids.tolist() == [[1, 4]]
 
 
 def assert_equal(ours: Scores, theirs: Scores) -> None:

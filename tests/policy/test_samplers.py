@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from support import MakeTrainer
 
-from text2grad.policy.rollout import noise
+from text2grad.policy.rollout import Sampled, noise
 from text2grad.policy.samplers import Draws
 from text2grad.policy.streams import Stream
 
@@ -16,7 +16,8 @@ def test_draws_are_keyed_by_seed_step_and_sample(make_trainer: MakeTrainer) -> N
     sampler = make_trainer().in_process
     both = sampler.sample(PROMPTS, 2, Draws(3, 5, range(4), 1.2, 6))
     uniforms = noise(Stream.SAMPLING, 3, 5, range(4), 6)
-    assert both == sampler.draw(PROMPTS, uniforms, 1.2, num_generations=2)
+    with sampler.drawing() as draw:
+        assert both == draw(PROMPTS, uniforms, 1.2, num_generations=2)
     second = sampler.sample(PROMPTS[1:], 2, Draws(3, 5, [2, 3], 1.2, 6))
     assert second.completions == both.completions[2:]
     assert both.completions != sampler.sample(PROMPTS, 2, Draws(3, 6, range(4), 1.2, 6)).completions
@@ -25,9 +26,14 @@ def test_draws_are_keyed_by_seed_step_and_sample(make_trainer: MakeTrainer) -> N
 def test_the_reference_answers_as_the_model_did_before_training(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer(lora=False)
     uniforms = noise(Stream.SAMPLING, 0, 0, range(2), 12)
-    before = trainer.in_process.draw(PROMPTS, uniforms, 1.0)
+
+    def drawn(reference: bool = False) -> Sampled:
+        with trainer.in_process.drawing(reference) as draw:
+            return draw(PROMPTS, uniforms, 1.0)
+
+    before = drawn()
     with torch.no_grad():
         for parameter in trainer.policy.trainable().values():
             parameter.mul_(2)
-    assert trainer.in_process.draw(PROMPTS, uniforms, 1.0) != before
-    assert trainer.in_process.draw(PROMPTS, uniforms, 1.0, reference=True) == before
+    assert drawn() != before
+    assert drawn(reference=True) == before

@@ -25,9 +25,10 @@ from text2grad.policy.batch import Rollout
 from text2grad.policy.batching import Padded
 from text2grad.policy.checkpoint import Progress
 from text2grad.policy.config import Text2GradConfig
+from text2grad.policy.learner import Learner
 from text2grad.policy.model import Scores
 from text2grad.policy.trainer import Text2GradTrainer
-from text2grad.policy.update import Batch, Learner, update
+from text2grad.policy.update import Batch, update
 from text2grad.schema import Example
 
 NETWORK = ("logprobs", "entropy", "values")

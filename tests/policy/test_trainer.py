@@ -167,6 +167,15 @@ def test_a_new_run_does_not_overwrite_an_old_one(make_trainer: MakeTrainer) -> N
         make_trainer(max_steps=1).train()
 
 
+def test_a_run_that_was_killed_before_its_first_record_resumes(make_trainer: MakeTrainer) -> None:
+    make_trainer("killed").start()
+    resumed, through = make_trainer("killed"), make_trainer("through")
+    resumed.train(resume=True)
+    through.train()
+    assert resumed.progress == through.progress
+    torch.testing.assert_close(weights(resumed), weights(through), rtol=0, atol=0)
+
+
 def test_resume_needs_a_checkpoint_of_the_same_adapter(make_trainer: MakeTrainer) -> None:
     with pytest.raises(UserError, match="no checkpoint to resume from"):
         make_trainer().train(resume=True)

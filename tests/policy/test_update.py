@@ -10,8 +10,9 @@ from text2grad import Text2GradTrainer
 from text2grad.errors import UserError
 from text2grad.policy.batch import Rollout
 from text2grad.policy.callbacks import Callback, Metrics
+from text2grad.policy.learner import Learner
 from text2grad.policy.model import Scores
-from text2grad.policy.update import Learner, Outcome, update
+from text2grad.policy.update import Outcome, update
 
 
 def one_update(trainer: Text2GradTrainer) -> Outcome:

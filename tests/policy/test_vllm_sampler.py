@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,8 +21,9 @@ from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.align.tokens import decode
 from text2grad.errors import UserError
 from text2grad.policy import vllm_sampler
+from text2grad.policy.config import PolicySettings
 from text2grad.policy.samplers import Draws
-from text2grad.policy.vllm_sampler import options
+from text2grad.policy.vllm_sampler import Trained, options
 
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
 
@@ -186,6 +188,14 @@ def test_the_package_must_be_there(make_trainer: MakeTrainer, stand_in: None, mo
 def test_a_trainer_on_the_cpu_is_refused(make_trainer: MakeTrainer) -> None:
     with pytest.raises(UserError, match="need the trainer on a GPU"):
         make_trainer(rollouts="vllm_colocated")
+
+
+@pytest.mark.parametrize("rollouts", ["vllm_server", "vllm_colocated"])
+def test_several_training_processes_are_refused(rollouts: str) -> None:
+    args = PolicySettings.model_validate({"rollouts": rollouts})
+    processes: Any = SimpleNamespace(num_processes=2)
+    with pytest.raises(UserError, match=f"{rollouts} serves one training process, but 2 were launched; set rollouts"):
+        vllm_sampler.vllm_sampler(args, Trained(torch.nn.Identity(), processes, None, [], 10))
 
 
 @pytest.mark.model

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from text2grad.errors import UserError
-from text2grad.progress import quieten
+from text2grad.launch import process_count
+from text2grad.progress import quieten, terminal
 
 
 def train(
@@ -52,12 +52,13 @@ def train(
     settings = [*(overrides or []), *given]
     if feedback is not None or load_config(config, settings).policy.eval_steps is None:
         settings.append("data.heldout=null")
-    with TerminalDisplay(Console()) as display:
+    with TerminalDisplay(terminal()) as display:
         if feedback is None:
             run(load_config(config, settings), display, resume)
             return
         defaults = {"policy": DEFAULTS, "critic": {"name": "logged"}}
         examples = sum(1 for _ in read_examples(feedback))
-        steps = steps_for(examples, load_config(config, settings, defaults).policy.samples_per_step, epochs)
+        samples_per_step = load_config(config, settings, defaults).policy.samples_per_step * process_count()
+        steps = steps_for(examples, samples_per_step, epochs)
         defaults["policy"] = DEFAULTS | {"max_steps": steps}
         learn_logged(load_config(config, settings, defaults), display, resume)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from text2grad.policy.processes import Processes
 
 Metrics = dict[str, Any]
 
@@ -38,28 +41,34 @@ class Callback(Protocol):
 
 
 class Callbacks(Callback):
-    """Several as one: all of them are told, and the first reason to stop is the one that counts."""
+    """Several as one: all of them are told, and the first reason to stop is the one that counts.
 
-    def __init__(self, members: Iterable[Callback]) -> None:
+    They are told on the main process only, since they write, print and upload. The others wait, and get the reason.
+    """
+
+    def __init__(self, members: Iterable[Callback], processes: Processes) -> None:
         self.members = list(members)
+        self.processes = processes
 
     def on_start(self, step: int, max_steps: int) -> None:
-        for member in self.members:
-            member.on_start(step, max_steps)
+        self._tell(lambda member: member.on_start(step, max_steps))
 
     def on_step(self, metrics: Metrics) -> str | None:
-        return first_reason([member.on_step(metrics) for member in self.members])
+        return self._tell(lambda member: member.on_step(metrics))
 
     def on_evaluate(self, figures: Metrics) -> str | None:
-        return first_reason([member.on_evaluate(figures) for member in self.members])
+        return self._tell(lambda member: member.on_evaluate(figures))
 
     def on_save(self, folder: Path) -> None:
-        for member in self.members:
-            member.on_save(folder)
+        self._tell(lambda member: member.on_save(folder))
 
     def on_end(self) -> None:
-        for member in self.members:
+        # Nobody is waited for: after an error the others may never come here.
+        for member in self.members if self.processes.is_main else ():
             member.on_end()
+
+    def _tell(self, tell: Callable[[Callback], str | None]) -> str | None:
+        return self.processes.on_main(lambda: first_reason([tell(member) for member in self.members]))
 
 
 def first_reason(reasons: Iterable[str | None]) -> str | None:

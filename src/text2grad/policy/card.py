@@ -53,7 +53,7 @@ class CardFacts:
 
 def card_of(trainer: Text2GradTrainer, evaluation: dict[str, Any] | None = None) -> str:
     """The card of a trainer's weights as they are. evaluation: held-out figures before and after training."""
-    model = trainer.accelerator.unwrap_model(trainer.policy).model
+    model = trainer.policy.model
     step = trainer.trained_steps
     return model_card(
         CardFacts(

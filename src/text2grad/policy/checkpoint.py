@@ -19,6 +19,9 @@ from text2grad.errors import UserError
 from text2grad.files import recover_folder, replace_folder
 from text2grad.policy.advantage import KLControl, RunningScale
 from text2grad.policy.model import Policy
+from text2grad.policy.processes import ALONE, Processes
+from text2grad.policy.sharding import gathered, laid_out_like
+from text2grad.policy.snapshot import parameters
 
 
 @dataclass
@@ -31,15 +34,26 @@ class Progress:
     skipped_updates: int = 0
 
 
-def save_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
-    """Replace the checkpoint in `folder`; a kill at any moment leaves the old or the new one whole."""
+def save_checkpoint(
+    folder: Path,
+    policy: Policy,
+    optimizer: torch.optim.Optimizer,
+    progress: Progress,
+    processes: Processes = ALONE,
+) -> None:
+    """Replace the checkpoint in `folder`; a kill at any moment leaves the old or the new one whole.
+
+    The main process writes it, whole, and all have to take part: what is on disk does not tell how many there were.
+    """
+    weights = gathered(policy.trainable(), keep=processes.is_main)
+    moments = gathered(_flatten(optimizer), keep=processes.is_main)
 
     def fill(new: Path) -> None:
-        save_tensors(new / "policy.safetensors", {name: p.detach() for name, p in policy.trainable().items()})
-        save_tensors(new / "optimizer.safetensors", _flatten(optimizer))
+        save_tensors(new / "policy.safetensors", weights)
+        save_tensors(new / "optimizer.safetensors", moments)
         (new / "progress.json").write_text(json.dumps(asdict(progress)), encoding="utf-8")
 
-    replace_folder(folder, fill)
+    processes.on_main(lambda: replace_folder(folder, fill))
 
 
 def load_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimizer) -> Progress:
@@ -53,7 +67,7 @@ def load_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimiz
         raise UserError(f"{folder}: the checkpoint is of another model or adapter; resume with the run's own settings")
     with torch.no_grad():
         for name, parameter in trainable.items():
-            parameter.copy_(saved[name])
+            parameter.copy_(laid_out_like(saved[name], parameter))
     _unflatten(optimizer, load_file(folder / "optimizer.safetensors"))
     values = json.loads((folder / "progress.json").read_text(encoding="utf-8"))
     return Progress(
@@ -81,8 +95,9 @@ def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def _unflatten(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    trained = parameters(optimizer)
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         index, name = key.split(".", 1)
-        state.setdefault(int(index), {})[name] = tensor
+        state.setdefault(int(index), {})[name] = laid_out_like(tensor, trained[int(index)])
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -23,11 +23,13 @@ from text2grad.settings import Settings
 
 
 class PolicySettings(Settings):
-    """One step samples `per_device_train_batch_size * gradient_accumulation_steps` answers and makes `num_iterations`
-    optimiser steps on them; how many go through the model at once is `max_tokens_per_batch`'s business."""
+    """One step samples `per_device_train_batch_size * gradient_accumulation_steps` answers on each process and makes
+    `num_iterations` optimiser steps on them; how many go through the model at once is for `max_tokens_per_batch`."""
 
     max_steps: PositiveInt = Field(100, description="sampling steps")
-    per_device_train_batch_size: PositiveInt = Field(8, description="answers a step, times the next setting")
+    per_device_train_batch_size: PositiveInt = Field(
+        8, description="answers a step, times the next setting, times the processes"
+    )
     gradient_accumulation_steps: PositiveInt = 1
     num_generations: PositiveInt = Field(1, description="answers to each prompt")
     num_iterations: PositiveInt = Field(1, description="passes over each batch of answers (PPO epochs)")

@@ -46,7 +46,7 @@ def fixed_subset(examples: Sequence[Example], limit: int | None) -> list[Example
 def judged(trainer: Text2GradTrainer, examples: Sequence[Example], reference: bool = False) -> list[Example]:
     """Answers at the evaluation temperature with the critic's feedback. reference: answer as the untrained model."""
     answered = trainer.answer(examples, trainer.args.answer_temperature, reference)
-    feedback = listen(trainer.critic, answered)
+    feedback = trainer.processes.map(lambda part: listen(trainer.critic, part), answered)
     return [example.model_copy(update={"feedback": said}) for example, said in zip(answered, feedback, strict=True)]
 
 

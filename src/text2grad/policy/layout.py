@@ -19,6 +19,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from text2grad.policy.batching import Padded, Sharing, by_token_budget, pad_right
+from text2grad.policy.processes import ALONE, Processes
 
 # Architectures whose scores are tested to be the same in shared rows: positions come from `position_ids` alone, and a
 # mask of four dimensions is taken as it is. Others keep a row for each answer, which is slower and always right.
@@ -31,6 +32,8 @@ TOKEN_IN_PAIRS = 1024
 MULTIPLE = 8  # fused attention wants masks whose rows are aligned
 
 Row = list[int]  # the answers that share one row
+MicroBatch = tuple[list[int], Padded]  # which answers, and their rows
+IDLE: Row = [0]  # the row of a micro-batch without answers of its own
 
 
 def can_share_prompts(model: PreTrainedModel | PeftModel) -> bool:
@@ -52,15 +55,24 @@ def micro_batches(
     max_tokens: int,
     share_prompts: bool,
     device: torch.device,
-) -> list[tuple[list[int], Padded]]:
-    """The chosen samples in micro-batches of at most `max_tokens` padded tokens, or of one row.
+    processes: Processes = ALONE,
+) -> list[MicroBatch]:
+    """This process's share of the chosen samples in micro-batches, of at most `max_tokens` padded tokens or of one row.
 
-    Each is (samples, rows): `scatter` of the rows gives one line for each of these samples, in their order.
+    Each is (samples, rows): `scatter` of the rows gives one line for each of these samples, in their order. A row stays
+    whole, so the processes together compute what one alone would. Where all have to take equally many passes, a process
+    that has fewer gets idle ones: no samples, and the row `IDLE`, which counts for nothing.
     """
     rows = shared_rows(prompts, completions, samples, max_tokens) if share_prompts else [[i] for i in samples]
     lengths = [_row_length(prompts, completions, row) for row in rows]
-    batches = [[rows[i] for i in batch] for batch in by_token_budget(lengths, max_tokens)]
-    return [([i for row in batch for i in row], lay_out(prompts, completions, batch, device)) for batch in batches]
+    if any(len(row) > 1 for row in rows):
+        lengths = [_aligned(length) for length in lengths]  # beside a shared row the others are padded like it
+    own = processes.rows(lengths)
+    planned = by_token_budget([lengths[i] for i in own], max_tokens)
+    batches = processes.in_step([[rows[own[i]] for i in batch] for batch in planned], idle=[])
+    return [
+        ([i for row in batch for i in row], lay_out(prompts, completions, batch or [IDLE], device)) for batch in batches
+    ]
 
 
 def shared_rows(
@@ -73,7 +85,7 @@ def shared_rows(
         prompt = tuple(prompts[i])
         limit = min(max_tokens, longest_shared_row(len(prompt)))
         row = latest.get(prompt)
-        if row is not None and _row_length(prompts, completions, [*row, i]) <= limit:
+        if row is not None and _aligned(_row_length(prompts, completions, [*row, i])) <= limit:
             row.append(i)
         else:
             latest[prompt] = [i]
@@ -142,8 +154,7 @@ def pad_shared(
 
 
 def _row_length(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], row: Row) -> int:
-    length = len(prompts[row[0]]) + sum(len(completions[i]) for i in row)
-    return length if len(row) == 1 else _aligned(length)
+    return len(prompts[row[0]]) + sum(len(completions[i]) for i in row)
 
 
 def _aligned(length: int) -> int:

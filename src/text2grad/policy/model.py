@@ -88,6 +88,11 @@ class Policy(nn.Module):
             with self.model.disable_adapter():
                 yield self.model
 
+    @property
+    def has_reference_copy(self) -> bool:
+        """Whether the reference is a model of its own, and not this one with its adapter off."""
+        return self._reference is not None
+
     def trainable(self) -> dict[str, nn.Parameter]:
         """Names and parameters that training changes; all of them float32."""
         return {name: p for name, p in self.named_parameters() if p.requires_grad}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from accelerate import Accelerator
-from torch import Tensor, nn
+import torch
+from torch import Tensor
 
 from text2grad.policy.model import Policy
+from text2grad.policy.processes import Processes
 from text2grad.policy.rollout import Sampled, noise, sample_scored
+from text2grad.policy.sharding import FullWeights
 from text2grad.policy.streams import Stream
 
 
@@ -36,30 +39,55 @@ class Sampler(Protocol):
         ...
 
 
+class Draw(Protocol):
+    """Draws the answers that given uniform numbers decide, see `rollout.sample`."""
+
+    def __call__(
+        self, prompts: Sequence[Sequence[int]], uniforms: Tensor, temperature: float, num_generations: int = 1
+    ) -> Sampled: ...
+
+
 class InProcess:
     """The policy itself, with the weights that are trained."""
 
-    def __init__(self, policy: nn.Module, accelerator: Accelerator, end_ids: Sequence[int], pad_id: int) -> None:
+    def __init__(
+        self, policy: Policy, full_weights: FullWeights, bf16: bool, end_ids: Sequence[int], pad_id: int
+    ) -> None:
         self._policy = policy
-        self._accelerator = accelerator
+        self._full_weights = full_weights
+        self._bf16 = bf16
         self._end_ids = end_ids
         self._pad_id = pad_id
 
     def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, draws: Draws) -> Sampled:
         uniforms = noise(Stream.SAMPLING, draws.seed, draws.step, draws.samples, draws.max_tokens)
-        return self.draw(prompts, uniforms, draws.temperature, num_generations)
+        with self.drawing() as draw:
+            return draw(prompts, uniforms, draws.temperature, num_generations)
 
-    def draw(
-        self,
-        prompts: Sequence[Sequence[int]],
-        uniforms: Tensor,
-        temperature: float,
-        num_generations: int = 1,
-        reference: bool = False,
-    ) -> Sampled:
-        """Answers that these uniform draws decide (see `rollout.sample`). reference: by the model before training."""
-        policy: Policy = self._accelerator.unwrap_model(self._policy)
-        with self._accelerator.autocast(), policy.scorer(reference) as model:
+    @contextmanager
+    def drawing(self, reference: bool = False) -> Iterator[Draw]:
+        """Stands ready to draw, as often as is liked; every process must take part. reference: as before training.
+
+        Weights that the processes divide among them are whole for as long.
+        """
+
+        def draw(
+            prompts: Sequence[Sequence[int]], uniforms: Tensor, temperature: float, num_generations: int = 1
+        ) -> Sampled:
             return sample_scored(
                 model.eval(), prompts, uniforms, temperature, self._end_ids, self._pad_id, num_generations
             )
+
+        with (
+            self._full_weights.filled(self._policy, reference) as policy,
+            policy.scorer(reference) as model,
+            # Not the accelerator's own autocast, which does nothing under DeepSpeed.
+            torch.autocast(model.device.type, torch.bfloat16, enabled=self._bf16),
+        ):
+            yield draw
+
+
+def everyones(sampled: Sampled, processes: Processes) -> Sampled:
+    """What all processes sampled, in their order."""
+    logprobs = None if sampled.logprobs is None else processes.gather(sampled.logprobs)
+    return Sampled(processes.gather(sampled.completions), logprobs)

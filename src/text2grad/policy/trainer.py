@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
 from datasets import Dataset
 from peft import LoraConfig, PeftModel
 from torch import Tensor
@@ -18,10 +17,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from text2grad import models
 from text2grad.critics import Critic
 from text2grad.errors import UserError
-from text2grad.files import read_json_lines, recover_folder
+from text2grad.files import recover_folder
 from text2grad.policy.advantage import KLControl, RunningScale, explained_variance, kl_per_token, normalize
 from text2grad.policy.batch import Rollout, as_rollout, reward_rollout
-from text2grad.policy.batching import stack_rows
 from text2grad.policy.callbacks import Callback, Callbacks, Metrics, first_reason
 from text2grad.policy.card import card_of
 from text2grad.policy.checkpoint import Progress, load_checkpoint, save_checkpoint
@@ -29,22 +27,24 @@ from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.estimators import estimate
 from text2grad.policy.evaluation import evaluation_due, fixed_subset, heldout_figures, judged, require_heldout
 from text2grad.policy.gap import gap_metrics, truncated_weights
-from text2grad.policy.layout import micro_batches
-from text2grad.policy.listen import listen
+from text2grad.policy.learner import make_learner
 from text2grad.policy.memory import release_free_memory
 from text2grad.policy.model import Policy, Scores
 from text2grad.policy.monitor import Monitor
+from text2grad.policy.processes import Processes, make_accelerator
 from text2grad.policy.prompts import PromptRoom, encode_prompts
 from text2grad.policy.record import sample_records, step_metrics
-from text2grad.policy.rollout import noise
-from text2grad.policy.samplers import Draws, InProcess, Sampler
+from text2grad.policy.rollout import Sampled, noise
+from text2grad.policy.samplers import Draws, InProcess, Sampler, everyones
 from text2grad.policy.schedule import learning_rate_factor
+from text2grad.policy.scoring import listen_beside, score
 from text2grad.policy.selection import Selection
 from text2grad.policy.setbacks import Setbacks
+from text2grad.policy.sharding import place
 from text2grad.policy.stopwatch import Stopwatch
 from text2grad.policy.streams import Stream, stream
 from text2grad.policy.trackers import Trackers, require_trackers
-from text2grad.policy.update import Batch, Learner, update
+from text2grad.policy.update import Batch, update
 from text2grad.policy.vllm_sampler import Trained, vllm_sampler
 from text2grad.policy.weights import read_weights, write_weights
 from text2grad.runs import RunFolder
@@ -80,13 +80,8 @@ class Text2GradTrainer:
         self.run = RunFolder(args.output_dir)
         require_trackers(args.report_to)
         require_heldout(args.eval_steps, len(eval_dataset))
-        self.accelerator = Accelerator(
-            mixed_precision="bf16" if args.bf16 else "no",
-            log_with=list(args.report_to) or None,
-            project_dir=self.run.trackers,
-        )
-        if self.accelerator.num_processes > 1:
-            raise UserError("training on several processes is not supported; start it without `accelerate launch`")
+        self.accelerator = make_accelerator(args.bf16, args.report_to, self.run.trackers)
+        self.processes = Processes.of(self.accelerator)
         self.base = str(model) if isinstance(model, str | Path) else str(model.config.name_or_path)
         if isinstance(model, str | Path):
             processing_class = processing_class or models.load_tokenizer(model)
@@ -105,14 +100,17 @@ class Text2GradTrainer:
         policy = Policy(model, peft_config, share_prompts=args.share_prompts, torch_compile=args.torch_compile)
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+            policy.model.enable_input_require_grads()
+        self.policy, self.full_weights = policy, place(policy, self.accelerator, self.processes)
         groups: list[dict[str, Any]] = [
             {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
             {"params": list(policy.value_head.parameters()), "lr": args.value_learning_rate},
         ]
         optimizer = torch.optim.AdamW(groups, lr=args.learning_rate, weight_decay=args.weight_decay)
         self.full_rates = [group["lr"] for group in optimizer.param_groups]
-        self.policy, self.optimizer = self.accelerator.prepare(policy, optimizer)
-        self.in_process = InProcess(self.policy, self.accelerator, self.end_ids, self.tokenizer.pad_token_id)
+        self.learner = make_learner(policy, optimizer, self.accelerator, self.processes, args)
+        self.optimizer = self.learner.optimizer
+        self.in_process = InProcess(policy, self.full_weights, args.bf16, self.end_ids, self.tokenizer.pad_token_id)
         self.sampler = self._sampler()
         self.progress = Progress(
             step=0,
@@ -121,7 +119,7 @@ class Text2GradTrainer:
         )
         settings = args.model_dump(mode="json", exclude={"output_dir"})
         trackers = [Trackers(self.accelerator, settings, self.run.root)] if args.report_to else []
-        self.callbacks = Callbacks([*callbacks, *trackers])
+        self.callbacks = Callbacks([*callbacks, *trackers], self.processes)
         self.monitor, self.selection, self.setbacks = Monitor(), Selection(), Setbacks(self.run.checkpoint)
         self.started = self.best_is_loaded = False
 
@@ -140,19 +138,36 @@ class Text2GradTrainer:
     def start(self, resume: bool = False) -> None:
         """Open the run in `output_dir`: a new one, or with `resume` the one that is there, at its last checkpoint."""
         if resume:
-            self.progress = load_checkpoint(self.run.checkpoint, self.policy, self.optimizer)
-            self.run.rewind(self.progress.step)
-            self.monitor, self.selection, self.best_is_loaded = Monitor(), Selection(), False
-            for _, metrics in read_json_lines(self.run.metrics):
-                self.monitor.observe(metrics)
-                self.selection.observe(metrics)
-            recover_folder(self.run.best)
-            if self.selection.best is not None and self.selection.best.step == self.progress.step:
-                self.save_model(self.run.best)  # the run may have been killed between its checkpoint and this
+            self._resume()
         else:
-            self.run.start()
-            save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress)
+            self.processes.on_main(self.run.start)
+            self._save_checkpoint()
         self.started = True
+
+    def _resume(self) -> None:
+        for folder in (self.run.checkpoint, self.run.best):
+            self.processes.on_main(partial(recover_folder, folder))
+        found = self.processes.together(lambda: load_checkpoint(self.run.checkpoint, self.policy, self.optimizer))
+        self.progress = found[self.processes.index]
+        self.processes.on_main(lambda: self.run.rewind(self.progress.step))
+        self.monitor, self.selection, self.best_is_loaded = Monitor(), Selection(), False
+        for metrics in self.run.steps():
+            self._refuse_other_batches(metrics["samples"])
+            self.monitor.observe(metrics)
+            self.selection.observe(metrics)
+        if self.selection.best is not None and self.selection.best.step == self.progress.step:
+            self.save_model(self.run.best)  # the run may have been killed between its checkpoint and this
+
+    def _refuse_other_batches(self, before: int) -> None:
+        """A resumed run goes on with the prompts that come next, which steps of another size would not."""
+        if before != self.samples_per_step:
+            raise UserError(
+                f"the run in {self.run.root} has {before} answers a step, but this launch has {self.samples_per_step} "
+                f"({self.processes.count} times {self.args.samples_per_step}); change per_device_train_batch_size"
+            )
+
+    def _save_checkpoint(self) -> None:
+        save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress, self.processes)
 
     def train(self, resume: bool = False) -> None:
         """Run to `max_steps`. A resumed run draws the same random numbers as one that never stopped.
@@ -167,10 +182,10 @@ class Text2GradTrainer:
             stop = self._reason_to_stop()
             while stop is None and self.progress.step < self.args.max_steps:
                 stop = self._advance()
-            if stop is not None:
+            if stop is not None and self.processes.is_main:
                 log.warning("the run ends after step %d: %s", self.progress.step, stop)
             if self.args.load_best_at_end and self.selection.best is not None:
-                read_weights(self.run.best, self.accelerator.unwrap_model(self.policy).model)
+                self.processes.together(lambda: read_weights(self.run.best, self.policy.model))
                 self.best_is_loaded, self.started = True, False  # going on means to resume from the checkpoint
         finally:
             self.callbacks.on_end()
@@ -178,12 +193,13 @@ class Text2GradTrainer:
     def _advance(self) -> str | None:
         """One step, evaluated where that is due, recorded and saved. Returns why the run should end, if it should."""
         metrics, samples = self.step(self.progress.step + 1)
+        metrics = self.processes.agree(metrics)  # clocks may differ, decisions must not
         due = evaluation_due(metrics["step"], self.args) and not metrics["skipped"]
         figures = self.evaluate() if due else {}
         metrics |= figures
         release_free_memory()
         self._warn(metrics)
-        self.run.record(metrics, samples)
+        self.processes.on_main(partial(self.run.record, metrics, samples))
         self.progress.step += 1
         best = self.selection.observe(metrics)
         asked = self.callbacks.on_evaluate({"step": metrics["step"], **figures}) if due else None
@@ -191,7 +207,7 @@ class Text2GradTrainer:
         last = stop is not None or self.progress.step == self.args.max_steps
         # The best weights are saved after a checkpoint of their step: resuming then never goes back behind them.
         if not metrics["skipped"] and (last or best or self.progress.step % self.args.save_steps == 0):
-            save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.progress)
+            self._save_checkpoint()
             self.callbacks.on_save(self.run.checkpoint)
         if best:
             self.save_model(self.run.best)
@@ -208,13 +224,13 @@ class Text2GradTrainer:
         watch = Stopwatch()
         with watch.part("evaluation"):
             figures = heldout_figures(judged(self, self.heldout))
-        return figures | watch.parts
+        return self.processes.agree(figures | watch.parts)
 
     def _warn(self, metrics: Metrics) -> None:
         """Say what is wrong with a step, and keep it with its metrics."""
         broken = [f"{metrics['broken']}; its step is left out"] if metrics["broken"] else []
         metrics["warnings"] = [*broken, *self.monitor.observe(metrics)]
-        for sentence in metrics["warnings"]:
+        for sentence in metrics["warnings"] if self.processes.is_main else ():
             log.warning("step %d: %s", metrics["step"], sentence)
 
     def step(self, step: int) -> tuple[Metrics, list[dict[str, Any]]]:
@@ -228,7 +244,7 @@ class Text2GradTrainer:
         rewards, valid = reward_rollout(rollout, feedback, args.credit, args.seed, step)
         batch = self.advantages(rollout, rewards, valid, self.behaviour(now, reference), reference)
         with watch.part("update"):
-            outcome = update(Learner(self.policy, self.optimizer, self.accelerator), rollout, batch, args)
+            outcome = update(self.learner, rollout, batch, args)
         self.progress.skipped_updates += int(outcome.stats["skipped"])
         kl = kl_per_token(now.logprobs, reference.logprobs) * rollout.mask
         if valid.any():
@@ -248,32 +264,27 @@ class Text2GradTrainer:
         return metrics, samples
 
     def listen_and_score(self, rollout: Rollout) -> tuple[list[Feedback], Scores, Scores]:
-        """The critic's feedback, and the answers' scores under the policy and under the reference.
-
-        The passes do not need the critic, so they run beside it: on a GPU, or where the critic waits on a network. On
-        the CPU the two would only take the cores from each other.
-        """
+        """The critic's feedback, and the answers' scores under the policy and under the reference."""
 
         def passes() -> tuple[Scores, Scores]:
             return self.score(rollout), self.score(rollout, reference=True)
 
-        if self.accelerator.device.type == "cpu" and not hasattr(self.critic, "acritique"):
-            return listen(self.critic, rollout.examples), *passes()
-        with ThreadPoolExecutor(1) as pool:  # the critic stays in the main thread, where Ctrl-C reaches it
-            scoring = pool.submit(passes)
-            return listen(self.critic, rollout.examples), *scoring.result()
+        feedback, scores = listen_beside(self.critic, rollout.examples, passes, self.learner)
+        return feedback, *scores
 
     def behaviour(self, now: Scores, reference: Scores) -> Scores:
         """How the policy that gave the answers scores them: the ratio of the update is taken against it."""
         return now
 
     def rollout(self, step: int) -> Rollout:
-        """Answers to the step's prompts, sampled at the training temperature."""
+        """Answers to the step's prompts, sampled at the training temperature, each process its own."""
         args = self.args
         chosen = [i for i in self._prompts_of(step) for _ in range(args.num_generations)]
         prompts = [self.prompts[i] for i in chosen]
-        draws = Draws(args.seed, step, range(len(chosen)), args.temperature, args.max_completion_length)
-        sampled = self.sampler.sample(prompts[:: args.num_generations], args.num_generations, draws)
+        own = self.processes.own(len(chosen), args.num_generations)
+        draws = Draws(args.seed, step, own, args.temperature, args.max_completion_length)
+        asked = [prompts[i] for i in own[:: args.num_generations]]
+        sampled = everyones(self.sampler.sample(asked, args.num_generations, draws), self.processes)
         return as_rollout([self.examples[i] for i in chosen], prompts, sampled, self.end_ids, self.tokenizer)
 
     def answer(
@@ -283,37 +294,22 @@ class Text2GradTrainer:
 
         reference: answer as the model did before training.
         """
-        answered: list[Example] = []
+        completions: list[list[int]] = []
         prompts = self.encode(examples)
-        for start in range(0, len(examples), batch_size):
-            rows = range(start, min(start + batch_size, len(examples)))
-            uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
-            asked = [prompts[i] for i in rows]
-            sampled = self.in_process.draw(asked, uniforms, temperature, reference=reference)
-            part = as_rollout([examples[i] for i in rows], asked, sampled, self.end_ids, self.tokenizer)
-            answered.extend(part.examples)
-            release_free_memory()
-        return answered
+        own = self.processes.own(len(examples))
+        with self.in_process.drawing(reference) as draw:
+            for start in range(own.start, own.stop, batch_size):
+                rows = range(start, min(start + batch_size, own.stop))
+                uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
+                completions += draw([prompts[i] for i in rows], uniforms, temperature).completions
+                release_free_memory()
+        sampled = everyones(Sampled(completions, None), self.processes)
+        return as_rollout(examples, prompts, sampled, self.end_ids, self.tokenizer).examples
 
-    @torch.no_grad()
     def score(self, rollout: Rollout, reference: bool = False, rows: Sequence[int] | None = None) -> Scores:
         """Log-probabilities, entropy and values of the sampled tokens, each (samples, tokens) on the CPU."""
         rows = range(len(rollout.examples)) if rows is None else rows
-        width = max(map(len, rollout.completions))
-        results: dict[int, Scores] = {}
-        self.policy.eval()
-        for samples, padded in micro_batches(
-            rollout.prompts,
-            rollout.completions,
-            rows,
-            self.args.max_tokens_per_batch,
-            self.accelerator.unwrap_model(self.policy).share_prompts,
-            self.accelerator.device,
-        ):
-            scores = self.policy(padded, self.args.temperature, reference=reference)
-            by_sample = zip(*(tensor.cpu() for tensor in scores), strict=True)
-            results |= {i: Scores(*row) for i, row in zip(samples, by_sample, strict=True)}
-        return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
+        return score(self.policy, self.learner, rollout, rows, self.args, reference)
 
     def advantages(self, rollout: Rollout, rewards: Tensor, valid: Tensor, old: Scores, reference: Scores) -> Batch:
         """r_t = clip(d_t / scale) - beta * KL_t, then the estimator, then normalisation over the step's samples.
@@ -354,9 +350,15 @@ class Text2GradTrainer:
     def save_model(self, folder: Path | None = None) -> Path:
         """The trained model or adapter with its tokenizer and card, as `from_pretrained` reads it."""
         folder = folder or self.run.final
-        write_weights(folder, self.accelerator.unwrap_model(self.policy).model, self.tokenizer, card_of(self))
+        with self.full_weights.filled(self.policy, reference=False) as policy:
+            self.processes.on_main(lambda: write_weights(folder, policy.model, self.tokenizer, card_of(self)))
         self.callbacks.on_save(folder)
         return folder
+
+    @property
+    def samples_per_step(self) -> int:
+        """Answers of all processes in one step."""
+        return self.args.samples_per_step * self.processes.count
 
     @property
     def trained_steps(self) -> int:
@@ -366,7 +368,7 @@ class Text2GradTrainer:
 
     def _prompts_of(self, step: int) -> list[int]:
         """Which prompts a step asks: every epoch is a new permutation, keyed by (seed, epoch)."""
-        count = self.args.samples_per_step // self.args.num_generations
+        count = self.samples_per_step // self.args.num_generations
         chosen = []
         for position in range((step - 1) * count, step * count):
             epoch, place = divmod(position, len(self.examples))

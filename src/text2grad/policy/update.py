@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor
 
 from text2grad.policy.batching import Padded
 from text2grad.policy.config import PolicySettings
-from text2grad.policy.layout import micro_batches
+from text2grad.policy.layout import IDLE, MicroBatch, micro_batches
+from text2grad.policy.learner import Learner
 from text2grad.policy.loss import anchor_loss, approximate_kl, clipped_policy_loss, clipped_value_loss
-from text2grad.policy.snapshot import Snapshot, parameters
+from text2grad.policy.sharding import put_away
+from text2grad.policy.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from text2grad.policy.batch import Rollout
 
-MicroBatch = tuple[list[int], Padded]  # which samples, and their rows
 MEANS = ("policy_loss", "value_loss", "entropy", "clip_fraction", "approx_kl")  # over valid tokens
 
 
@@ -51,15 +51,6 @@ class Outcome:
     broken: str | None = None
 
 
-@dataclass(frozen=True)
-class Learner:
-    """Who learns: the policy, the optimiser of its weights, and where they live."""
-
-    policy: torch.nn.Module
-    optimizer: torch.optim.Optimizer
-    accelerator: Accelerator
-
-
 def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySettings) -> Outcome:
     """Make up to `num_iterations` optimiser steps on the valid samples; `passes` says how many were made.
 
@@ -77,8 +68,9 @@ def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySetting
         rollout.completions,
         valid,
         args.max_tokens_per_batch,
-        learner.accelerator.unwrap_model(learner.policy).share_prompts,
+        bool(learner.policy.share_prompts),
         learner.accelerator.device,
+        learner.processes,
     )
     snapshot = None if args.max_kl is None else Snapshot.take(learner.optimizer)
     broken = _passes(learner, batch, micro, args, stats)
@@ -102,12 +94,12 @@ def _passes(
     learner.policy.train()
     for _ in range(args.num_iterations):
         learner.optimizer.zero_grad()
-        stats |= dict.fromkeys(MEANS, 0.0)
-        for samples, rows in micro:
-            for name, value in _accumulate(learner, batch, samples, rows, tokens, args).items():
-                stats[name] += value / tokens
-        trained = parameters(learner.optimizer)
-        stats["grad_norm"] = float(learner.accelerator.clip_grad_norm_(trained, args.max_grad_norm))
+        sums = [0.0] * len(MEANS)
+        for number, (samples, rows) in enumerate(micro, 1):
+            more = _accumulate(learner, batch, samples, rows, tokens, args, last=number == len(micro))
+            sums = [a + b for a, b in zip(sums, more, strict=True)]
+        stats |= {name: total / tokens for name, total in zip(MEANS, learner.processes.sum(sums), strict=True)}
+        stats["grad_norm"] = learner.clip_gradients(args.max_grad_norm)
         broken = _not_finite(stats) or _explosion(stats["approx_kl"], args)
         if broken is not None or (args.target_kl is not None and stats["approx_kl"] > args.target_kl):
             return broken
@@ -117,14 +109,18 @@ def _passes(
 
 
 def _accumulate(
-    learner: Learner, batch: Batch, samples: list[int], rows: Padded, tokens: float, args: PolicySettings
-) -> dict[str, float]:
-    """Forward and backward of one micro-batch. Returns sums over its valid tokens."""
+    learner: Learner, batch: Batch, samples: list[int], rows: Padded, tokens: float, args: PolicySettings, last: bool
+) -> list[float]:
+    """Forward and backward of one micro-batch. Returns sums over its valid tokens, in the order of MEANS.
+
+    An idle one takes the pass that other processes wait for, and learns nothing from it.
+    """
+    taken = samples or IDLE
 
     def of_samples(tensor: Tensor) -> Tensor:
-        return tensor[samples, : rows.width].to(learner.accelerator.device)
+        return tensor[taken, : rows.width].to(learner.accelerator.device)
 
-    mask, old_logprobs = of_samples(batch.mask), of_samples(batch.old_logprobs)
+    mask, old_logprobs = of_samples(batch.mask) * bool(samples), of_samples(batch.old_logprobs)
     scores = learner.policy(rows, args.temperature)
     weights = None if batch.weights is None else of_samples(batch.weights)
     policy_loss, clipped = clipped_policy_loss(
@@ -139,10 +135,9 @@ def _accumulate(
         loss = loss - args.entropy_coef * entropy
     if batch.anchor:
         loss = loss + batch.anchor * anchor_loss(scores.logprobs, of_samples(batch.reference_logprobs), mask)
-    learner.accelerator.backward(loss / tokens)
+    learner.backward(loss / tokens, last)
     kl = approximate_kl(scores.logprobs.detach(), old_logprobs, mask)
-    sums = (policy_loss, value_loss, entropy, clipped, kl)
-    return {name: value.item() for name, value in zip(MEANS, sums, strict=True)}
+    return [value.item() for value in (policy_loss, value_loss, entropy, clipped, kl)]
 
 
 @torch.no_grad()
@@ -151,9 +146,10 @@ def _divergence(learner: Learner, batch: Batch, micro: list[MicroBatch], args: P
     total = 0.0
     for samples, rows in micro:
         now = learner.policy(rows, args.temperature).logprobs.cpu()
-        old, mask = (tensor[samples, : rows.width] for tensor in (batch.old_logprobs, batch.mask))
-        total += approximate_kl(now, old, mask).item()
-    return total / float(batch.mask.sum())
+        old, mask = (tensor[samples or IDLE, : rows.width] for tensor in (batch.old_logprobs, batch.mask))
+        total += approximate_kl(now, old, mask * bool(samples)).item()
+    put_away(learner.policy)
+    return learner.processes.sum([total])[0] / float(batch.mask.sum())
 
 
 def _not_finite(stats: dict[str, float]) -> str | None:

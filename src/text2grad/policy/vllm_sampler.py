@@ -54,11 +54,14 @@ class Trained(NamedTuple):
 
 def vllm_sampler(args: PolicySettings, trained: Trained) -> Sampler:
     """The engine that `rollouts` names."""
+    if trained.accelerator.num_processes > 1:
+        raise UserError(
+            f"rollouts: {args.rollouts} serves one training process, but {trained.accelerator.num_processes} were "
+            f"launched; set rollouts to transformers, or start one process"
+        )
     require_gpu(trained.accelerator)
     if args.rollouts == "vllm_server":
         return VllmServer(args.vllm_server_base_url, trained, args.temperature)
-    if trained.accelerator.num_processes > 1:
-        raise UserError("rollouts: vllm_colocated serves one training process; set rollouts to vllm_server")
     return VllmColocated(trained, "bfloat16" if args.bf16 else "float32", args.vllm_gpu_memory_utilization)
 
 

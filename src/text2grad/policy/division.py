@@ -1,0 +1,51 @@
+"""What the launcher's settings ask to divide among processes; what is not supported is refused before a model loads."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from accelerate.utils import DeepSpeedPlugin, FullyShardedDataParallelPlugin
+
+from text2grad.errors import UserError
+
+Division = Literal["none", "fsdp2", "zero"]
+
+
+def wanted_division() -> Division:
+    """`none`: each process holds all weights, gradients and moments. `fsdp2`: each holds a part of all of these.
+
+    `zero`: each holds all weights, and a part of the rest, by DeepSpeed.
+    """
+    if asked_for("DEEPSPEED"):
+        _check_deepspeed(DeepSpeedPlugin())
+        return "zero"
+    if asked_for("FSDP"):
+        _check_fsdp(FullyShardedDataParallelPlugin())
+        return "fsdp2"
+    return "none"
+
+
+def asked_for(what: Literal["DEEPSPEED", "FSDP"]) -> bool:
+    """Whether `accelerate launch` was told to use it."""
+    return os.environ.get(f"ACCELERATE_USE_{what}", "false").lower() == "true"
+
+
+def _check_deepspeed(plugin: DeepSpeedPlugin) -> None:
+    if plugin.zero_stage not in (1, 2):
+        raise UserError(
+            f"DeepSpeed's zero_stage {plugin.zero_stage} is not supported, stages 1 and 2 are; "
+            f"configs/accelerate/fsdp2.yaml divides what stage 3 divides"
+        )
+    if plugin.offload_optimizer_device != "none":
+        raise UserError("DeepSpeed's offload_optimizer_device is not supported; set it to none")
+
+
+def _check_fsdp(plugin: FullyShardedDataParallelPlugin) -> None:
+    if plugin.fsdp_version != 2:
+        raise UserError("fsdp_version is 1, which is not supported; set it to 2, as in configs/accelerate/fsdp2.yaml")
+    if plugin.activation_checkpointing:
+        raise UserError("set policy.gradient_checkpointing instead of fsdp_activation_checkpointing")
+    for name in ("OFFLOAD_PARAMS", "CPU_RAM_EFFICIENT_LOADING"):
+        if os.environ.get(f"FSDP_{name}", "false").lower() == "true":
+            raise UserError(f"fsdp_{name.lower()} is not supported; set it to false")

@@ -1,0 +1,74 @@
+"""What the policy and the critic say about a step's answers: each process asks about its share, and all hear all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+import torch
+
+from text2grad.critics import Critic
+from text2grad.policy.batch import Rollout
+from text2grad.policy.batching import stack_rows
+from text2grad.policy.config import PolicySettings
+from text2grad.policy.layout import micro_batches
+from text2grad.policy.learner import Learner
+from text2grad.policy.listen import listen
+from text2grad.policy.model import Policy, Scores
+from text2grad.policy.processes import attempt, use_device
+from text2grad.policy.sharding import put_away
+from text2grad.schema import Example, Feedback
+
+T = TypeVar("T")
+
+
+@torch.no_grad()
+def score(
+    policy: Policy, learner: Learner, rollout: Rollout, rows: Sequence[int], args: PolicySettings, reference: bool
+) -> Scores:
+    """Log-probabilities, entropy and values of the sampled tokens of these rows, each (rows, tokens) on the CPU."""
+    processes = learner.processes
+    width = max(map(len, rollout.completions))
+    scored: list[tuple[list[int], Scores]] = []
+    policy.eval()
+    for samples, padded in micro_batches(
+        rollout.prompts,
+        rollout.completions,
+        rows,
+        args.max_tokens_per_batch,
+        policy.share_prompts,
+        learner.accelerator.device,
+        processes,
+    ):
+        scores = policy(padded, args.temperature, reference=reference)
+        if samples:
+            scored.append((samples, Scores(*(tensor.cpu() for tensor in scores))))
+    put_away(policy)
+    results = {
+        i: Scores(*row)
+        for samples, scores in processes.gather(scored)
+        for i, row in zip(samples, zip(*scores, strict=True), strict=True)
+    }
+    return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
+
+
+def listen_beside(
+    critic: Critic, examples: Sequence[Example], passes: Callable[[], T], learner: Learner
+) -> tuple[list[Feedback], T]:
+    """The critic's feedback on all answers, and what `passes` returns.
+
+    The passes do not need the critic, so they run beside it: on a GPU, or where the critic waits on a network. On the
+    CPU the two would only take the cores from each other.
+    """
+    accelerator, processes = learner.accelerator, learner.processes
+    own = [examples[i] for i in processes.own(len(examples))]
+    if accelerator.device.type == "cpu" and not hasattr(critic, "acritique"):
+        heard, passed = attempt(lambda: listen(critic, own)), passes()
+    else:
+        # The critic stays in the main thread, where Ctrl-C reaches it.
+        with ThreadPoolExecutor(1, initializer=partial(use_device, accelerator)) as pool:
+            passing = pool.submit(passes)
+            heard, passed = attempt(lambda: listen(critic, own)), passing.result()
+    return [said for part in processes.share(heard) for said in part], passed

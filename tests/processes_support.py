@@ -1,0 +1,277 @@
+"""Real processes for tests: forked from a server that has imported the libraries once, connected over gloo."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig
+from support import PROMPTS, VowelCritic
+from torch import Tensor
+
+from text2grad import Text2GradConfig, Text2GradTrainer
+from text2grad.errors import UserError
+from text2grad.models import load_model
+from text2grad.policy.callbacks import Callback, Metrics
+from text2grad.policy.division import Division
+from text2grad.policy.logged import LoggedTrainer
+from text2grad.policy.rollout import Sampled
+from text2grad.policy.samplers import Draws, Sampler
+from text2grad.schema import Example, Feedback
+
+PATIENCE = 100  # seconds until processes that wait for each other count as deadlocked
+_server = multiprocessing.get_context("forkserver")
+_server.set_forkserver_preload(["text2grad.policy.trainer", "peft", "transformers.models.llama.modeling_llama"])
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def launch(work: Callable[..., None], *arguments: Any, count: int = 2, division: Division = "none") -> list[int]:
+    """Run `work(*arguments)` on `count` processes, as a launcher would; returns their exit codes.
+
+    One that fails takes the others with it. If they wait for each other, they are killed and the test fails.
+    """
+    port = free_port()
+    environments = [
+        {
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": str(count),
+            "LOCAL_WORLD_SIZE": str(count),
+            "OMP_NUM_THREADS": "1",
+            "ACCELERATE_USE_FSDP": str(division == "fsdp2").lower(),
+            "FSDP_VERSION": "2",
+            "ACCELERATE_USE_DEEPSPEED": str(division == "zero").lower(),
+            "ACCELERATE_DEEPSPEED_ZERO_STAGE": "2",
+            "DS_ACCELERATOR": "cpu",
+        }
+        for rank in range(count)
+    ]
+    processes = [_server.Process(target=_process, args=(environment, work, arguments)) for environment in environments]
+    for process in processes:
+        process.start()
+    deadline = time.monotonic() + PATIENCE
+    while any(p.is_alive() for p in processes) and not any(p.exitcode for p in processes):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    late = time.monotonic() > deadline
+    for process in processes:
+        process.kill()
+        process.join()
+    assert not late, "the processes wait for each other"
+    return [process.exitcode for process in processes]
+
+
+def _process(environment: dict[str, str], work: Callable[..., None], arguments: Sequence[Any]) -> None:
+    os.environ |= environment
+    torch.set_num_threads(1)
+    work(*arguments)
+    torch.distributed.destroy_process_group()
+
+
+class Picky(VowelCritic):
+    """Fails on the answers to one prompt, wherever they are in the batch."""
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return [
+            Feedback.failure("vowels", "planted") if example.id == "2" else self.comment(example)
+            for example in examples
+        ]
+
+
+class Choosy(VowelCritic):
+    """Has something to say about one prompt only."""
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return [
+            self.comment(example) if example.id == "0" else Feedback.failure("vowels", "planted")
+            for example in examples
+        ]
+
+
+class Refusing(VowelCritic):
+    """Ends the run on one of the processes, in the second step."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__()
+        self.process = str(process)
+        self.calls = 0
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        self.calls += 1
+        if os.environ["RANK"] == self.process and self.calls == 2:
+            raise UserError("the budget is spent")
+        return super().critique(examples)
+
+
+class Scripted(VowelCritic):
+    """Gives held-out answers the score of their evaluation; each process is asked at most once in each."""
+
+    def __init__(self, scores: Sequence[float]) -> None:
+        super().__init__()
+        self.scores = list(scores)
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        if not examples[0].id.startswith("h"):
+            return super().critique(examples)
+        score = self.scores.pop(0)
+        return [Feedback(critic="script", score=score) for _ in examples]
+
+
+class Diary(Callback):
+    """Writes down what it is told, in a file of its process, and has had enough after the second step."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def on_step(self, metrics: Metrics) -> str | None:
+        self._write(f"step {metrics['step']}")
+        return "enough" if metrics["step"] == 2 else None
+
+    def on_save(self, folder: Path) -> None:
+        self._write(f"save {folder.name}")
+
+    def on_end(self) -> None:
+        self._write("end")
+
+    def _write(self, line: str) -> None:
+        with (self.folder / f"diary.{os.environ['RANK']}").open("a", encoding="utf-8") as diary:
+            diary.write(line + "\n")
+
+
+class Biased:
+    """A sampler to which each token of the step's n-th answer is n tenths of a nat less probable than it is."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self.sampler = sampler
+
+    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, draws: Draws) -> Sampled:
+        completions, logprobs = self.sampler.sample(prompts, num_generations, draws)
+        assert logprobs is not None
+        rows = zip(draws.samples, logprobs, strict=True)
+        return Sampled(completions, [[logprob - n / 10 for logprob in row] for n, row in rows])
+
+
+def trainer(model: Path, folder: Path, count: int, lora: bool, **settings: Any) -> Text2GradTrainer:
+    """A run of eight answers a step, in groups of two, on `count` processes.
+
+    settings: of the optimiser, and critic, eval_dataset and callbacks; biased: see `Biased`.
+    """
+    biased = settings.pop("biased", False)
+    defaults: dict[str, Any] = {
+        "max_steps": 5,
+        "per_device_train_batch_size": 8 // count,
+        "num_generations": 2,
+        "num_iterations": 2,
+        "max_completion_length": 10,
+        "learning_rate": 3e-3,
+        "estimator": "gae",
+        "advantage_normalization": "whiten",
+        "kl_control": "adaptive",
+        "bf16": False,
+        "max_tokens_per_batch": 100,
+    }
+    made = Text2GradTrainer(
+        model=model,
+        critic=settings.pop("critic", Picky()),
+        eval_dataset=settings.pop("eval_dataset", ()),
+        callbacks=settings.pop("callbacks", ()),
+        args=Text2GradConfig(output_dir=folder, **(defaults | settings)),
+        train_dataset=PROMPTS,
+        peft_config=LoraConfig(r=4, lora_alpha=8, target_modules="all-linear") if lora else None,
+    )
+    made.end_ids[:] = range(60)  # the tiny model hardly ever says its own; so answers differ in length
+    if biased:
+        made.sampler = Biased(made.sampler)
+    return made
+
+
+def train(
+    model: Path,
+    folder: Path,
+    count: int,
+    lora: bool,
+    resume: bool = False,
+    more: dict[str, Any] | None = None,
+    **settings: Any,
+) -> None:
+    """Train and save."""
+    made = trainer(model, folder, count, lora, **settings, **(more or {}))
+    made.train(resume)
+    made.save_model()
+
+
+def train_logged(model: Path, folder: Path, count: int) -> None:
+    """Train on answers that are given, with their feedback."""
+    answers = ["A fox and a dog.", "Nothing.", "zzz", "The lazy fox", "one two three four five", "Go"]
+    examples = [
+        example.model_copy(update={"completion": answer, "feedback": VowelCritic().comment(answered)})
+        for example, answer in zip(PROMPTS, answers, strict=True)
+        if (answered := example.model_copy(update={"completion": answer}))
+    ]
+    args = Text2GradConfig(
+        output_dir=folder,
+        max_steps=5,
+        per_device_train_batch_size=8 // count,
+        learning_rate=3e-3,
+        kl_placement="loss",
+        bf16=False,
+        max_tokens_per_batch=60,
+    )
+    made = LoggedTrainer(model=model, args=args, train_dataset=examples)
+    made.train()
+    made.save_model()
+
+
+def report_error(model: Path, folder: Path, settings: dict[str, Any]) -> None:
+    """Write what ended the run to a file of this process."""
+    try:
+        train(model, folder / "run", 2, True, **settings)
+    except UserError as error:
+        text = f"{type(error).__name__}: {error}"
+        (folder / f"error.{os.environ['RANK']}").write_text(text, encoding="utf-8")
+
+
+def report_different_weights(model: Path, folder: Path) -> None:
+    """Give each process a model of its own."""
+    loaded = load_model(model)
+    with torch.no_grad():
+        loaded.lm_head.weight.add_(int(os.environ["RANK"]))
+    try:
+        train(loaded, folder / "run", 2, False)  # type: ignore[arg-type]
+    except UserError as error:
+        (folder / f"error.{os.environ['RANK']}").write_text(str(error), encoding="utf-8")
+
+
+def break_one_gradient(model: Path, folder: Path) -> None:
+    """One step in which the second process's gradient is not a number."""
+    made = trainer(model, folder, 2, True, max_steps=1, logged_samples=0)
+    if os.environ["RANK"] == "1":
+        made.policy.value_head.register_forward_hook(_poison)
+    made.train()
+
+
+def _poison(module: torch.nn.Module, inputs: tuple[Tensor], values: Tensor) -> None:
+    if values.requires_grad:
+        values.register_hook(lambda gradient: gradient * float("nan"))
+
+
+def weights_of(model: Path, lora: bool) -> dict[str, Tensor]:
+    """What training starts from."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = trainer(model, Path(folder), 1, lora)
+        return {name: p.detach() for name, p in made.policy.trainable().items()}
