@@ -130,6 +130,20 @@ def trl_speed(figures: dict[str, Any]) -> str:
     return _table(["a step", "seconds", "ours over it", "GiB"], rows) + f"\n\nOurs, in seconds: {parts}."
 
 
+def locality(figures: dict[str, Any]) -> str:
+    names = {
+        "scalar_lambda_.95": "one number an answer, lambda .95",
+        "scalar_lambda_1": "one number an answer, lambda 1",
+        "the_paper": "the paper's settings",
+        "ours": "ours",
+    }
+    rows = []
+    for key, name in names.items():
+        ratio, low, high = (figures[f"{key}_{part}"] for part in ("ratio", "ratio_low", "ratio_high"))
+        rows.append([name, f"{ratio:.2f} [{low:.2f}, {high:.2f}]", f"{figures[f'{key}_down_share']:.1%}"])
+    return _table(["credit", "inside over outside", "blamed went down"], rows)
+
+
 def growth(figures: dict[str, Any]) -> str:
     tables = []
     for name, points in figures.items():
@@ -182,6 +196,7 @@ TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "trl_speed": trl_speed,
     "trl_speed_cpu": trl_speed,
     "growth": growth,
+    "locality": locality,
 }
 
 

@@ -50,3 +50,13 @@ def test_the_default_model_knows_where_answers_end(smollm2: str) -> None:
     assert tokenizer.convert_ids_to_tokens(tokenizer.eos_token_id) == "<|im_end|>"
     assert tokenizer.chat_template is not None
     assert models.resolve("smollm2") == models.resolve("HuggingFaceTB/SmolLM2-135M-Instruct") == smollm2
+
+
+def test_an_empty_variable_does_not_make_the_working_folder_the_cache(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TEXT2GRAD_CACHE", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert models.cache_folder() == tmp_path / "text2grad"
+    monkeypatch.setenv("TEXT2GRAD_CACHE", str(tmp_path / "mine"))
+    assert models.cache_folder() == tmp_path / "mine"

@@ -40,8 +40,8 @@ def say_on_stderr(message: str) -> None:
 
 def cache_folder() -> Path:
     """Where dequantised weights are kept: TEXT2GRAD_CACHE, else the user's cache folder."""
-    fallback = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "text2grad"
-    return Path(os.environ.get("TEXT2GRAD_CACHE", fallback))
+    fallback = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "text2grad"
+    return Path(os.environ.get("TEXT2GRAD_CACHE") or fallback)
 
 
 def resolve(name: str | Path, say: Say = say_on_stderr) -> str:

@@ -13,9 +13,10 @@ from torch import Tensor
 from text2grad.critics.constrain import reply_of, tokens_to_match
 from text2grad.models import load_tokenizer
 from text2grad.policy.rollout import draw
-from text2grad.reward.decode import GrammarGuide, GrammarQueue, unpacked
+from text2grad.reward.decode import GrammarGuide, unpacked
 from text2grad.reward.grammar import most_tokens
 from text2grad.reward.judgement import read
+from text2grad.reward.matchers import OwnMatchers
 from text2grad.reward.settings import Layout, Limits, Order
 
 REASONED = Limits(reasoning=12, critique=12, quote=41, spans=3, omissions=2, omission=5)
@@ -29,7 +30,7 @@ def vocabulary(tiny_model: Path) -> LLTokenizer:
 
 
 def guiding(vocabulary: LLTokenizer, answers: list[str], layout: Layout) -> GrammarGuide:
-    return GrammarGuide(GrammarQueue(vocabulary, answers, layout), len(answers))
+    return GrammarGuide(lambda: OwnMatchers(vocabulary, answers, layout))
 
 
 def walk(vocabulary: LLTokenizer, answers: list[str], layout: Layout, logits: Tensor, seed: int) -> list[list[int]]:
@@ -93,20 +94,6 @@ def test_a_token_against_the_grammar_is_an_error(vocabulary: LLTokenizer) -> Non
     guide = guiding(vocabulary, ["a"], Layout(limits=SHORT))
     with pytest.raises(RuntimeError, match="against the grammar"):
         guide.advance([0], [vocabulary.eos_token])
-
-
-def test_the_next_answers_grammars_are_compiled_meanwhile(vocabulary: LLTokenizer) -> None:
-    queue = GrammarQueue(vocabulary, ["a", "b", "c", "d"], Layout(order="spans_only", limits=SHORT))
-    first, second = GrammarGuide(queue, 2), GrammarGuide(queue, 2)
-    for _ in range(5):
-        first.allowed([0, 1], vocabulary.vocab_size, CPU)
-    assert (len(queue._ready), len(queue._waiting)) == (2, 0)
-    for token in vocabulary.tokenize_str('Good: "'):
-        second.advance([0, 1], [token, token])
-    (c,), (d,) = (vocabulary.tokenize_str(answer) for answer in "cd")
-    allowed = second.allowed([0, 1], vocabulary.vocab_size, CPU)
-    in_order = "the third answer's grammar lets the third answer be quoted"
-    assert allowed[[0, 0, 1, 1], [c, d, c, d]].tolist() == [True, False, False, True], in_order
 
 
 def test_bits_are_unpacked_lowest_first() -> None:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from typing import Any
 
 import torch
 from llguidance import LLMatcher, LLTokenizer
-from llguidance.hf import from_tokenizer
 from torch import Tensor
 from transformers import LogitsProcessor, PreTrainedTokenizerFast
 
 from text2grad.critics.grammar import Limits, closing_grammar, opening_grammar
+from text2grad.critics.vocabulary import Vocabulary
 from text2grad.errors import UserError
 
-# Characters that all free text of our grammars admits. The mask of tokens made of them is computed once, in advance,
-# and not at every step by a walk through the whole vocabulary; the shorter slice still fits near the end of a text.
-_FREE = r'[^"\\\x00-\x1f\x7f-\x9f\u2028\u2029]'
-_SLICES = [_FREE + "{1,10}", _FREE + "{1,30}"]
+
+def vocabulary_of(tokenizer: Any, rows: int) -> Vocabulary:
+    """The vocabulary of a Hugging Face tokenizer; `rows` is the width of the model's logits."""
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        raise UserError(f'model "{tokenizer.name_or_path}" has no fast tokenizer; constrained decoding needs one')
+    backend = copy(tokenizer.backend_tokenizer)
+    backend.no_padding()
+    backend.no_truncation()
+    return Vocabulary(backend.to_str(), rows, int(tokenizer.eos_token_id))
 
 
 def tokens_to_match(tokenizer: Any, rows: int) -> LLTokenizer:
-    """The vocabulary of a Hugging Face tokenizer as the matcher sees it; `rows` is the width of the model's logits."""
-    if not isinstance(tokenizer, PreTrainedTokenizerFast):
-        raise UserError(f'model "{tokenizer.name_or_path}" has no fast tokenizer; constrained decoding needs one')
-    return from_tokenizer(tokenizer, n_vocab=rows, slices=_SLICES)
+    """The same as the matcher sees it."""
+    return vocabulary_of(tokenizer, rows).to_match()
 
 
 def reply_of(ids: list[int], vocabulary: LLTokenizer) -> str:

@@ -95,7 +95,7 @@ def sample(
         if position + 1 == uniforms.shape[1]:
             break
         if position % look_every == look_every - 1:
-            share = float(finished.float().mean())
+            share = float(finished.float().mean()) if guided is None else guided.share_finished
             if share == 1.0:
                 break
             if share >= decoder.shrink_at:
@@ -135,10 +135,17 @@ class _Guided:
         self._completions = list(range(rows))  # which completion each row of the batch is
         self._going = list(range(rows))  # the rows that have not ended
 
+    @property
+    def share_finished(self) -> float:
+        """Of the rows."""
+        return 1 - len(self._going) / len(self._completions)
+
     def constrain(self, logits: Tensor) -> Tensor:
         """logits: (rows, vocabulary), perhaps still being computed. Returns them with -inf for what may not come."""
         completions = [self._completions[row] for row in self._going]
         allowed = self._guide.allowed(completions, logits.shape[1], logits.device)
+        if len(completions) == len(logits):
+            return logits.masked_fill(~allowed, float("-inf"))
         rows = torch.tensor(self._going, device=logits.device)
         return logits.index_copy(0, rows, logits[rows].masked_fill(~allowed, float("-inf")))
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +21,22 @@ from peft import PeftModel
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from text2grad.critics.constrain import reply_of, tokens_to_match
+from text2grad.critics.constrain import reply_of, tokens_to_match, vocabulary_of
 from text2grad.errors import UserError
 from text2grad.files import replace_text
 from text2grad.models import load_model, load_tokenizer
 from text2grad.policy.batching import by_token_budget, pad_right_rows
 from text2grad.policy.rollout import noise, sample
 from text2grad.policy.streams import Stream
-from text2grad.reward.decode import GrammarGuide, GrammarQueue
+from text2grad.reward.decode import GrammarGuide
 from text2grad.reward.features import Prepared
 from text2grad.reward.feedback import graded_feedback, span_feedback, written_feedback
 from text2grad.reward.grammar import most_tokens
 from text2grad.reward.head import IGNORE, Calibration, Probabilities, TokenHead
 from text2grad.reward.judgement import UnreadableError, read
 from text2grad.reward.layout import Question, Reader, TooLongError
+from text2grad.reward.matcher_pool import MatcherPool
+from text2grad.reward.matchers import Matchers, OwnMatchers
 from text2grad.reward.scorer import SpanScorer
 from text2grad.reward.settings import Layout, Rewards
 from text2grad.schema import Example, Feedback, Range
@@ -179,9 +181,9 @@ class SpanRewardModel:
                 results[i] = TooLongError(f"a judgement may take {rooms[i]} tokens; the context has {context}")
         fitting = [i for i, result in enumerate(results) if isinstance(result, Question)]
         fitting.sort(key=lambda i: len(results[i].ids))
-        grammars = GrammarQueue(self._vocabulary, [examples[i].completion for i in fitting], self.layout)
         for start in range(0, len(fitting), batch_size):
             batch = fitting[start : start + batch_size]
+            answers = [examples[i].completion for i in batch]
             uniforms = noise(Stream.EVALUATION, seed, 0, batch, max(rooms[i] for i in batch))
             with self._evaluating():
                 written = sample(
@@ -191,7 +193,7 @@ class SpanRewardModel:
                     temperature,
                     end_ids=[self._vocabulary.eos_token],
                     pad_id=int(self.tokenizer.pad_token_id),
-                    guide=GrammarGuide(grammars, len(batch)),
+                    guide=GrammarGuide(partial(self._matchers, answers)),
                 )
             for i, ids in zip(batch, written, strict=True):
                 results[i] = reply_of(ids, self._vocabulary)
@@ -226,10 +228,24 @@ class SpanRewardModel:
         finally:
             self.rewards = before
 
+    def _matchers(self, answers: Sequence[str]) -> Matchers:
+        """In processes of their own where a GPU would wait for them."""
+        if self.scorer.model.device.type == "cuda":
+            return self._pool.open(answers)
+        return OwnMatchers(self._vocabulary, answers, self.layout)
+
+    @cached_property
+    def _pool(self) -> MatcherPool:
+        return MatcherPool(vocabulary_of(self.tokenizer, self._logits), self.layout)
+
     @cached_property
     def _vocabulary(self) -> Any:
-        rows = int(self.scorer.model.get_output_embeddings().weight.shape[0])
-        return tokens_to_match(self.tokenizer, rows)
+        return tokens_to_match(self.tokenizer, self._logits)
+
+    @property
+    def _logits(self) -> int:
+        """How many each token has."""
+        return int(self.scorer.model.get_output_embeddings().weight.shape[0])
 
     @torch.no_grad()
     def _head_logits(self, questions: Sequence[Question]) -> list[Tensor]:

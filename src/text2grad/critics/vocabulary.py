@@ -1,0 +1,25 @@
+"""A tokenizer's vocabulary as llguidance sees it. Free of torch, so that a process that only matches starts quickly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llguidance import LLTokenizer
+
+# Characters that all free text of our grammars admits. The mask of tokens made of them is computed once, in advance,
+# and not at every step by a walk through the whole vocabulary; the shorter slice still fits near the end of a text.
+_FREE = r'[^"\\\x00-\x1f\x7f-\x9f\u2028\u2029]'
+_SLICES = [_FREE + "{1,10}", _FREE + "{1,30}"]
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """tokenizer: JSON, as the tokenizers library writes it. rows: logits of the model. end: the end token."""
+
+    tokenizer: str
+    rows: int
+    end: int
+
+    def to_match(self) -> LLTokenizer:
+        """Takes about a second."""
+        return LLTokenizer(self.tokenizer, n_vocab=self.rows, eos_token=self.end, slices=_SLICES)

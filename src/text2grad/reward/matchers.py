@@ -1,0 +1,78 @@
+"""The grammars of a batch of judgements, and how far each judgement has come. Free of torch, like its processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from llguidance import LLExecutor, LLMatcher, LLTokenizer
+from llguidance.numpy import consume_token_par, fill_next_token_bitmask_par
+from numpy.typing import NDArray
+
+from text2grad.reward.grammar import grammar
+from text2grad.reward.settings import Layout
+
+Masks = NDArray[np.int32]  # (rows, words of 32 bits), one bit a token, the lowest first
+
+
+class Matchers(Protocol):
+    """What may come next in each judgement of a batch."""
+
+    def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+        """These judgements got these tokens."""
+        ...
+
+    def masks(self, rows: Sequence[int]) -> Masks:
+        """What may be the next token of these judgements."""
+        ...
+
+
+class OwnMatchers:
+    """Matchers of this process. Compiling a grammar takes some milliseconds and holds the interpreter.
+
+    threads: that fill masks; most of the cores where None.
+    """
+
+    def __init__(
+        self, vocabulary: LLTokenizer, answers: Sequence[str], layout: Layout, threads: int | None = None
+    ) -> None:
+        self._end = int(vocabulary.eos_token)
+        self._words = (int(vocabulary.vocab_size) + 31) // 32
+        self._executor = LLExecutor(threads)
+        self._matchers = [_compiled(vocabulary, answer, layout) for answer in answers]
+
+    def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+        chosen = zip((self._matchers[row] for row in rows), tokens, strict=True)
+        going = [(matcher, token) for matcher, token in chosen if not matcher.is_stopped()]
+        if going and not all(consume_token_par(self._executor, going)):
+            broken = next(matcher for matcher, _ in going if matcher.is_error())
+            raise RuntimeError(f"a token was drawn against the grammar: {broken.get_error()}")
+
+    def masks(self, rows: Sequence[int]) -> Masks:
+        bits = np.zeros((len(rows), self._words), dtype=np.int32)
+        self.fill(rows, bits, range(len(rows)))
+        return bits
+
+    def fill(self, rows: Sequence[int], bits: Masks, lines: Sequence[int]) -> None:
+        """As `masks`, into these lines of `bits`."""
+        places = [(self._matchers[row], line) for row, line in zip(rows, lines, strict=True)]
+        going = [(matcher, line) for matcher, line in places if not matcher.is_stopped()]
+        if going:
+            fill_next_token_bitmask_par(self._executor, going, bits)
+        over = [line for matcher, line in places if matcher.is_stopped()]
+        if over:
+            bits[over] = _only(self._end, self._words)
+
+
+def _compiled(vocabulary: LLTokenizer, answer: str, layout: Layout) -> LLMatcher:
+    matcher = LLMatcher(vocabulary, LLMatcher.grammar_from_lark(grammar(answer, layout)))
+    if matcher.is_error():
+        raise RuntimeError(f"the grammar of the judgement is broken: {matcher.get_error()}")
+    return matcher
+
+
+def _only(token: int, words: int) -> NDArray[np.int32]:
+    bits = np.zeros(words, dtype=np.uint32)
+    bits[token // 32] = 1 << token % 32
+    return bits.view(np.int32)
