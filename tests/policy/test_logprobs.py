@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from text2grad.policy.logprobs import chunked_logprobs
+from text2grad.policy.logprobs import chunked_logprobs, tokens_at_once
 
 
 def plain(hidden: torch.Tensor, head: torch.nn.Linear, targets: torch.Tensor, temperature: float) -> torch.Tensor:
@@ -59,7 +59,7 @@ def test_entropy_of_a_uniform_distribution_is_log_of_its_size() -> None:
     head = torch.nn.Linear(4, 32)
     torch.nn.init.zeros_(head.weight)
     torch.nn.init.zeros_(head.bias)
-    logprobs, entropy = chunked_logprobs(torch.randn(3, 4), head, torch.tensor([0, 5, 31]), temperature=1.0)
+    logprobs, entropy = chunked_logprobs(torch.randn(3, 4), head, torch.tensor([0, 5, 31]), temperature=1.0, chunk=2)
     torch.testing.assert_close(entropy, torch.full((3,), 32.0).log())
     torch.testing.assert_close(logprobs, -entropy)
 
@@ -79,5 +79,11 @@ def test_no_more_than_a_chunk_of_the_vocabulary_is_held() -> None:
 
 def test_scores_are_float32_whatever_the_states_are() -> None:
     head = torch.nn.Linear(4, 10, dtype=torch.bfloat16)
-    logprobs, entropy = chunked_logprobs(torch.randn(2, 4, dtype=torch.bfloat16), head, torch.tensor([1, 2]), 1.0)
+    logprobs, entropy = chunked_logprobs(
+        torch.randn(2, 4, dtype=torch.bfloat16), head, torch.tensor([1, 2]), 1.0, chunk=2
+    )
     assert logprobs.dtype == entropy.dtype == torch.float32
+
+
+def test_the_chunk_shrinks_as_the_vocabulary_grows() -> None:
+    assert [tokens_at_once(rows) for rows in (1 << 14, 1 << 17, 1 << 25)] == [1024, 128, 1]

@@ -9,16 +9,22 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 Project = Callable[[Tensor], Tensor]
+LOGITS_AT_ONCE = 1 << 24  # 64 MiB in float32; a few such tensors live at the same time
+
+
+def tokens_at_once(vocabulary: int) -> int:
+    """The chunk for a vocabulary of this size: the larger the one, the smaller the other."""
+    return max(LOGITS_AT_ONCE // vocabulary, 1)
 
 
 def chunked_logprobs(
-    hidden: Tensor, project: Project, targets: Tensor, temperature: float, chunk: int = 512
+    hidden: Tensor, project: Project, targets: Tensor, temperature: float, chunk: int
 ) -> tuple[Tensor, Tensor]:
     """Log-probability of each target and the entropy of the distribution it was drawn from.
 
     hidden: (tokens, width), the state before each target; targets: (tokens,); project: hidden -> logits.
     log pi(y) = log_softmax(project(hidden) / temperature)[y], in float32 or, where the logits are, in float64.
-    Memory: `chunk x vocabulary` in both directions, since the backward pass computes each chunk's logits again.
+    chunk: tokens whose logits exist at once, in both directions: the backward pass computes them again.
     Returns (logprobs, entropy), both (tokens,).
     """
     pieces = [

@@ -16,7 +16,7 @@ from text2grad.errors import UserError
 from text2grad.policy.batching import Padded
 from text2grad.policy.compiling import Trunks
 from text2grad.policy.layout import can_share_prompts
-from text2grad.policy.logprobs import chunked_logprobs
+from text2grad.policy.logprobs import chunked_logprobs, tokens_at_once
 
 
 class Scores(NamedTuple):
@@ -72,7 +72,8 @@ class Policy(nn.Module):
             hidden = self._trunks.of(_trunk(model))(**batch.inputs(_compute_dtype(model)), use_cache=False)[0]
             before = hidden[batch.rows, batch.before]  # (valid tokens, width)
             targets = batch.ids[batch.rows, batch.columns]
-            logprobs, entropy = chunked_logprobs(before, project, targets, temperature)
+            chunk = tokens_at_once(len(project.weight))
+            logprobs, entropy = chunked_logprobs(before, project, targets, temperature, chunk)
         with torch.autocast(before.device.type, enabled=False):
             values = self.value_head(before.float()).squeeze(-1)
         return Scores(*(batch.scatter(scores) for scores in (logprobs, entropy, values)))

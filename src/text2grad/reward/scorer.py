@@ -9,7 +9,7 @@ from peft import PeftModel
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from text2grad.policy.logprobs import chunked_logprobs
+from text2grad.policy.logprobs import chunked_logprobs, tokens_at_once
 from text2grad.reward.head import IGNORE, TokenHead, head_loss
 
 
@@ -43,7 +43,8 @@ class SpanScorer(nn.Module):
         language = states.sum() * 0.0
         if self.lm_weight and bool(written.any()):
             project = self.model.get_output_embeddings()
-            logprobs, _ = chunked_logprobs(states[:, :-1][written], project, lm_labels[:, 1:][written], temperature=1.0)
+            targets, chunk = lm_labels[:, 1:][written], tokens_at_once(len(project.weight))
+            logprobs, _ = chunked_logprobs(states[:, :-1][written], project, targets, temperature=1.0, chunk=chunk)
             language = -logprobs.mean()
         return {"loss": head + self.lm_weight * language, "head_loss": head.detach(), "lm_loss": language.detach()}
 
