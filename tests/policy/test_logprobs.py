@@ -37,7 +37,7 @@ def test_gradients_are_right_in_double_precision_and_so_are_those_of_the_plain_p
         return torch.randn(*shape, generator=generator, dtype=torch.double, requires_grad=True)
 
     def chunked(hidden: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        return chunked_logprobs(hidden, lambda h: h @ weight.T + bias, targets, 0.7, chunk=2)
+        return chunked_logprobs(hidden, lambda h: h @ weight.T + bias, targets, 0.7, chunk=2, entropy_gradient=True)
 
     def whole(hidden: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         logprobs = torch.log_softmax((hidden @ weight.T + bias) / 0.7, -1)
@@ -87,3 +87,13 @@ def test_scores_are_float32_whatever_the_states_are() -> None:
 
 def test_the_chunk_shrinks_as_the_vocabulary_grows() -> None:
     assert [tokens_at_once(rows) for rows in (1 << 14, 1 << 17, 1 << 25)] == [1024, 128, 1]
+
+
+def test_an_entropy_outside_the_loss_keeps_nothing_for_its_gradient() -> None:
+    hidden, head, targets = torch.randn(3, 4, requires_grad=True), torch.nn.Linear(4, 32), torch.tensor([0, 5, 31])
+    logprobs, entropy = chunked_logprobs(hidden, head, targets, 1.0, chunk=2)
+    assert logprobs.requires_grad
+    assert not entropy.requires_grad
+    _, wanted = chunked_logprobs(hidden, head, targets, 1.0, chunk=2, entropy_gradient=True)
+    assert wanted.requires_grad
+    torch.testing.assert_close(entropy, wanted.detach())

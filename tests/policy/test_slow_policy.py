@@ -65,7 +65,7 @@ class Table(nn.Module):
         super().__init__()
         self.tables = nn.ParameterList([nn.Parameter(padded(now[name])) for name in NETWORK])
 
-    def forward(self, rows: Padded, temperature: float) -> Scores:
+    def forward(self, rows: Padded, temperature: float, entropy_gradient: bool = False) -> Scores:
         whose = rows.ids[rows.rows, 0]
         return Scores(*(rows.scatter(table[whose, rows.slots]) for table in self.tables))
 

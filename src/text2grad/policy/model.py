@@ -65,15 +65,20 @@ class Policy(nn.Module):
         _check_head(model)
         self._trunks = Trunks(torch_compile)
 
-    def forward(self, batch: Padded, temperature: float, reference: bool = False) -> Scores:
-        """Scores of a batch's completion tokens, under the policy or under the reference."""
+    def forward(
+        self, batch: Padded, temperature: float, reference: bool = False, entropy_gradient: bool = False
+    ) -> Scores:
+        """Scores of a batch's completion tokens, under the policy or under the reference.
+
+        entropy_gradient: whether the entropy is part of a loss.
+        """
         with self.scorer(reference) as model:
             project: Any = model.get_output_embeddings()
             hidden = self._trunks.of(_trunk(model))(**batch.inputs(_compute_dtype(model)), use_cache=False)[0]
             before = hidden[batch.rows, batch.before]  # (valid tokens, width)
             targets = batch.ids[batch.rows, batch.columns]
             chunk = tokens_at_once(len(project.weight))
-            logprobs, entropy = chunked_logprobs(before, project, targets, temperature, chunk)
+            logprobs, entropy = chunked_logprobs(before, project, targets, temperature, chunk, entropy_gradient)
         with torch.autocast(before.device.type, enabled=False):
             values = self.value_head(before.float()).squeeze(-1)
         return Scores(*(batch.scatter(scores) for scores in (logprobs, entropy, values)))

@@ -121,7 +121,7 @@ def _accumulate(
         return tensor[taken, : rows.width].to(learner.accelerator.device)
 
     mask, old_logprobs = of_samples(batch.mask) * bool(samples), of_samples(batch.old_logprobs)
-    scores = learner.policy(rows, args.temperature)
+    scores = learner.policy(rows, args.temperature, entropy_gradient=args.entropy_coef > 0)
     weights = None if batch.weights is None else of_samples(batch.weights)
     policy_loss, clipped = clipped_policy_loss(
         scores.logprobs, old_logprobs, of_samples(batch.advantages), mask, args.epsilon, weights
