@@ -14,8 +14,9 @@ from difflib import SequenceMatcher
 
 import numpy as np
 import torch
+from small_model import small_llama
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from text2grad.schema import Example, Feedback, Omission, Range, Span
 
@@ -139,22 +140,14 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
 
 def make_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
     """Two random layers of width 64."""
-    torch.manual_seed(seed)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=4,
+    return small_llama(
+        tokenizer,
+        width=64,
+        seed=seed,
         max_position_embeddings=64,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=None,
         tie_word_embeddings=True,
         initializer_range=0.1,  # at the usual 0.02 so small a model takes five times as long to begin to copy
     )
-    return LlamaForCausalLM(config)
 
 
 def pretrain(

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import torch
 from harness import Bar, options, report, show
-from transformers import LlamaConfig, LlamaForCausalLM
+from small_model import small_llama
 
 from text2grad.models import DEFAULT_MODEL, load_tokenizer, resolve
 from text2grad.reward.model import SpanRewardModel
@@ -158,20 +158,8 @@ def examples(count: int) -> list[Example]:
 def random_reward_model(folder: Path) -> SpanRewardModel:
     """Random weights with the default model's tokenizer; the head's are large enough for spans of both kinds."""
     tokenizer = load_tokenizer(resolve(DEFAULT_MODEL))
-    torch.manual_seed(SEED)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=1024,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=None,
-    )
-    scorer = SpanScorer(LlamaForCausalLM(config)).eval()
+    trunk = small_llama(tokenizer, width=32, seed=SEED, num_key_value_heads=2, max_position_embeddings=1024)
+    scorer = SpanScorer(trunk).eval()
     torch.nn.init.normal_(scorer.head.weight, std=0.5)
     model = SpanRewardModel(scorer, tokenizer, Layout(), Rewards(rewards="spans"), base="random")
     model.save_pretrained(folder)

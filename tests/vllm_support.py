@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from text2grad.models import load_model, load_tokenizer
-from text2grad.policy.rollout import sample_scored
+from text2grad.policy.rollout import sample
 
 WIRES: dict[int, queue.Queue[list[Tensor]]] = {}  # by port: what NCCL would carry
 
@@ -67,7 +67,9 @@ class Engine:
         with self._lock:
             self.asked.append(params)
             uniforms = torch.from_numpy(np.random.default_rng(params.seed).random((1, params.max_tokens)))
-            (ids,), scored = sample_scored(self.model, [prompt], uniforms, params.temperature, params.stop_token_ids, 0)
+            (ids,), scored = sample(
+                self.model, [prompt], uniforms, params.temperature, params.stop_token_ids, 0, scored=True
+            )
             at = params.temperature if self.mode == "processed_logprobs" else 1.0
             with torch.no_grad():
                 logits = self.model(torch.tensor([[*prompt, *ids]])).logits[0, len(prompt) - 1 : -1] / at

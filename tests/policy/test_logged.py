@@ -87,7 +87,7 @@ def test_nothing_is_sampled(learn, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("sampled")
 
-    monkeypatch.setattr("text2grad.policy.samplers.sample_scored", refuse)
+    monkeypatch.setattr("text2grad.policy.samplers.sample", refuse)
     trainer, *_ = learn([told()], steps=2)
     assert trainer.progress.step == 2
 

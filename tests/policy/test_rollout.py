@@ -7,7 +7,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from text2grad.models import load_model
-from text2grad.policy.rollout import draw, noise, sample, sample_scored
+from text2grad.policy.rollout import draw, noise, sample
 from text2grad.policy.streams import Stream
 
 PROMPTS = [[10, 11, 12, 13], [20, 21], [30]]
@@ -23,7 +23,7 @@ def roll(
     model: PreTrainedModel, prompts: list[list[int]], samples: list[int], n: int = 1, length: int = 12
 ) -> list[list[int]]:
     uniforms = noise(Stream.SAMPLING, 7, 1, samples, length)
-    return sample(model, prompts, uniforms, temperature=1.3, end_ids=[END], pad_id=END, num_generations=n)
+    return sample(model, prompts, uniforms, temperature=1.3, end_ids=[END], pad_id=END, num_generations=n).completions
 
 
 def test_noise_is_keyed_by_sample_and_purpose_not_by_batch() -> None:
@@ -78,8 +78,8 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(model: PreTrainedMo
     """Answers that end early and rows that leave the batch included."""
     prompts = [[i] for i in range(40, 72)]
     uniforms = noise(Stream.SAMPLING, 7, 1, range(64), 60)
-    completions, logprobs = sample_scored(model, prompts, uniforms, 1.3, [END], END, num_generations=2)
-    assert completions == sample(model, prompts, uniforms, 1.3, [END], END, num_generations=2)
+    completions, logprobs = sample(model, prompts, uniforms, 1.3, [END], END, num_generations=2, scored=True)
+    assert sample(model, prompts, uniforms, 1.3, [END], END, num_generations=2) == (completions, None)
     assert logprobs is not None
     assert len({len(ids) for ids in completions}) > 2
     for i, (ids, scored) in enumerate(zip(completions, logprobs, strict=True)):
@@ -91,8 +91,8 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(model: PreTrainedMo
 
 def test_a_token_that_is_decided_has_no_log_probability(model: PreTrainedModel) -> None:
     uniforms = noise(Stream.SAMPLING, 7, 1, range(3), 5)
-    completions, logprobs = sample_scored(model, PROMPTS, uniforms, 0.0, [END], END)
-    assert completions == sample(model, PROMPTS, uniforms, 0.0, [END], END)
+    completions, logprobs = sample(model, PROMPTS, uniforms, 0.0, [END], END, scored=True)
+    assert sample(model, PROMPTS, uniforms, 0.0, [END], END) == (completions, None)
     assert logprobs is None
 
 
@@ -120,7 +120,7 @@ def test_a_guide_decides_what_can_be_drawn(model: PreTrainedModel, temperature: 
     words = [[7] * i + [END] for i in (0, 1, 2, 5, 9, 3)]
     guide = Spells(words)
     uniforms = noise(Stream.SAMPLING, 0, 0, range(6), 12)
-    drawn = sample(model, PROMPTS, uniforms, temperature, end_ids=[END], pad_id=END, num_generations=2, guide=guide)
+    drawn, _ = sample(model, PROMPTS, uniforms, temperature, end_ids=[END], pad_id=END, num_generations=2, guide=guide)
     assert drawn == words
     assert guide.told == words, "nobody is told of a completion that has ended"
 
@@ -131,5 +131,5 @@ def test_a_guide_that_allows_everything_changes_nothing(model: PreTrainedModel) 
             return torch.ones(len(completions), width, dtype=torch.bool, device=device)
 
     uniforms = noise(Stream.SAMPLING, 7, 1, [0, 1, 2], 12)
-    free = sample(model, PROMPTS, uniforms, 1.3, end_ids=[END], pad_id=END, guide=Free([[]] * 3))
+    free, _ = sample(model, PROMPTS, uniforms, 1.3, end_ids=[END], pad_id=END, guide=Free([[]] * 3))
     assert free == roll(model, PROMPTS, [0, 1, 2])

@@ -32,8 +32,8 @@ class Guide(Protocol):
 class Sampled(NamedTuple):
     """Completions, the end token included where one was sampled, and how probable each token was to the sampler.
 
-    logprobs: float32, of logits / temperature at the moment of the draw; None where nobody knows them, and at
-    temperature 0, where a token is not drawn but decided.
+    logprobs: float32, of logits / temperature at the moment of the draw; None where nobody asked for them or knows
+    them, and at temperature 0, where a token is not drawn but decided.
     """
 
     completions: list[list[int]]
@@ -56,8 +56,8 @@ def sample(
     num_generations: int = 1,
     guide: Guide | None = None,
     graphs: bool = True,
-    chances: Tensor | None = None,
-) -> list[list[int]]:
+    scored: bool = False,
+) -> Sampled:
     """Draw `num_generations` completions for each prompt; answers to one prompt are neighbours and share its cache.
 
     model: a causal language model; prompts: token ids.
@@ -65,8 +65,7 @@ def sample(
     temperature: logits are divided by it; 0 takes the most probable token.
     guide: for text that must have a form; the policy's own answers are never guided.
     graphs: replay CUDA graphs, where there is a GPU and the model allows it.
-    chances: shaped as uniforms, on the model's device; filled with the probability of each token drawn.
-    Returns the sampled ids, the end token included where one was sampled.
+    scored: keep the log-probability of each token as it is drawn, at the price of two kernels a token.
     """
     device = model.device
     ids, mask = pad_left(prompts, pad_id, device)
@@ -78,6 +77,7 @@ def sample(
     alive = torch.arange(len(logits), device=device)  # which completion each row of the batch is
     finished = torch.zeros(len(logits), dtype=torch.bool, device=device)
     guided = _Guided(guide, len(logits), end_ids) if guide is not None else None
+    chances = torch.ones(uniforms.shape, device=device) if scored and temperature else None
     for position in range(uniforms.shape[1]):
         if guided is not None:
             logits = guided.constrain(logits)
@@ -105,21 +105,7 @@ def sample(
                     guided.keep(going.tolist())
                 alive, chosen, finished = alive[going], chosen[going], finished[going]
         logits = decoder.step(chosen)
-    return [[token for token in row if token != UNWRITTEN] for row in written.tolist()]
-
-
-def sample_scored(
-    model: Any,
-    prompts: Sequence[Sequence[int]],
-    uniforms: Tensor,
-    temperature: float,
-    end_ids: Sequence[int],
-    pad_id: int,
-    num_generations: int = 1,
-) -> Sampled:
-    """As `sample`, with the log-probability of each token as the sampler saw it: two kernels a token more."""
-    chances = torch.ones(uniforms.shape, device=model.device) if temperature else None
-    completions = sample(model, prompts, uniforms, temperature, end_ids, pad_id, num_generations, chances=chances)
+    completions = [[token for token in row if token != UNWRITTEN] for row in written.tolist()]
     if chances is None:
         return Sampled(completions, None)
     rows = chances.log().tolist()

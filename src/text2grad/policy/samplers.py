@@ -12,7 +12,7 @@ from torch import Tensor
 
 from text2grad.policy.model import Policy
 from text2grad.policy.processes import Processes
-from text2grad.policy.rollout import Sampled, noise, sample_scored
+from text2grad.policy.rollout import Sampled, noise, sample
 from text2grad.policy.sharding import FullWeights
 from text2grad.policy.streams import Stream
 
@@ -74,8 +74,8 @@ class InProcess:
         def draw(
             prompts: Sequence[Sequence[int]], uniforms: Tensor, temperature: float, num_generations: int = 1
         ) -> Sampled:
-            return sample_scored(
-                model.eval(), prompts, uniforms, temperature, self._end_ids, self._pad_id, num_generations
+            return sample(
+                model.eval(), prompts, uniforms, temperature, self._end_ids, self._pad_id, num_generations, scored=True
             )
 
         with (

@@ -57,13 +57,10 @@ class ColocatedClient:
         self._llm.finish_weight_update(weight_version)
 
 
-def transfer_to_server(url: str, model: Any, workers: int, rank: int) -> Any:
-    """A transfer over NCCL; its `send_weights()` is called by every training process, the first of which sends.
-
-    workers: processes of the server that hold weights. rank: of this training process.
-    """
+def transfer_to_server(url: str, model: Any, workers: int) -> Any:
+    """A transfer over NCCL; its `send_weights()` sends. workers: processes of the server that hold weights."""
     info = NCCLTrainerInitInfo(
-        master_address=get_ip(), master_port=get_open_port(), world_size=workers + 1, rank=rank, packed=True
+        master_address=get_ip(), master_port=get_open_port(), world_size=workers + 1, rank=0, packed=True
     )
     client = HTTPVLLMWeightSyncClient(url)
     return WeightTransferTrainerFactory.trainer_init(init_info=info, client=client, source=PolicySource(model))

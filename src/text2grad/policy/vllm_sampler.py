@@ -108,7 +108,7 @@ class VllmServer:
         self._name = self._check_model(trained)
         self._check_logprobs(temperature)
         workers = self._call("/get_world_size")["world_size"]
-        self._transfer = link.transfer_to_server(self._url, trained.model, workers, trained.accelerator.process_index)
+        self._transfer = link.transfer_to_server(self._url, trained.model, workers)
 
     def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, draws: Draws) -> Sampled:
         self._send_weights()
@@ -118,10 +118,7 @@ class VllmServer:
         return _sampled(answers, self._trained.end_ids, f"the vLLM server at {self._url}")
 
     def _send_weights(self) -> None:
-        """Every training process takes part; none goes on before the server has the weights."""
-        accelerator = self._trained.accelerator
-        if accelerator.is_main_process:
-            self._call("/pause", {})  # and forget what was computed with the old weights
+        self._call("/pause", {})  # and forget what was computed with the old weights
         try:
             self._transfer.send_weights()
         except OSError as error:
@@ -130,9 +127,7 @@ class VllmServer:
                 f"trained: {COMMAND}"
             ) from error
         finally:
-            if accelerator.is_main_process:
-                self._call("/resume", {})  # a server left paused would keep the next run waiting
-        accelerator.wait_for_everyone()
+            self._call("/resume", {})  # a server left paused would keep the next run waiting
 
     def _complete(self, prompt: list[int], option: dict[str, Any]) -> _Answer:
         body = {"model": self._name, "prompt": prompt, "return_token_ids": True, **option}

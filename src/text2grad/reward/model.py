@@ -195,7 +195,7 @@ class SpanRewardModel:
                     pad_id=int(self.tokenizer.pad_token_id),
                     guide=GrammarGuide(partial(self._matchers, answers)),
                 )
-            for i, ids in zip(batch, written, strict=True):
+            for i, ids in zip(batch, written.completions, strict=True):
                 results[i] = reply_of(ids, self._vocabulary)
         return results
 
