@@ -26,7 +26,8 @@ def main() -> None:
             try:
                 if isinstance(message, Opening):
                     share = Share(message, matched, layout)
-                elif share is not None:
+                else:
+                    assert share is not None, "a step before the first batch"
                     share.step(message)
                 link.send(None)
             except RuntimeError as error:
