@@ -46,9 +46,9 @@ def make_accelerator(bf16: bool, trackers: Sequence[str] = (), tracked_in: Path 
 
 
 def use_device(accelerator: Accelerator) -> None:
-    """Make the process's GPU the current one; every new thread starts on the first."""
-    if accelerator.device.type != "cpu":
-        torch.accelerator.set_device_index(accelerator.device)
+    """Make the process's GPU the current one; every new thread starts on the first, which a lone process uses."""
+    if accelerator.device.index is not None:
+        torch.accelerator.set_device_index(accelerator.device.index)
 
 
 @dataclass(frozen=True)
