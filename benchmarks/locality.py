@@ -27,7 +27,7 @@ from torch import Tensor
 from text2grad.align.tokens import offsets, overlapping
 from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.policy.advantage import normalize
-from text2grad.policy.batching import Padded, pad_right
+from text2grad.policy.batching import TokenRows, pad_right
 from text2grad.policy.config import PolicySettings
 from text2grad.policy.estimators import estimate
 from text2grad.policy.model import Policy
@@ -113,7 +113,7 @@ def changes(policy: Policy, tokenizer: object, example: Example, setting: Settin
     return float(moved[blamed].abs().mean()), float(moved[outside].abs().mean()), float(moved[blamed].mean())
 
 
-def stepped(policy: Policy, padded: Padded, advantages: Tensor) -> tuple[Tensor, Tensor]:
+def stepped(policy: Policy, padded: TokenRows, advantages: Tensor) -> tuple[Tensor, Tensor]:
     """Log-probabilities before and after one step of gradient descent; the weights are put back."""
     policy.zero_grad()
     before = policy(padded, 1.0).logprobs

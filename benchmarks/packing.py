@@ -125,7 +125,7 @@ def batch(rollout: Rollout, now: Scores, reference: Scores) -> Batch:
 def padded_tokens(rollout: Rollout, one: Text2GradTrainer) -> int:
     """Tokens of one pass over all answers, padding included."""
     everyone = range(len(rollout.completions))
-    budget, device = one.args.max_tokens_per_batch, torch.device("cpu")
+    budget, device = one.args.tokens_per_batch, torch.device("cpu")
     made = micro_batches(rollout.prompts, rollout.completions, everyone, budget, one.args.share_prompts, device)
     return sum(rows.ids.numel() for _, rows in made)
 
@@ -157,7 +157,6 @@ def trainer(folder: str, share_prompts: bool, on_gpu: bool, bf16: bool) -> Text2
             num_generations=GENERATIONS,
             num_iterations=PASSES,
             learning_rate=1e-5,
-            max_tokens_per_batch=16_384 if on_gpu else 4096,
             share_prompts=share_prompts,
             bf16=bf16,
         ),

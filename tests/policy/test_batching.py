@@ -32,5 +32,11 @@ def test_micro_batches_hold_every_row_once_within_the_budget(lengths: list[int],
         assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= budget
 
 
+def test_a_stretched_budget_counts_tokens_without_padding() -> None:
+    assert by_token_budget([1, 1, 4], 6) == [[0, 1], [2]]
+    assert by_token_budget([1, 1, 4], 6, stretch=2.0) == [[0, 1, 2]]
+    assert by_token_budget([1, 1, 4], 6, stretch=1.9) == [[0, 1], [2]]
+
+
 def test_stacked_rows_are_padded_with_zero() -> None:
     assert stack_rows([torch.tensor([1.0]), torch.tensor([2.0, 3.0])], 3).tolist() == [[1, 0, 0], [2, 3, 0]]

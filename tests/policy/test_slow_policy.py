@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from text2grad.policy.advantage import KLControl, RunningScale
 from text2grad.policy.batch import Rollout
-from text2grad.policy.batching import Padded
+from text2grad.policy.batching import TokenRows
 from text2grad.policy.checkpoint import Progress
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.learner import Learner
@@ -65,7 +65,7 @@ class Table(nn.Module):
         super().__init__()
         self.tables = nn.ParameterList([nn.Parameter(padded(now[name])) for name in NETWORK])
 
-    def forward(self, rows: Padded, temperature: float, entropy_gradient: bool = False) -> Scores:
+    def forward(self, rows: TokenRows, temperature: float, entropy_gradient: bool = False) -> Scores:
         whose = rows.ids[rows.rows, 0]
         return Scores(*(rows.scatter(table[whose, rows.slots]) for table in self.tables))
 

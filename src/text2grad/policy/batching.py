@@ -1,35 +1,42 @@
-"""Ragged rows of token ids to padded tensors. Masks come from lengths, never from `ids != pad`."""
+"""Ragged rows of token ids to tensors. Masks come from lengths, never from `ids != pad`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from text2grad.policy.flat import Spread
 
-class Sharing(NamedTuple):
-    """How a row is shared by several completions of one prompt; both (rows, longest row).
 
-    branches: 0 on the prompt, k on its k-th completion, -1 on padding. positions: restart after the prompt for each.
+class Flat(NamedTuple):
+    """How rows lie one after the other without padding, several completions of one prompt to a row.
+
+    positions, places: (tokens,), positions restart after the prompt for each completion; for places see flat.Spread.
+    branches: (rows, longest row), 0 on the prompt, k on its k-th completion, -1 on padding; None where every row is one
+        prompt and one completion.
+    rows, width: what the shape of branches is or would be.
     """
 
-    branches: Tensor
     positions: Tensor
+    places: Tensor
+    branches: Tensor | None
+    rows: int
+    width: int
 
 
 @dataclass(frozen=True)
-class Padded:
-    """Prompts and completions as the right-padded rows of one forward pass, and where their completion tokens are.
+class TokenRows:
+    """Prompts and completions as the rows of one forward pass, and where their completion tokens are.
 
-    ids: (rows, longest row).
+    ids: (rows, longest row), padded on the right; with `flat`, (1, tokens).
     rows, columns: (valid tokens,), the place of each completion token in ids, completion by completion.
     before: (valid tokens,), the column of the state that predicts it; for a first token the prompt's last one.
     samples, slots: (valid tokens,), which completion it belongs to, and its index within that.
     count, width: how many completions, and the longest of them.
-    sharing: None where every row is one prompt and one completion.
     """
 
     ids: Tensor
@@ -40,22 +47,29 @@ class Padded:
     slots: Tensor
     count: int
     width: int
-    sharing: Sharing | None = None
+    flat: Flat | None = None
 
     def scatter(self, flat: Tensor) -> Tensor:
         """(valid tokens,) -> (completions, width), 0 after a completion's end."""
         return flat.new_zeros(self.count, self.width).index_put((self.samples, self.slots), flat)
 
-    def inputs(self, dtype: torch.dtype) -> dict[str, Tensor]:
+    def inputs(self, dtype: torch.dtype) -> dict[str, Any]:
         """What a model's trunk is called with. dtype: that of its attention, for the mask of shared rows.
 
-        Rows of their own need no mask: a causal model never looks at padding on the right, and without a mask the
-        fastest attention kernels can be taken.
+        Padded rows need no mask: a causal model never looks at padding on the right, and without a mask the fastest
+        attention kernels can be taken.
         """
-        if self.sharing is None:
+        if self.flat is None:
             return {"input_ids": self.ids}
-        mask = branch_mask(self.sharing.branches, dtype)
-        return {"input_ids": self.ids, "attention_mask": mask, "position_ids": self.sharing.positions}
+        positions, places, branches, rows, width = self.flat
+        mask = None if branches is None else branch_mask(branches, dtype)
+        return {
+            "input_ids": self.ids,
+            "position_ids": positions.unsqueeze(0),
+            # Of four dimensions it is handed on as it is, where none at all would make the model think of one.
+            "attention_mask": self.ids.new_empty(1, 1, 0, 0),
+            "spread": Spread(places, rows, width, mask),
+        }
 
 
 def branch_mask(branches: Tensor, dtype: torch.dtype) -> Tensor:
@@ -71,7 +85,9 @@ def branch_mask(branches: Tensor, dtype: torch.dtype) -> Tensor:
     return mask.masked_fill_(hidden, float("-inf")).unsqueeze(1)
 
 
-def pad_right(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], device: torch.device) -> Padded:
+def pad_right(
+    prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], device: torch.device
+) -> TokenRows:
     """Lay prompt + completion rows out for a scoring pass, each row at the left.
 
     Every prompt and every completion must hold at least one token.
@@ -84,7 +100,7 @@ def pad_right(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[i
         slots = torch.arange(len(completion))
         places.append(torch.stack([torch.full_like(slots, row), slots + len(prompt), slots]))
     rows, columns, slots = torch.cat(places, dim=1).to(device)
-    return Padded(
+    return TokenRows(
         ids=ids.to(device),
         rows=rows,
         columns=columns,
@@ -110,15 +126,23 @@ def pad_left(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device
     return ids.to(device), attention_mask.to(device)
 
 
-def by_token_budget(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
-    """Rows in micro-batches: sorted by length, each at most `max_tokens` once padded, with at least one row."""
+def by_token_budget(lengths: Sequence[int], max_tokens: int, stretch: float = 1.0) -> list[list[int]]:
+    """Rows in micro-batches: sorted by length, each with at least one row and else at most `max_tokens`.
+
+    stretch: tokens count without padding, but with it a micro-batch may have at most this many times the budget.
+    """
     batches: list[list[int]] = []
+    tokens = 0
     for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        length = lengths[index]
         # Sorted upwards, so this row is the longest of the batch that it joins.
-        if batches and (len(batches[-1]) + 1) * lengths[index] <= max_tokens:
+        padded = (len(batches[-1]) + 1) * length if batches else 0
+        if batches and tokens + length <= max_tokens and padded <= stretch * max_tokens:
             batches[-1].append(index)
+            tokens += length
         else:
             batches.append([index])
+            tokens = length
     return batches
 
 

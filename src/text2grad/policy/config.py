@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -75,12 +75,18 @@ class PolicySettings(Settings):
     max_kl: PositiveFloat | None = Field(None, description="nats a token at which a step's update is undone")
     stop_on_hacking: bool = Field(False, description="end the run when its reward seems to be gamed, not only warn")
 
-    max_tokens_per_batch: PositiveInt = Field(4096, description="padded tokens in one forward and backward pass")
+    max_tokens_per_batch: PositiveInt | None = Field(
+        None, description="tokens in one forward and backward pass; null: 4096, or 32768 with gradient checkpointing"
+    )
     share_prompts: bool = Field(
         True, description="compute a prompt once for all its answers, where the model allows it"
     )
     bf16: bool = Field(True, description="compute in bfloat16; what is trained stays float32")
-    gradient_checkpointing: bool = False
+    gradient_checkpointing: bool | None = Field(
+        None,
+        description="keep few activations and compute the rest again; null: on a GPU, where it is faster to pass"
+        " more tokens at once",
+    )
     torch_compile: bool = Field(False, description="compile scoring and update; slow first steps, needs a C++ compiler")
     logging_steps: PositiveInt = Field(1, description="steps between samples kept for the report")
     logged_samples: NonNegativeInt = Field(4, description="samples kept at each of these steps")
@@ -96,10 +102,20 @@ class PolicySettings(Settings):
         None, description="evaluations without a better held-out score after which the run ends"
     )
 
+    def on(self, device: str) -> Self:
+        """With all settled that depends on the kind of device, as `cpu` or `cuda`."""
+        checkpointing = device != "cpu" if self.gradient_checkpointing is None else self.gradient_checkpointing
+        return self.model_copy(update={"gradient_checkpointing": checkpointing})
+
     @property
     def samples_per_step(self) -> int:
         """Answers that one process samples in one step."""
         return self.per_device_train_batch_size * self.gradient_accumulation_steps
+
+    @property
+    def tokens_per_batch(self) -> int:
+        """Tokens in one forward and backward pass. With and without checkpointing about the same memory is needed."""
+        return self.max_tokens_per_batch or (32_768 if self.gradient_checkpointing else 4096)
 
     @property
     def value_weight(self) -> float:

@@ -13,6 +13,8 @@ from typing import Any
 from torch import Tensor
 from transformers import AttentionInterface
 
+from text2grad.policy.flat import NAME as FLAT
+
 NAME = "text2grad_grouped"
 
 
@@ -37,7 +39,7 @@ AttentionInterface.register(NAME, grouped_attention)
 def attending_in_groups(config: Any) -> Iterator[None]:
     """Decode with `grouped_attention` for a while, where the model would take torch's own kernel."""
     before = config._attn_implementation
-    if before == "sdpa":
+    if before in ("sdpa", FLAT):
         config._attn_implementation = NAME
     try:
         yield

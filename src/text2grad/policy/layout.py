@@ -1,11 +1,12 @@
 """How answers are laid out for scoring and update passes: the one place that decides it.
 
 A prompt with several answers is computed once: one row holds the prompt and then its answers, and a mask keeps the
-answers apart. Where the model does not allow that, or it would cost more than it saves, each answer has its own row.
+answers apart. Rows lie one after the other without padding; only attention pads them (see flat.py). Where the model
+does not allow that, each answer has its own padded row.
 
-The mask of shared rows has `rows x longest row x longest row` entries of the compute dtype, once for all layers: the
-tokens of the micro-batch times its longest row. A row of several answers is never longer than the token budget, nor
-than twice its prompt and 512 tokens (`longest_shared_row`), whatever the number of answers.
+The mask of shared rows has `rows x longest row x longest row` entries of the compute dtype, once for all layers. A row
+of several answers is never longer than the token budget, nor than twice its prompt and 512 tokens
+(`longest_shared_row`), whatever the number of answers; padding never adds more than half of the budget (`STRETCH`).
 """
 
 from __future__ import annotations
@@ -18,21 +19,23 @@ from peft import PeftModel
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from text2grad.policy.batching import Padded, Sharing, by_token_budget, pad_right
+from text2grad.policy.batching import Flat, TokenRows, by_token_budget, pad_right
+from text2grad.policy.flat import NAME as FLAT
 from text2grad.policy.processes import ALONE, Processes
 
-# Architectures whose scores are tested to be the same in shared rows: positions come from `position_ids` alone, and a
-# mask of four dimensions is taken as it is. Others keep a row for each answer, which is slower and always right.
+# Architectures whose scores are tested to be the same in shared rows: positions come from `position_ids` alone, and
+# masks of four dimensions and further arguments reach attention. Others keep a row for each answer, which is slower.
 TESTED = frozenset(
     ("gemma", "gpt2", "gpt_neox", "llama", "mistral", "olmo2", "opt", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2")
 )
 # A token's way through the other layers costs about as much as attention over this many pairs of tokens: twice the
 # width of a model, and models are rarely narrower than half of this.
 TOKEN_IN_PAIRS = 1024
+STRETCH = 1.5  # padded tokens that attention may see, as a multiple of the token budget
 MULTIPLE = 8  # fused attention wants masks whose rows are aligned
 
 Row = list[int]  # the answers that share one row
-MicroBatch = tuple[list[int], Padded]  # which answers, and their rows
+MicroBatch = tuple[list[int], TokenRows]  # which answers, and their rows
 IDLE: Row = [0]  # the row of a micro-batch without answers of its own
 
 
@@ -42,7 +45,7 @@ def can_share_prompts(model: PreTrainedModel | PeftModel) -> bool:
     layers = getattr(config, "layer_types", None) or []
     return (
         config.model_type in TESTED
-        and config._attn_implementation in ("sdpa", "eager")
+        and config._attn_implementation in ("sdpa", FLAT)
         and all(kind == "full_attention" for kind in layers)
         and getattr(config, "sliding_window", None) is None
     )
@@ -57,18 +60,19 @@ def micro_batches(
     device: torch.device,
     processes: Processes = ALONE,
 ) -> list[MicroBatch]:
-    """This process's share of the chosen samples in micro-batches, of at most `max_tokens` padded tokens or of one row.
+    """This process's share of the chosen samples in micro-batches, of at most `max_tokens` tokens or of one row.
 
     Each is (samples, rows): `scatter` of the rows gives one line for each of these samples, in their order. A row stays
     whole, so the processes together compute what one alone would. Where all have to take equally many passes, a process
     that has fewer gets idle ones: no samples, and the row `IDLE`, which counts for nothing.
     """
-    rows = shared_rows(prompts, completions, samples, max_tokens) if share_prompts else [[i] for i in samples]
+    if share_prompts:
+        rows, stretch, lay_out = shared_rows(prompts, completions, samples, max_tokens), STRETCH, lay_flat
+    else:
+        rows, stretch, lay_out = [[i] for i in samples], 1.0, lay_padded
     lengths = [_row_length(prompts, completions, row) for row in rows]
-    if any(len(row) > 1 for row in rows):
-        lengths = [_aligned(length) for length in lengths]  # beside a shared row the others are padded like it
     own = processes.rows(lengths)
-    planned = by_token_budget([lengths[i] for i in own], max_tokens)
+    planned = by_token_budget([lengths[i] for i in own], max_tokens, stretch)
     batches = processes.in_step([[rows[own[i]] for i in batch] for batch in planned], idle=[])
     return [
         ([i for row in batch for i in row], lay_out(prompts, completions, batch or [IDLE], device)) for batch in batches
@@ -85,7 +89,7 @@ def shared_rows(
         prompt = tuple(prompts[i])
         limit = min(max_tokens, longest_shared_row(len(prompt)))
         row = latest.get(prompt)
-        if row is not None and _aligned(_row_length(prompts, completions, [*row, i])) <= limit:
+        if row is not None and _row_length(prompts, completions, [*row, i]) <= limit:
             row.append(i)
         else:
             latest[prompt] = [i]
@@ -103,53 +107,59 @@ def longest_shared_row(prompt: int) -> int:
     return prompt + math.isqrt(prompt * (prompt + TOKEN_IN_PAIRS))
 
 
-def lay_out(
+def lay_padded(
     prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], rows: Sequence[Row], device: torch.device
-) -> Padded:
-    """One micro-batch, its samples numbered in the order of the rows."""
-    if all(len(row) == 1 for row in rows):
-        return pad_right([prompts[i] for (i,) in rows], [completions[i] for (i,) in rows], device)
-    return pad_shared([prompts[row[0]] for row in rows], [[completions[i] for i in row] for row in rows], device)
+) -> TokenRows:
+    """One micro-batch of rows with one sample each."""
+    return pad_right([prompts[i] for (i,) in rows], [completions[i] for (i,) in rows], device)
 
 
-def pad_shared(
-    prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[Sequence[int]]], device: torch.device
-) -> Padded:
-    """Rows of a prompt and all of its answers, one after the other; the width is a multiple of 8.
+def lay_flat(
+    prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], rows: Sequence[Row], device: torch.device
+) -> TokenRows:
+    """One micro-batch without padding, its samples numbered in the order of the rows.
 
-    Every prompt and every answer must hold at least one token.
+    A row is a prompt and all of its answers; every prompt and every answer must hold at least one token.
     """
-    lengths = [len(p) + sum(map(len, own)) for p, own in zip(prompts, answers, strict=True)]
-    shape = len(prompts), _aligned(max(lengths))
-    ids, positions = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
-    branches = torch.full(shape, -1)
-    places: list[Tensor] = []
-    for row, (prompt, own) in enumerate(zip(prompts, answers, strict=True)):
-        ids[row, : lengths[row]] = torch.tensor([*prompt, *(token for answer in own for token in answer)])
-        branches[row, : len(prompt)] = 0
-        positions[row, : len(prompt)] = torch.arange(len(prompt))
-        start = len(prompt)
-        for branch, answer in enumerate(own, 1):
-            slots = torch.arange(len(answer))
-            columns = start + slots
-            before = torch.where(slots == 0, len(prompt) - 1, columns - 1)
-            branches[row, columns] = branch
-            positions[row, columns] = len(prompt) + slots
-            places.append(
-                torch.stack([torch.full_like(slots, row), columns, before, torch.full_like(slots, len(places)), slots])
-            )
-            start += len(answer)
-    rows, columns, before, samples, slots = torch.cat(places, dim=1).to(device)
-    return Padded(
-        ids=ids.to(device),
-        rows=rows,
+    lengths = [_row_length(prompts, completions, row) for row in rows]
+    shared = any(len(row) > 1 for row in rows)
+    width = _aligned(max(lengths)) if shared else max(lengths)
+    branches = torch.full((len(rows), width), -1)
+    ids: list[int] = []
+    positions: list[Tensor] = []
+    tokens: list[Tensor] = []
+    for number, row in enumerate(rows):
+        prompt = prompts[row[0]]
+        start = len(ids)
+        ids += prompt
+        positions.append(torch.arange(len(prompt)))
+        branches[number, : len(prompt)] = 0
+        last = len(ids) - 1
+        for branch, i in enumerate(row, 1):
+            slots = torch.arange(len(completions[i]))
+            columns = len(ids) + slots
+            branches[number, columns - start] = branch
+            positions.append(len(prompt) + slots)
+            before = torch.where(slots == 0, last, columns - 1)
+            tokens.append(torch.stack([columns, before, torch.full_like(slots, len(tokens)), slots]))
+            ids += completions[i]
+    columns, before, samples, slots = torch.cat(tokens, dim=1).to(device)
+    return TokenRows(
+        ids=torch.tensor([ids], device=device),
+        rows=torch.zeros_like(columns),
         columns=columns,
         before=before,
         samples=samples,
         slots=slots,
-        count=len(places),
-        width=max(len(answer) for own in answers for answer in own),
-        sharing=Sharing(branches.to(device), positions.to(device)),
+        count=len(tokens),
+        width=max(len(completions[i]) for row in rows for i in row),
+        flat=Flat(
+            positions=torch.cat(positions).to(device),
+            places=(branches >= 0).flatten().nonzero().squeeze(1).to(device),
+            branches=branches.to(device) if shared else None,
+            rows=len(rows),
+            width=width,
+        ),
     )
 
 

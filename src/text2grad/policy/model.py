@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from text2grad.errors import UserError
-from text2grad.policy.batching import Padded
+from text2grad.policy.batching import TokenRows
 from text2grad.policy.compiling import Trunks
+from text2grad.policy.flat import attend_flat
 from text2grad.policy.layout import can_share_prompts
 from text2grad.policy.logprobs import chunked_logprobs, tokens_at_once
 
@@ -53,6 +54,8 @@ class Policy(nn.Module):
         _disable_dropout(model)
         self.model: Any = model
         self.share_prompts = share_prompts and can_share_prompts(model)
+        if self.share_prompts:
+            attend_flat(model)
         if keep_reference and not (isinstance(model, PeftModel) and _starts_as_identity(model)):
             # Adapter off would not be the policy at step 0, so that policy is kept as a frozen copy.
             self._reference = copy.deepcopy(model).requires_grad_(False).eval()
@@ -66,7 +69,7 @@ class Policy(nn.Module):
         self._trunks = Trunks(torch_compile)
 
     def forward(
-        self, batch: Padded, temperature: float, reference: bool = False, entropy_gradient: bool = False
+        self, batch: TokenRows, temperature: float, reference: bool = False, entropy_gradient: bool = False
     ) -> Scores:
         """Scores of a batch's completion tokens, under the policy or under the reference.
 

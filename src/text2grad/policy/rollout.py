@@ -25,7 +25,7 @@ class Guide(Protocol):
         ...
 
     def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
-        """These completions got these tokens."""
+        """These completions got these tokens, perhaps none. Told while the model computes."""
         ...
 
 
@@ -89,7 +89,7 @@ def sample(
             # Rows that have ended write too: nobody reads it, and to leave them out would be one more kernel.
             chances[alive, position] = probabilities.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
         if guided is not None:
-            guided.advance(chosen)
+            guided.note(chosen)
         written[alive, position] = torch.where(finished, UNWRITTEN, chosen)
         finished |= torch.isin(chosen, ends)
         if position + 1 == uniforms.shape[1]:
@@ -120,6 +120,7 @@ class _Guided:
         self._ends = frozenset(end_ids)
         self._completions = list(range(rows))  # which completion each row of the batch is
         self._going = list(range(rows))  # the rows that have not ended
+        self._news: tuple[list[int], list[int]] = ([], [])  # completions and tokens that the guide has not heard of
 
     @property
     def share_finished(self) -> float:
@@ -128,6 +129,7 @@ class _Guided:
 
     def constrain(self, logits: Tensor) -> Tensor:
         """logits: (rows, vocabulary), perhaps still being computed. Returns them with -inf for what may not come."""
+        self._guide.advance(*self._news)
         completions = [self._completions[row] for row in self._going]
         allowed = self._guide.allowed(completions, logits.shape[1], logits.device)
         if len(completions) == len(logits):
@@ -135,10 +137,10 @@ class _Guided:
         rows = torch.tensor(self._going, device=logits.device)
         return logits.index_copy(0, rows, logits[rows].masked_fill(~allowed, float("-inf")))
 
-    def advance(self, chosen: Tensor) -> None:
-        """chosen: (rows,)."""
+    def note(self, chosen: Tensor) -> None:
+        """chosen: (rows,). The guide hears of them when the next step has begun: a GPU need not wait for that."""
         tokens = chosen.tolist()
-        self._guide.advance([self._completions[row] for row in self._going], [tokens[row] for row in self._going])
+        self._news = [self._completions[row] for row in self._going], [tokens[row] for row in self._going]
         self._going = [row for row in self._going if tokens[row] not in self._ends]
 
     def keep(self, rows: Sequence[int]) -> None:

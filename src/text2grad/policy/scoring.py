@@ -37,7 +37,7 @@ def score(
         rollout.prompts,
         rollout.completions,
         rows,
-        args.max_tokens_per_batch,
+        args.tokens_per_batch,
         policy.share_prompts,
         learner.accelerator.device,
         processes,

@@ -76,11 +76,12 @@ class Text2GradTrainer:
         eval_dataset: Sequence[Example] | Dataset = (),
         callbacks: Sequence[Callback] = (),
     ) -> None:
-        self.args, self.critic, self.plain_prompts = args, critic, plain_prompts
+        self.critic, self.plain_prompts = critic, plain_prompts
         self.run = RunFolder(args.output_dir)
         require_trackers(args.report_to)
         require_heldout(args.eval_steps, len(eval_dataset))
         self.accelerator = make_accelerator(args.bf16, args.report_to, self.run.trackers)
+        self.args = args = args.on(self.accelerator.device.type)
         self.processes = Processes.of(self.accelerator)
         self.base = str(model) if isinstance(model, str | Path) else str(model.config.name_or_path)
         if isinstance(model, str | Path):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from text2grad.policy.batching import Padded
+from text2grad.policy.batching import TokenRows
 from text2grad.policy.config import PolicySettings
 from text2grad.policy.layout import IDLE, MicroBatch, micro_batches
 from text2grad.policy.learner import Learner
@@ -67,7 +67,7 @@ def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySetting
         rollout.prompts,
         rollout.completions,
         valid,
-        args.max_tokens_per_batch,
+        args.tokens_per_batch,
         bool(learner.policy.share_prompts),
         learner.accelerator.device,
         learner.processes,
@@ -109,7 +109,7 @@ def _passes(
 
 
 def _accumulate(
-    learner: Learner, batch: Batch, samples: list[int], rows: Padded, tokens: float, args: PolicySettings, last: bool
+    learner: Learner, batch: Batch, samples: list[int], rows: TokenRows, tokens: float, args: PolicySettings, last: bool
 ) -> list[float]:
     """Forward and backward of one micro-batch. Returns sums over its valid tokens, in the order of MEANS.
 

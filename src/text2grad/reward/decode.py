@@ -22,7 +22,10 @@ class GrammarGuide:
 
     def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
         """(completions, width) booleans."""
-        return unpacked(torch.from_numpy(self._matchers.masks(completions)).to(device), width)
+        bits = torch.from_numpy(self._matchers.masks(completions))
+        if device.type == "cuda":
+            bits = bits.pin_memory()  # what is not pinned is copied only when the GPU has done all it was asked before
+        return unpacked(bits.to(device, non_blocking=True), width)
 
     def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
         self._matchers.advance(completions, tokens)
