@@ -94,3 +94,21 @@ def test_a_captured_graph_gives_the_same_logits(model, monkeypatch):
     assert isinstance(captured, GraphDecoder)
     for tokens in TOKENS.cuda():
         torch.testing.assert_close(captured.step(tokens), growing.step(tokens), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@torch.no_grad()
+def test_under_autocast_a_graph_reads_the_weights_of_its_time(model):
+    model.to("cuda")
+    ids, mask = pad_left(PROMPTS, pad_id=0, device=torch.device("cuda"))
+    seen = []
+    for _ in range(2):
+        with torch.autocast("cuda", torch.bfloat16):
+            captured, _ = start(model, ids, mask, 1, longest=len(TOKENS), graphs=True)
+            growing, _ = start(model, ids, mask, 1, longest=len(TOKENS), graphs=False)
+            for tokens in TOKENS.cuda():
+                seen.append(captured.step(tokens))
+                torch.testing.assert_close(seen[-1], growing.step(tokens), atol=0.03, rtol=0.03)
+        for parameter in model.parameters():
+            parameter.mul_(1.5)
+    assert not torch.allclose(seen[0], seen[len(TOKENS)], atol=0.1)

@@ -6,8 +6,6 @@ replayed graph instead of a thousand launches; that is what a small model spends
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Protocol
 
 import torch
@@ -131,38 +129,29 @@ class GraphDecoder:
             return _logits(self._model, self._tokens, self._attended, self._positions, self._cache)
 
     def _first_step(self) -> Tensor:
-        """Compute one step, and leave a graph of it behind. Steps that only warm up write to the place of this one."""
+        """Compute one step, and leave a graph of it behind. Steps that only warm up write to the place of this one.
+
+        Under autocast the graph reads the weights as they were cast when the prompts were read: a decoder ends before
+        the autocast that it was made in, and before the weights change.
+        """
         if not self._capture:
             return self._run()
-        with _no_autocast_cache():
-            side: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-            side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(side):
-                for _ in range(WARM_UP):
-                    self._run()
-                    self._step_back()
-            torch.cuda.current_stream().wait_stream(side)
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
-                self._logits = self._run()
+        side: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP):
+                self._run()
+                self._step_back()
+        torch.cuda.current_stream().wait_stream(side)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._logits = self._run()
         self._graph.replay()
         return self._logits
 
     def _step_back(self) -> None:
         for layer in self._cache.layers:
             _filled(layer).sub_(1)
-
-
-@contextmanager
-def _no_autocast_cache() -> Iterator[None]:
-    """Weights that autocast has cast once would be frozen into the graph; it must cast them at every replay."""
-    before = torch.is_autocast_cache_enabled()
-    torch.set_autocast_cache_enabled(False)
-    torch.clear_autocast_cache()
-    try:
-        yield
-    finally:
-        torch.set_autocast_cache_enabled(before)
 
 
 def _stored(layer: Any) -> tuple[Tensor, Tensor]:
