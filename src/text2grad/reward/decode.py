@@ -17,8 +17,8 @@ class GrammarGuide:
     matchers: makes them; asked for when the questions are being read, so that a GPU is busy meanwhile.
     """
 
-    def __init__(self, matchers: Callable[[], Matchers]) -> None:
-        self._make = matchers
+    def __init__(self, matchers: Matchers) -> None:
+        self._matchers = matchers
 
     def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
         """(completions, width) booleans."""
@@ -29,10 +29,6 @@ class GrammarGuide:
 
     def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
         self._matchers.advance(completions, tokens)
-
-    @cached_property
-    def _matchers(self) -> Matchers:
-        return self._make()
 
 
 def unpacked(bits: Tensor, width: int) -> Tensor:

@@ -193,7 +193,7 @@ class SpanRewardModel:
                     temperature,
                     end_ids=[self._vocabulary.eos_token],
                     pad_id=int(self.tokenizer.pad_token_id),
-                    guide=GrammarGuide(partial(self._matchers, answers)),
+                    guide=GrammarGuide(self._matchers(answers)),
                 )
             for i, ids in zip(batch, written.completions, strict=True):
                 results[i] = reply_of(ids, self._vocabulary)
