@@ -25,6 +25,7 @@ from reward_model import folder
 from reward_runs import KEPT
 from torch import Tensor
 
+from text2grad.policy.batching import sent
 from text2grad.policy.rollout import sample
 from text2grad.reward.judgement import read
 from text2grad.reward.model import SpanRewardModel
@@ -41,7 +42,7 @@ class Told:
         self._at = [0] * len(completions)
 
     def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
-        wanted = torch.tensor([self._completions[i][self._at[i]] for i in completions], device=device)
+        wanted = sent(torch.tensor([self._completions[i][self._at[i]] for i in completions]), device)
         return torch.zeros(len(completions), width, dtype=torch.bool, device=device).scatter_(
             1, wanted.unsqueeze(1), True
         )

@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.policy.batching import by_token_budget, pad_left, pad_right, pad_right_rows, stack_rows
+from text2grad.policy.batching import aligned, by_token_budget, pad_left, pad_right, pad_right_rows, stack_rows
 
 CPU = torch.device("cpu")
 
@@ -36,6 +36,10 @@ def test_a_stretched_budget_counts_tokens_without_padding() -> None:
     assert by_token_budget([1, 1, 4], 6) == [[0, 1], [2]]
     assert by_token_budget([1, 1, 4], 6, stretch=2.0) == [[0, 1, 2]]
     assert by_token_budget([1, 1, 4], 6, stretch=1.9) == [[0, 1], [2]]
+
+
+def test_lengths_are_aligned_upwards() -> None:
+    assert [aligned(n) for n in (1, 8, 9)] == [8, 8, 16]
 
 
 def test_stacked_rows_are_padded_with_zero() -> None:

@@ -32,7 +32,7 @@ def read(model):
 
 @torch.no_grad()
 def test_a_decoder_of_fixed_places_gives_the_logits_of_the_growing_one(model, monkeypatch):
-    monkeypatch.setattr(decoders, "ROOM", 3)  # seven steps lay it out three times
+    monkeypatch.setattr(decoders, "ROOM", 3)  # seven steps lay it out twice
     growing = GrowingDecoder(model, *read(model))
     fixed = GraphDecoder(model, *read(model), longest=len(TOKENS), capture=False)
     for tokens in TOKENS:

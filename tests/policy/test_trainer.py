@@ -211,7 +211,7 @@ def test_the_adapter_is_saved_where_peft_reads_it(make_trainer: MakeTrainer, tin
     assert trained
     for name, tensor in loaded.state_dict().items():
         if "lora_" in name:
-            torch.testing.assert_close(tensor, trained[name])
+            torch.testing.assert_close(tensor, trained[name].cpu())
 
 
 def test_passes_run_beside_a_critic_that_waits_and_change_nothing(make_trainer: MakeTrainer) -> None:

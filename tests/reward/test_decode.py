@@ -30,7 +30,7 @@ def vocabulary(tiny_model: Path) -> LLTokenizer:
 
 
 def guiding(vocabulary: LLTokenizer, answers: list[str], layout: Layout) -> GrammarGuide:
-    return GrammarGuide(lambda: OwnMatchers(vocabulary, answers, layout))
+    return GrammarGuide(OwnMatchers(vocabulary, answers, layout))
 
 
 def walk(vocabulary: LLTokenizer, answers: list[str], layout: Layout, logits: Tensor, seed: int) -> list[list[int]]:

@@ -146,6 +146,19 @@ def by_token_budget(lengths: Sequence[int], max_tokens: int, stretch: float = 1.
     return batches
 
 
+def aligned(length: int) -> int:
+    """The next multiple of 8: fast kernels on a GPU want rows that begin at whole blocks of memory."""
+    return -(-length // 8) * 8
+
+
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the CPU's on the device, without waiting for what a GPU was asked before.
+
+    Only from pinned memory can a GPU fetch it by itself when its turn comes.
+    """
+    return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
+
+
 def stack_rows(rows: Sequence[Tensor], width: int) -> Tensor:
     """1-D tensors of different lengths -> (rows, width), padded with 0 on the right."""
     stacked = torch.zeros(len(rows), width)

@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers import Cache
 from transformers.cache_utils import DynamicLayer
 
+from text2grad.policy.batching import aligned
 from text2grad.policy.cache import fixed_cache, roomy_cache
 from text2grad.policy.grouped import attending_in_groups
 
@@ -109,7 +110,7 @@ class GraphDecoder:
     def _lay_out(self, states: list[tuple[Tensor, Tensor]], attended: Tensor, positions: Tensor) -> None:
         """states: keys and values of each layer; attended: (rows, tokens so far); positions: (rows, 1) of the next."""
         rows, self._filled = attended.shape
-        length = self._filled + min(ROOM, max(self._left, 1))
+        length = aligned(self._filled + min(ROOM, max(self._left, 1)))
         self._cache = fixed_cache(states, length)
         self._attended = attended.new_zeros(rows, 1, 1, length)
         self._attended[:, 0, 0, : self._filled] = attended

@@ -19,7 +19,7 @@ from peft import PeftModel
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from text2grad.policy.batching import Flat, TokenRows, by_token_budget, pad_right
+from text2grad.policy.batching import Flat, TokenRows, aligned, by_token_budget, pad_right
 from text2grad.policy.flat import NAME as FLAT
 from text2grad.policy.processes import ALONE, Processes
 
@@ -32,7 +32,6 @@ TESTED = frozenset(
 # width of a model, and models are rarely narrower than half of this.
 TOKEN_IN_PAIRS = 1024
 STRETCH = 1.5  # padded tokens that attention may see, as a multiple of the token budget
-MULTIPLE = 8  # fused attention wants masks whose rows are aligned
 
 Row = list[int]  # the answers that share one row
 MicroBatch = tuple[list[int], TokenRows]  # which answers, and their rows
@@ -123,7 +122,7 @@ def lay_flat(
     """
     lengths = [_row_length(prompts, completions, row) for row in rows]
     shared = any(len(row) > 1 for row in rows)
-    width = _aligned(max(lengths)) if shared else max(lengths)
+    width = aligned(max(lengths)) if shared else max(lengths)
     branches = torch.full((len(rows), width), -1)
     ids: list[int] = []
     positions: list[Tensor] = []
@@ -165,7 +164,3 @@ def lay_flat(
 
 def _row_length(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], row: Row) -> int:
     return len(prompts[row[0]]) + sum(len(completions[i]) for i in row)
-
-
-def _aligned(length: int) -> int:
-    return -(-length // MULTIPLE) * MULTIPLE

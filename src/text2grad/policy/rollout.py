@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from text2grad.policy.batching import pad_left
+from text2grad.policy.batching import pad_left, sent
 from text2grad.policy.decoders import start
 from text2grad.policy.streams import Stream, stream
 
@@ -134,7 +134,7 @@ class _Guided:
         allowed = self._guide.allowed(completions, logits.shape[1], logits.device)
         if len(completions) == len(logits):
             return logits.masked_fill(~allowed, float("-inf"))
-        rows = torch.tensor(self._going, device=logits.device)
+        rows = sent(torch.tensor(self._going), logits.device)
         return logits.index_copy(0, rows, logits[rows].masked_fill(~allowed, float("-inf")))
 
     def note(self, chosen: Tensor) -> None:

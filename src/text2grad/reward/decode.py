@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from text2grad.policy.batching import sent
 from text2grad.reward.matchers import Matchers
 
 
 class GrammarGuide:
-    """Keeps each judgement of a batch within the grammar of its answer (see policy.rollout.Guide).
-
-    matchers: makes them; asked for when the questions are being read, so that a GPU is busy meanwhile.
-    """
+    """Keeps each judgement of a batch within the grammar of its answer (see policy.rollout.Guide)."""
 
     def __init__(self, matchers: Matchers) -> None:
         self._matchers = matchers
 
     def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
         """(completions, width) booleans."""
-        bits = torch.from_numpy(self._matchers.masks(completions))
-        if device.type == "cuda":
-            bits = bits.pin_memory()  # what is not pinned is copied only when the GPU has done all it was asked before
-        return unpacked(bits.to(device, non_blocking=True), width)
+        return unpacked(sent(torch.from_numpy(self._matchers.masks(completions)), device), width)
 
     def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
         self._matchers.advance(completions, tokens)
