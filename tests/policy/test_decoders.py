@@ -13,6 +13,7 @@ from text2grad.policy.decoders import GraphDecoder, GrowingDecoder, start
 
 PROMPTS = [[5, 6, 7, 8], [9, 10], [11, 12, 13]]
 TOKENS = torch.tensor([[3, 4, 5], [6, 7, 8], [9, 10, 11], [12, 13, 14], [15, 16, 17], [18, 19, 20], [21, 22, 23]])
+EACH_ONCE = torch.arange(3)
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def read(model):
 def test_a_decoder_of_fixed_places_gives_the_logits_of_the_growing_one(model, monkeypatch):
     monkeypatch.setattr(decoders, "ROOM", 3)  # seven steps lay it out twice
     growing = GrowingDecoder(model, *read(model))
-    fixed = GraphDecoder(model, *read(model), longest=len(TOKENS), capture=False)
+    fixed = GraphDecoder(model, *read(model), EACH_ONCE, longest=len(TOKENS), capture=False)
     for tokens in TOKENS:
         torch.testing.assert_close(fixed.step(tokens), growing.step(tokens), atol=1e-5, rtol=1e-5)
 
@@ -42,7 +43,7 @@ def test_a_decoder_of_fixed_places_gives_the_logits_of_the_growing_one(model, mo
 @torch.no_grad()
 def test_rows_leave_both_alike(model):
     growing = GrowingDecoder(model, *read(model))
-    fixed = GraphDecoder(model, *read(model), longest=len(TOKENS), capture=False)
+    fixed = GraphDecoder(model, *read(model), EACH_ONCE, longest=len(TOKENS), capture=False)
     rows = torch.tensor([0, 2])
     for step, tokens in enumerate(TOKENS):
         if step == 2:
@@ -53,11 +54,22 @@ def test_rows_leave_both_alike(model):
 
 
 @torch.no_grad()
+def test_answers_to_one_prompt_share_its_states_in_fixed_places_too(model):
+    cache, mask = read(model)
+    rows = torch.tensor([0, 0, 1, 1, 2, 2])
+    fixed = GraphDecoder(model, cache, mask, rows, longest=len(TOKENS), capture=False)
+    cache.batch_select_indices(rows)
+    growing = GrowingDecoder(model, cache, mask[rows])
+    for tokens in torch.cat([TOKENS, TOKENS.flip(1)], dim=1):
+        torch.testing.assert_close(fixed.step(tokens), growing.step(tokens), atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
 def test_float32_weights_decode_in_bfloat16(model):
     """Under autocast keys come as float32 and values as bfloat16; both are kept in bfloat16."""
     with torch.autocast("cpu", torch.bfloat16):
         growing = GrowingDecoder(model, *read(model))
-        fixed = GraphDecoder(model, *read(model), longest=len(TOKENS), capture=False)
+        fixed = GraphDecoder(model, *read(model), EACH_ONCE, longest=len(TOKENS), capture=False)
         for tokens in TOKENS:
             torch.testing.assert_close(fixed.step(tokens), growing.step(tokens), atol=0.03, rtol=0.03)
     assert {t.dtype for layer in fixed._cache.layers for t in (layer.keys, layer.values)} == {torch.bfloat16}

@@ -63,18 +63,20 @@ def roomy_cache(config: Any) -> DynamicCache:
     return cache
 
 
-def fixed_cache(states: Sequence[tuple[Tensor, Tensor]], length: int) -> Cache:
-    """A cache of fixed places for `length` tokens, the first of them filled.
+def fixed_cache(states: Sequence[tuple[Tensor, Tensor]], rows: Tensor, length: int) -> Cache:
+    """A cache of fixed places for `length` tokens, the first of them filled with these rows of the states.
 
-    states: keys and values of each layer, (batch, heads, tokens, width) each.
+    states: keys and values of each layer, (batch, heads, tokens, width) each. rows: (rows,), of the batch, also more
+    than once.
     """
     layers = []
     for keys, values in states:
         layer: Any = FixedLayer(max_cache_len=length)
-        layer.lazy_initialization(keys.to(values.dtype), values)
+        chosen_keys, chosen_values = keys.to(values.dtype)[rows], values[rows]
+        layer.lazy_initialization(chosen_keys, chosen_values)
         filled = keys.shape[2]
-        layer.keys[:, :, :filled] = keys
-        layer.values[:, :, :filled] = values
+        layer.keys[:, :, :filled] = chosen_keys
+        layer.values[:, :, :filled] = chosen_values
         layer.cumulative_length.fill_(filled)
         layers.append(layer)
     return Cache(layers=layers)

@@ -46,13 +46,13 @@ def start(
     cache = roomy_cache(model.config)
     positions = (mask.cumsum(-1) - 1).clamp(min=0)
     logits = _logits(model, ids, mask, positions, cache)
-    if num_generations > 1:
-        cache.batch_repeat_interleave(num_generations)
-        logits, mask = (tensor.repeat_interleave(num_generations, dim=0) for tensor in (logits, mask))
+    rows = torch.arange(len(ids), device=ids.device).repeat_interleave(num_generations)
     is_plain = all(isinstance(layer, DynamicLayer) and not layer.is_sliding for layer in cache.layers)
     if graphs and is_plain and ids.is_cuda:
-        return GraphDecoder(model, cache, mask, longest, capture=True), logits
-    return GrowingDecoder(model, cache, mask), logits
+        return GraphDecoder(model, cache, mask, rows, longest, capture=True), logits[rows]
+    if num_generations > 1:
+        cache.batch_select_indices(rows)
+    return GrowingDecoder(model, cache, mask[rows]), logits[rows]
 
 
 class GrowingDecoder:
@@ -80,17 +80,20 @@ class GraphDecoder:
 
     shrink_at = 0.6
 
-    def __init__(self, model: Any, cache: Any, mask: Tensor, longest: int, capture: bool) -> None:
-        """cache: of the prompts; mask: (rows, width) of the prompts. capture: False runs the same steps uncaptured."""
+    def __init__(self, model: Any, cache: Any, mask: Tensor, rows: Tensor, longest: int, capture: bool) -> None:
+        """cache, mask: of the prompts, the mask (prompts, width). rows: (rows,), the prompt of each answer.
+
+        capture: False runs the same steps uncaptured.
+        """
         self._model = model
         self._capture = capture
         self._left = longest
-        self._lay_out([(layer.keys, layer.values) for layer in cache.layers], mask.bool(), mask.sum(-1, keepdim=True))
+        states = [(layer.keys, layer.values) for layer in cache.layers]
+        self._lay_out(states, mask.bool(), mask.sum(-1, keepdim=True), rows)
 
     def step(self, tokens: Tensor) -> Tensor:
         if self._filled == self._attended.shape[-1]:
-            states, attended = self._states(), self._attended[:, 0, 0, : self._filled]
-            self._lay_out(states, attended, self._positions)
+            self.keep(torch.arange(len(tokens), device=tokens.device))
         self._tokens.copy_(tokens.unsqueeze(1))
         self._attended[..., self._filled] = True
         if self._graph is None:
@@ -104,18 +107,20 @@ class GraphDecoder:
         return logits.clone()  # the next step writes over them
 
     def keep(self, rows: Tensor) -> None:
-        states = [(keys[rows], values[rows]) for keys, values in self._states()]
-        self._lay_out(states, self._attended[rows, 0, 0, : self._filled], self._positions[rows])
+        self._lay_out(self._states(), self._attended[:, 0, 0, : self._filled], self._positions, rows)
 
-    def _lay_out(self, states: list[tuple[Tensor, Tensor]], attended: Tensor, positions: Tensor) -> None:
-        """states: keys and values of each layer; attended: (rows, tokens so far); positions: (rows, 1) of the next."""
-        rows, self._filled = attended.shape
+    def _lay_out(self, states: list[tuple[Tensor, Tensor]], attended: Tensor, positions: Tensor, rows: Tensor) -> None:
+        """Go on with these rows. states: keys and values of each layer.
+
+        attended: (all rows, tokens so far); positions: (all rows, 1) of the next.
+        """
+        self._filled = attended.shape[1]
         length = aligned(self._filled + min(ROOM, max(self._left, 1)))
-        self._cache = fixed_cache(states, length)
-        self._attended = attended.new_zeros(rows, 1, 1, length)
-        self._attended[:, 0, 0, : self._filled] = attended
-        self._positions = positions.clone()
-        self._tokens = positions.new_zeros(rows, 1)
+        self._cache = fixed_cache(states, rows, length)
+        self._attended = attended.new_zeros(len(rows), 1, 1, length)
+        self._attended[:, 0, 0, : self._filled] = attended[rows]
+        self._positions = positions[rows]
+        self._tokens = positions.new_zeros(len(rows), 1)
         self._graph: torch.cuda.CUDAGraph | None = None
         self._logits = torch.empty(0)
 
