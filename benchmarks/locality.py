@@ -25,13 +25,13 @@ from harness import Bar, data_folder, options, report, show
 from torch import Tensor
 
 from text2grad.align.tokens import offsets, overlapping
+from text2grad.lm.batching import TokenRows, pad_right
+from text2grad.lm.prompts import encode_prompt
 from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.policy.advantage import normalize
-from text2grad.policy.batching import TokenRows, pad_right
 from text2grad.policy.config import PolicySettings
 from text2grad.policy.estimators import estimate
 from text2grad.policy.model import Policy
-from text2grad.policy.prompts import encode_prompt
 from text2grad.reward.mapping import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Span
 from text2grad.tasks import defacto, ilf_code

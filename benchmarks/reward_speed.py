@@ -25,8 +25,8 @@ from reward_model import folder
 from reward_runs import KEPT
 from torch import Tensor
 
-from text2grad.policy.batching import sent
-from text2grad.policy.rollout import sample
+from text2grad.lm.batching import sent
+from text2grad.lm.sampling import sample
 from text2grad.reward.judgement import read
 from text2grad.reward.model import SpanRewardModel
 from text2grad.schema import Example

@@ -18,11 +18,11 @@ from torch import Tensor
 
 from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.errors import UserError
+from text2grad.lm.sampling import Sampled
 from text2grad.models import load_model
 from text2grad.policy.callbacks import Callback, Metrics
 from text2grad.policy.division import Division
 from text2grad.policy.logged import LoggedTrainer
-from text2grad.policy.rollout import Sampled
 from text2grad.policy.samplers import Draws, Sampler
 from text2grad.schema import Example, Feedback
 

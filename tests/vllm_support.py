@@ -24,8 +24,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from text2grad.lm.sampling import sample
 from text2grad.models import load_model, load_tokenizer
-from text2grad.policy.rollout import sample
 
 WIRES: dict[int, queue.Queue[list[Tensor]]] = {}  # by port: what NCCL would carry
 

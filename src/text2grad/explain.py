@@ -13,9 +13,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from text2grad.align.batch import CommentAligner
 from text2grad.align.tokens import decode, offsets
 from text2grad.errors import UserError
-from text2grad.policy.batching import pad_right
+from text2grad.lm.batching import pad_right
+from text2grad.lm.prompts import PromptRoom, encode_prompts
 from text2grad.policy.model import Policy
-from text2grad.policy.prompts import PromptRoom, encode_prompts
 from text2grad.reward.mapping import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Span
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from peft import LoraConfig
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
+from text2grad.lm.batching import TokenRows, pad_right
 from text2grad.models import load_model
-from text2grad.policy.batching import TokenRows, pad_right
 from text2grad.policy.layout import (
     STRETCH,
     TESTED,

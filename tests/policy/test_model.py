@@ -6,8 +6,8 @@ from peft import LoraConfig
 from transformers import OPTConfig, OPTForCausalLM
 
 from text2grad.errors import UserError
+from text2grad.lm.batching import pad_right
 from text2grad.models import load_model
-from text2grad.policy.batching import pad_right
 from text2grad.policy.model import Policy
 
 LORA = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from support import MakeTrainer
 
-from text2grad.policy.rollout import Sampled, noise
+from text2grad.lm.sampling import Sampled, noise
+from text2grad.lm.streams import Stream
 from text2grad.policy.samplers import Draws
-from text2grad.policy.streams import Stream
 
 PROMPTS = [[10, 11, 12], [13]]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import torch
 from accelerate import Accelerator
 
+from text2grad.lm.batching import pad_right
 from text2grad.models import load_model
-from text2grad.policy.batching import pad_right
 from text2grad.policy.model import Policy
 from text2grad.policy.processes import ALONE
 from text2grad.policy.sharding import InPlace, Replica, gathered, laid_out_like, place

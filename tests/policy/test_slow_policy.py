@@ -20,9 +20,9 @@ from accelerate import Accelerator
 from slow_policy import Rows
 from torch import Tensor, nn
 
+from text2grad.lm.batching import TokenRows
 from text2grad.policy.advantage import KLControl, RunningScale
 from text2grad.policy.batch import Rollout
-from text2grad.policy.batching import TokenRows
 from text2grad.policy.checkpoint import Progress
 from text2grad.policy.config import Text2GradConfig
 from text2grad.policy.learner import Learner

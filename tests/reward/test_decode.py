@@ -10,10 +10,10 @@ from llguidance import LLTokenizer
 from reward_support import ANSWERS, SHORT, asked, tiny_reward_model
 from torch import Tensor
 
-from text2grad.critics.constrain import reply_of, tokens_to_match
+from text2grad.lm.matching import reply_of, tokens_to_match
+from text2grad.lm.sampling import draw
 from text2grad.models import load_tokenizer
-from text2grad.policy.rollout import draw
-from text2grad.reward.decode import GrammarGuide, unpacked
+from text2grad.reward.decode import GrammarGuide
 from text2grad.reward.grammar import most_tokens
 from text2grad.reward.judgement import read
 from text2grad.reward.matchers import OwnMatchers
@@ -94,11 +94,6 @@ def test_a_token_against_the_grammar_is_an_error(vocabulary: LLTokenizer) -> Non
     guide = guiding(vocabulary, ["a"], Layout(limits=SHORT))
     with pytest.raises(RuntimeError, match="against the grammar"):
         guide.advance([0], [vocabulary.eos_token])
-
-
-def test_bits_are_unpacked_lowest_first() -> None:
-    bits = torch.tensor([[0b101, -1]], dtype=torch.int32)
-    assert unpacked(bits, 36).int().tolist() == [[1, 0, 1] + [0] * 29 + [1] * 4]
 
 
 @pytest.mark.parametrize("order", ["critique_first", "spans_first", "spans_only"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from llguidance import LLMatcher
 from reward_support import ANSWERS, SHORT
 
-from text2grad.critics.constrain import tokens_to_match
+from text2grad.lm.matching import tokens_to_match
 from text2grad.models import load_tokenizer
 from text2grad.reward.grammar import grammar, most_tokens
 from text2grad.reward.judgement import target

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from reward_support import ANSWERS, SHORT
 
-from text2grad.critics.constrain import vocabulary_of
-from text2grad.critics.vocabulary import Vocabulary
+from text2grad.lm.matching import vocabulary_of
+from text2grad.lm.vocabulary import Vocabulary
 from text2grad.models import load_tokenizer
 from text2grad.reward.matcher_pool import MatcherPool
 from text2grad.reward.matchers import Masks, OwnMatchers

@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 from text2grad.annotate.keys import critic_digest
 from text2grad.critics import Critic
+from text2grad.critics.listen import listen
 from text2grad.critics.named import make_critic
 from text2grad.errors import UserError
-from text2grad.policy.listen import listen
 from text2grad.schema import Example, Feedback, Omission, Range, Span
 
 Pointing = TypeVar("Pointing", Span, Omission)

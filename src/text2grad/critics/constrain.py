@@ -3,59 +3,40 @@
 from __future__ import annotations
 
 import json
-from copy import copy
-from typing import Any
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 from llguidance import LLMatcher, LLTokenizer
+from llguidance.numpy import fill_next_token_bitmask
+from numpy.typing import NDArray
 from torch import Tensor
-from transformers import LogitsProcessor, PreTrainedTokenizerFast
 
 from text2grad.critics.grammar import Limits, closing_grammar, opening_grammar
-from text2grad.critics.vocabulary import Vocabulary
-from text2grad.errors import UserError
+from text2grad.lm.batching import sent
+from text2grad.lm.guide import unpacked
+from text2grad.lm.vocabulary import only_the_end
 
 
-def vocabulary_of(tokenizer: Any, rows: int) -> Vocabulary:
-    """The vocabulary of a Hugging Face tokenizer; `rows` is the width of the model's logits."""
-    if not isinstance(tokenizer, PreTrainedTokenizerFast):
-        raise UserError(f'model "{tokenizer.name_or_path}" has no fast tokenizer; constrained decoding needs one')
-    backend = copy(tokenizer.backend_tokenizer)
-    backend.no_padding()
-    backend.no_truncation()
-    return Vocabulary(backend.to_str(), rows, int(tokenizer.eos_token_id))
+class ReplyGuide:
+    """Keeps each reply of a batch within the grammar of its answer (see lm.guide.Guide)."""
+
+    def __init__(self, vocabulary: LLTokenizer, answers: Sequence[str], limits: Limits) -> None:
+        self._replies = [_Reply(vocabulary, answer, limits) for answer in answers]
+
+    def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
+        """(completions, width) booleans."""
+        bits = np.zeros((len(completions), (width + 31) // 32), dtype=np.int32)
+        for line, i in enumerate(completions):
+            self._replies[i].fill(bits, line)
+        return unpacked(sent(torch.from_numpy(bits), device), width)
+
+    def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
+        for i, token in zip(completions, tokens, strict=True):
+            self._replies[i].consume(token)
 
 
-def tokens_to_match(tokenizer: Any, rows: int) -> LLTokenizer:
-    """The same as the matcher sees it."""
-    return vocabulary_of(tokenizer, rows).to_match()
-
-
-def reply_of(ids: list[int], vocabulary: LLTokenizer) -> str:
-    """The text of a reply up to its end token; a character that was cut in half is left out."""
-    end = ids.index(vocabulary.eos_token) if vocabulary.eos_token in ids else len(ids)
-    written: bytes = vocabulary.decode_bytes(ids[:end])
-    return written.decode("utf-8", errors="ignore")
-
-
-class Constraint(LogitsProcessor):
-    """Keeps each row of a batch within the grammar of its reply; `prompt_width` columns come before the replies."""
-
-    def __init__(self, vocabulary: LLTokenizer, answers: list[str], prompt_width: int, limits: Limits) -> None:
-        self._rows = [_Row(vocabulary, answer, limits) for answer in answers]
-        self._seen = prompt_width
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """input_ids: (batch, tokens so far); scores: (batch, vocabulary), returned with -inf where not allowed."""
-        for row, ids in zip(self._rows, input_ids[:, self._seen :].tolist(), strict=True):
-            for token in ids:
-                row.consume(token)
-        self._seen = input_ids.shape[1]
-        allowed = torch.stack([row.allowed(scores.shape[1]) for row in self._rows]).to(scores.device)
-        return scores.masked_fill(~allowed, float("-inf"))
-
-
-class _Row:
+class _Reply:
     """One reply under way: its opening, then, knowing the critique, its closing, then the end token."""
 
     def __init__(self, vocabulary: LLTokenizer, answer: str, limits: Limits) -> None:
@@ -68,7 +49,7 @@ class _Row:
 
     def consume(self, token: int) -> None:
         if self._matcher.is_stopped():
-            return  # the end token, and the padding after it
+            return  # it is the end token
         self._written.append(token)
         if not self._matcher.consume_token(token):
             raise RuntimeError(f"the decoder chose token {token} against its grammar: {self._matcher.get_error()}")
@@ -77,15 +58,12 @@ class _Row:
             self._matcher = self._match(closing_grammar(self._answer, opening["critique"], self._limits))
             self._closing = True
 
-    def allowed(self, width: int) -> Tensor:
-        """(width,) booleans."""
+    def fill(self, bits: NDArray[np.int32], line: int) -> None:
+        """Set what may come next in this line of `bits`: one bit a token, the lowest first."""
         if self._matcher.is_stopped():
-            allowed = torch.zeros(width, dtype=torch.bool)
-            allowed[self._vocabulary.eos_token] = True
-            return allowed
-        mask = bytearray(self._matcher.compute_bitmask())
-        bits = torch.frombuffer(mask, dtype=torch.uint8).unsqueeze(1) >> torch.arange(8, dtype=torch.uint8) & 1
-        return bits.flatten()[:width].bool()
+            bits[line] = only_the_end(self._vocabulary)
+        else:
+            fill_next_token_bitmask(self._matcher, bits, line)
 
     def _match(self, grammar: str) -> LLMatcher:
         matcher = LLMatcher(self._vocabulary, LLMatcher.grammar_from_lark(grammar))

@@ -10,15 +10,15 @@ from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import Field
-from transformers import GenerationConfig, LogitsProcessorList
 
-from text2grad.critics.constrain import Constraint, reply_of, tokens_to_match
+from text2grad.critics.constrain import ReplyGuide
 from text2grad.critics.grammar import Limits
 from text2grad.critics.prompts import Prompt, Task
 from text2grad.critics.verdict import verdict
+from text2grad.lm.matching import reply_of, tokens_to_match
+from text2grad.lm.prompts import encode_prompt
+from text2grad.lm.sampling import sample
 from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer
-from text2grad.policy.batching import pad_left
-from text2grad.policy.prompts import encode_prompt
 from text2grad.schema import Example, Feedback
 from text2grad.settings import Settings
 
@@ -98,20 +98,14 @@ class LocalCritic:
     def _question(self, example: Example) -> list[int]:
         return encode_prompt(Example(id=example.id, prompt=self._prompt.render(example)), self._tokenizer)
 
-    @torch.no_grad()
     def _generate(self, questions: list[list[int]], answers: list[str]) -> list[str]:
-        ids, mask = pad_left(questions, self._tokenizer.pad_token_id, self._model.device)
-        constraint = Constraint(self._vocabulary, answers, ids.shape[1], self._limits)
-        greedy = GenerationConfig(  # type: ignore[no-untyped-call]
-            do_sample=False,
-            max_new_tokens=self.settings.max_tokens,
-            eos_token_id=self._tokenizer.eos_token_id,
-            pad_token_id=self._tokenizer.pad_token_id,
+        written = sample(
+            self._model,
+            questions,
+            torch.zeros(len(questions), self.settings.max_tokens),
+            temperature=0.0,
+            end_ids=[self._vocabulary.eos_token],
+            pad_id=int(self._tokenizer.pad_token_id),
+            guide=ReplyGuide(self._vocabulary, answers, self._limits),
         )
-        produced = self._model.generate(
-            input_ids=ids,
-            attention_mask=mask,
-            generation_config=greedy,
-            logits_processor=LogitsProcessorList([constraint]),
-        )
-        return [reply_of(row, self._vocabulary) for row in produced[:, ids.shape[1] :].tolist()]
+        return [reply_of(ids, self._vocabulary) for ids in written.completions]

@@ -11,9 +11,9 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from text2grad.align.tokens import decode, offsets
-from text2grad.policy.batching import stack_rows
-from text2grad.policy.rollout import Sampled
-from text2grad.policy.streams import Stream, stream
+from text2grad.lm.batching import stack_rows
+from text2grad.lm.sampling import Sampled
+from text2grad.lm.streams import Stream, stream
 from text2grad.reward.mapping import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Range
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from text2grad.critics.listen import listen
 from text2grad.errors import UserError
 from text2grad.evaluate.metrics import critic_score, rouge_l
 from text2grad.policy.callbacks import Metrics
-from text2grad.policy.listen import listen
 from text2grad.policy.monitor import HELDOUT
 from text2grad.schema import Example
 

@@ -19,8 +19,8 @@ from peft import PeftModel
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from text2grad.policy.batching import Flat, TokenRows, aligned, by_token_budget, pad_right
-from text2grad.policy.flat import NAME as FLAT
+from text2grad.lm.batching import Flat, TokenRows, aligned, by_token_budget, pad_right
+from text2grad.lm.flat import NAME as FLAT
 from text2grad.policy.processes import ALONE, Processes
 
 # Architectures whose scores are tested to be the same in shared rows: positions come from `position_ids` alone, and

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from text2grad.errors import UserError
-from text2grad.policy.batching import TokenRows
+from text2grad.lm.batching import TokenRows
+from text2grad.lm.flat import attend_flat
+from text2grad.lm.logprobs import chunked_logprobs, tokens_at_once
 from text2grad.policy.compiling import Trunks
-from text2grad.policy.flat import attend_flat
 from text2grad.policy.layout import can_share_prompts
-from text2grad.policy.logprobs import chunked_logprobs, tokens_at_once
 
 
 class Scores(NamedTuple):

@@ -10,11 +10,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from text2grad.lm.sampling import Sampled, noise, sample
+from text2grad.lm.streams import Stream
 from text2grad.policy.model import Policy
 from text2grad.policy.processes import Processes
-from text2grad.policy.rollout import Sampled, noise, sample
 from text2grad.policy.sharding import FullWeights
-from text2grad.policy.streams import Stream
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import TypeVar
 import torch
 
 from text2grad.critics import Critic
+from text2grad.critics.listen import listen
+from text2grad.lm.batching import stack_rows
 from text2grad.policy.batch import Rollout
-from text2grad.policy.batching import stack_rows
 from text2grad.policy.config import PolicySettings
 from text2grad.policy.layout import micro_batches
 from text2grad.policy.learner import Learner
-from text2grad.policy.listen import listen
 from text2grad.policy.model import Policy, Scores
 from text2grad.policy.processes import attempt, use_device
 from text2grad.policy.sharding import put_away

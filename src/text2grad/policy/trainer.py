@@ -18,6 +18,9 @@ from text2grad import models
 from text2grad.critics import Critic
 from text2grad.errors import UserError
 from text2grad.files import recover_folder
+from text2grad.lm.prompts import PromptRoom, encode_prompts
+from text2grad.lm.sampling import Sampled, noise
+from text2grad.lm.streams import Stream, stream
 from text2grad.policy.advantage import KLControl, RunningScale, explained_variance, kl_per_token, normalize
 from text2grad.policy.batch import Rollout, as_rollout, reward_rollout
 from text2grad.policy.callbacks import Callback, Callbacks, Metrics, first_reason
@@ -32,9 +35,7 @@ from text2grad.policy.memory import release_free_memory
 from text2grad.policy.model import Policy, Scores
 from text2grad.policy.monitor import Monitor
 from text2grad.policy.processes import Processes, make_accelerator
-from text2grad.policy.prompts import PromptRoom, encode_prompts
 from text2grad.policy.record import sample_records, step_metrics
-from text2grad.policy.rollout import Sampled, noise
 from text2grad.policy.samplers import Draws, InProcess, Sampler, everyones
 from text2grad.policy.schedule import learning_rate_factor
 from text2grad.policy.scoring import listen_beside, score
@@ -42,7 +43,6 @@ from text2grad.policy.selection import Selection
 from text2grad.policy.setbacks import Setbacks
 from text2grad.policy.sharding import place
 from text2grad.policy.stopwatch import Stopwatch
-from text2grad.policy.streams import Stream, stream
 from text2grad.policy.trackers import Trackers, require_trackers
 from text2grad.policy.update import Batch, update
 from text2grad.policy.vllm_sampler import Trained, vllm_sampler

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from text2grad.policy.batching import TokenRows
+from text2grad.lm.batching import TokenRows
 from text2grad.policy.config import PolicySettings
 from text2grad.policy.layout import IDLE, MicroBatch, micro_batches
 from text2grad.policy.learner import Learner

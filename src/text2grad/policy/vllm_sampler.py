@@ -20,10 +20,10 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from text2grad.errors import UserError
+from text2grad.lm.sampling import Sampled
+from text2grad.lm.streams import Stream, stream
 from text2grad.policy.config import PolicySettings
-from text2grad.policy.rollout import Sampled
 from text2grad.policy.samplers import Draws, Sampler
-from text2grad.policy.streams import Stream, stream
 
 TIMEOUT = 600  # seconds for one answer of the server
 AT_ONCE = 128  # requests that the server is given at a time; it batches them itself

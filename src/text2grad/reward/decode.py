@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from text2grad.policy.batching import sent
+from text2grad.lm.batching import sent
+from text2grad.lm.guide import unpacked
 from text2grad.reward.matchers import Matchers
 
 
 class GrammarGuide:
-    """Keeps each judgement of a batch within the grammar of its answer (see policy.rollout.Guide)."""
+    """Keeps each judgement of a batch within the grammar of its answer (see lm.guide.Guide)."""
 
     def __init__(self, matchers: Matchers) -> None:
         self._matchers = matchers
@@ -23,9 +24,3 @@ class GrammarGuide:
 
     def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
         self._matchers.advance(completions, tokens)
-
-
-def unpacked(bits: Tensor, width: int) -> Tensor:
-    """(rows, words of 32 bits) -> (rows, width) booleans, the lowest bit first."""
-    places = torch.arange(32, device=bits.device, dtype=torch.int32)
-    return ((bits.unsqueeze(-1) >> places) & 1).flatten(1)[:, :width].bool()

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from text2grad.critics.vocabulary import Vocabulary
+from text2grad.lm.vocabulary import Vocabulary
 from text2grad.reward.matchers import Masks
 from text2grad.reward.settings import Layout
 

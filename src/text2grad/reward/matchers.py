@@ -10,6 +10,7 @@ from llguidance import LLExecutor, LLMatcher, LLTokenizer
 from llguidance.numpy import consume_token_par, fill_next_token_bitmask_par
 from numpy.typing import NDArray
 
+from text2grad.lm.vocabulary import only_the_end
 from text2grad.reward.grammar import grammar
 from text2grad.reward.settings import Layout
 
@@ -37,8 +38,7 @@ class OwnMatchers:
     def __init__(
         self, vocabulary: LLTokenizer, answers: Sequence[str], layout: Layout, threads: int | None = None
     ) -> None:
-        self._end = int(vocabulary.eos_token)
-        self._words = (int(vocabulary.vocab_size) + 31) // 32
+        self._over = only_the_end(vocabulary)
         self._executor = LLExecutor(threads)
         self._matchers = [_compiled(vocabulary, answer, layout) for answer in answers]
 
@@ -50,7 +50,7 @@ class OwnMatchers:
             raise RuntimeError(f"a token was drawn against the grammar: {broken.get_error()}")
 
     def masks(self, rows: Sequence[int]) -> Masks:
-        bits = np.zeros((len(rows), self._words), dtype=np.int32)
+        bits = np.zeros((len(rows), len(self._over)), dtype=np.int32)
         self.fill(rows, bits, range(len(rows)))
         return bits
 
@@ -62,7 +62,7 @@ class OwnMatchers:
             fill_next_token_bitmask_par(self._executor, going, bits)
         over = [line for matcher, line in places if matcher.is_stopped()]
         if over:
-            bits[over] = _only(self._end, self._words)
+            bits[over] = self._over
 
 
 def _compiled(vocabulary: LLTokenizer, answer: str, layout: Layout) -> LLMatcher:
@@ -70,9 +70,3 @@ def _compiled(vocabulary: LLTokenizer, answer: str, layout: Layout) -> LLMatcher
     if matcher.is_error():
         raise RuntimeError(f"the grammar of the judgement is broken: {matcher.get_error()}")
     return matcher
-
-
-def _only(token: int, words: int) -> NDArray[np.int32]:
-    bits = np.zeros(words, dtype=np.uint32)
-    bits[token // 32] = 1 << token % 32
-    return bits.view(np.int32)

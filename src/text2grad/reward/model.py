@@ -21,13 +21,13 @@ from peft import PeftModel
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from text2grad.critics.constrain import reply_of, tokens_to_match, vocabulary_of
 from text2grad.errors import UserError
 from text2grad.files import replace_text
+from text2grad.lm.batching import by_token_budget, pad_right_rows
+from text2grad.lm.matching import reply_of, tokens_to_match, vocabulary_of
+from text2grad.lm.sampling import noise, sample
+from text2grad.lm.streams import Stream
 from text2grad.models import load_model, load_tokenizer
-from text2grad.policy.batching import by_token_budget, pad_right_rows
-from text2grad.policy.rollout import noise, sample
-from text2grad.policy.streams import Stream
 from text2grad.reward.decode import GrammarGuide
 from text2grad.reward.features import Prepared
 from text2grad.reward.feedback import graded_feedback, span_feedback, written_feedback

@@ -9,7 +9,7 @@ from peft import PeftModel
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from text2grad.policy.logprobs import chunked_logprobs, tokens_at_once
+from text2grad.lm.logprobs import chunked_logprobs, tokens_at_once
 from text2grad.reward.head import IGNORE, TokenHead, head_loss
 
 

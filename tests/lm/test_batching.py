@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.policy.batching import aligned, by_token_budget, pad_left, pad_right, pad_right_rows, stack_rows
+from text2grad.lm.batching import aligned, by_token_budget, pad_left, pad_right, pad_right_rows, stack_rows
 
 CPU = torch.device("cpu")
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from text2grad.policy.logprobs import chunked_logprobs, tokens_at_once
+from text2grad.lm.logprobs import chunked_logprobs, tokens_at_once
 
 
 def plain(hidden: torch.Tensor, head: torch.nn.Linear, targets: torch.Tensor, temperature: float) -> torch.Tensor:

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from text2grad.policy.batching import pad_left, sent
-from text2grad.policy.decoders import start
-from text2grad.policy.streams import Stream, stream
+from text2grad.lm.batching import pad_left
+from text2grad.lm.decoders import start
+from text2grad.lm.guide import Guide, Guided
+from text2grad.lm.streams import Stream, stream
 
 LOOK_EVERY = 8  # tokens between two looks at a GPU whether answers have ended: to look is to wait for it
 UNWRITTEN = -1
-
-
-class Guide(Protocol):
-    """Keeps completions within a form: what may not come next cannot be drawn."""
-
-    def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
-        """(completions, width) booleans: what may be the next token of each. Asked for while the model computes."""
-        ...
-
-    def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
-        """These completions got these tokens, perhaps none. Told while the model computes."""
-        ...
 
 
 class Sampled(NamedTuple):
@@ -76,7 +65,7 @@ def sample(
     written = torch.full(uniforms.shape, UNWRITTEN, device=device)
     alive = torch.arange(len(logits), device=device)  # which completion each row of the batch is
     finished = torch.zeros(len(logits), dtype=torch.bool, device=device)
-    guided = _Guided(guide, len(logits), end_ids) if guide is not None else None
+    guided = Guided(guide, len(logits), end_ids) if guide is not None else None
     chances = torch.ones(uniforms.shape, device=device) if scored and temperature else None
     for position in range(uniforms.shape[1]):
         if guided is not None:
@@ -110,43 +99,6 @@ def sample(
         return Sampled(completions, None)
     rows = chances.log().tolist()
     return Sampled(completions, [row[: len(ids)] for row, ids in zip(rows, completions, strict=True)])
-
-
-class _Guided:
-    """A guide and what it has to know of the batch, kept on the host: asking the GPU would be waiting for it."""
-
-    def __init__(self, guide: Guide, rows: int, end_ids: Sequence[int]) -> None:
-        self._guide = guide
-        self._ends = frozenset(end_ids)
-        self._completions = list(range(rows))  # which completion each row of the batch is
-        self._going = list(range(rows))  # the rows that have not ended
-        self._news: tuple[list[int], list[int]] = ([], [])  # completions and tokens that the guide has not heard of
-
-    @property
-    def share_finished(self) -> float:
-        """Of the rows."""
-        return 1 - len(self._going) / len(self._completions)
-
-    def constrain(self, logits: Tensor) -> Tensor:
-        """logits: (rows, vocabulary), perhaps still being computed. Returns them with -inf for what may not come."""
-        self._guide.advance(*self._news)
-        completions = [self._completions[row] for row in self._going]
-        allowed = self._guide.allowed(completions, logits.shape[1], logits.device)
-        if len(completions) == len(logits):
-            return logits.masked_fill(~allowed, float("-inf"))
-        rows = sent(torch.tensor(self._going), logits.device)
-        return logits.index_copy(0, rows, logits[rows].masked_fill(~allowed, float("-inf")))
-
-    def note(self, chosen: Tensor) -> None:
-        """chosen: (rows,). The guide hears of them when the next step has begun: a GPU need not wait for that."""
-        tokens = chosen.tolist()
-        self._news = [self._completions[row] for row in self._going], [tokens[row] for row in self._going]
-        self._going = [row for row in self._going if tokens[row] not in self._ends]
-
-    def keep(self, rows: Sequence[int]) -> None:
-        """Only these rows are left, all of them under way."""
-        self._completions = [self._completions[row] for row in rows]
-        self._going = list(range(len(rows)))
 
 
 def draw(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from text2grad.policy.grouped import NAME, attending_in_groups, grouped_attention
+from text2grad.lm.grouped import NAME, attending_in_groups, grouped_attention
 
 
 @pytest.mark.parametrize(("heads", "groups"), [(6, 2), (4, 4), (4, 1)])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
+from text2grad.lm.flat import NAME, Spread, attend_flat
 from text2grad.models import load_model
-from text2grad.policy.flat import NAME, Spread, attend_flat
 
 PLACES = torch.tensor([0, 1, 3])  # two rows of three columns: tokens 0 and 1 in the first, token 2 in the second
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from text2grad.lm.sampling import draw, noise, sample
+from text2grad.lm.streams import Stream
 from text2grad.models import load_model
-from text2grad.policy.rollout import draw, noise, sample
-from text2grad.policy.streams import Stream
 
 PROMPTS = [[10, 11, 12, 13], [20, 21], [30]]
 END = 1

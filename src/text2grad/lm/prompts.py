@@ -17,19 +17,30 @@ def encode_prompt(example: Example, tokenizer: PreTrainedTokenizerBase, plain: b
 
     plain: take the text as it is, for base models without a chat template.
     """
+    return _encode([example], tokenizer, plain)[0]
+
+
+def _encode(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, plain: bool) -> list[list[int]]:
+    """All at once: the tokenizer shares them out among the cores."""
     if plain:
-        return list(tokenizer(example.prompt_text)["input_ids"])
+        encoded: Any = tokenizer([example.prompt_text for example in examples])
+        return list(encoded["input_ids"])
     if tokenizer.chat_template is None:
         raise UserError(
             f'model "{tokenizer.name_or_path}" has no chat template; set model.plain_prompts to true to use prompts as '
             f"plain text, or put a chat_template.jinja beside its tokenizer"
         )
+    conversations = [_messages(example) for example in examples]
+    ids: Any = tokenizer.apply_chat_template(
+        conversations, add_generation_prompt=True, tokenize=True, return_dict=False
+    )
+    return list(ids)
+
+
+def _messages(example: Example) -> list[dict[str, Any]]:
     if isinstance(example.prompt, str):
-        messages = [{"role": "user", "content": example.prompt}]
-    else:
-        messages = [message.model_dump() for message in example.prompt]
-    encoded: Any = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True, return_dict=False)
-    return list(encoded)
+        return [{"role": "user", "content": example.prompt}]
+    return [message.model_dump() for message in example.prompt]
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,7 @@ def encode_prompts(
     """Ids of every prompt; one that is empty, or leaves no room for its answer, is refused by id."""
     if not examples:
         raise UserError("the data set is empty; give at least one example with a prompt")
-    encoded = [encode_prompt(example, tokenizer, plain) for example in examples]
+    encoded = _encode(examples, tokenizer, plain)
     for example, ids in zip(examples, encoded, strict=True):
         if not ids or not example.prompt_text.strip():
             raise UserError(f'the prompt of example "{example.id}" is empty')

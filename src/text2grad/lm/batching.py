@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from text2grad.policy.flat import Spread
+from text2grad.lm.flat import Spread
 
 
 class Flat(NamedTuple):

@@ -13,9 +13,9 @@ from torch import Tensor
 from transformers import Cache
 from transformers.cache_utils import DynamicLayer
 
-from text2grad.policy.batching import aligned
-from text2grad.policy.cache import fixed_cache, roomy_cache
-from text2grad.policy.grouped import attending_in_groups
+from text2grad.lm.batching import aligned
+from text2grad.lm.cache import fixed_cache, roomy_cache
+from text2grad.lm.grouped import attending_in_groups
 
 ROOM = 256  # tokens that a graph decoder makes room for at once
 WARM_UP = 1  # steps before a graph is captured: CUDA's libraries set themselves up in it

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from llguidance import LLTokenizer
+from numpy.typing import NDArray
 
 # Characters that all free text of our grammars admits. The mask of tokens made of them is computed once, in advance,
 # and not at every step by a walk through the whole vocabulary; the shorter slice still fits near the end of a text.
@@ -23,3 +25,11 @@ class Vocabulary:
     def to_match(self) -> LLTokenizer:
         """Takes about a second."""
         return LLTokenizer(self.tokenizer, n_vocab=self.rows, eos_token=self.end, slices=_SLICES)
+
+
+def only_the_end(vocabulary: LLTokenizer) -> NDArray[np.int32]:
+    """The mask, (words of 32 bits,), of a text that is over: one bit a token, the lowest first."""
+    end = int(vocabulary.eos_token)
+    bits = np.zeros((int(vocabulary.vocab_size) + 31) // 32, dtype=np.uint32)
+    bits[end // 32] = 1 << end % 32
+    return bits.view(np.int32)

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import torch
 
+from text2grad.lm.cache import BLOCK, RoomyLayer, append, roomy_cache
 from text2grad.models import load_model
-from text2grad.policy.cache import BLOCK, RoomyLayer, append, roomy_cache
 
 
 def test_appending_equals_concatenation_through_selection_and_repetition() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 from transformers import AttentionInterface
 
-from text2grad.policy.flat import NAME as FLAT
+from text2grad.lm.flat import NAME as FLAT
 
 NAME = "text2grad_grouped"
 

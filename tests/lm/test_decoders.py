@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
+from text2grad.lm import decoders
+from text2grad.lm.batching import pad_left
+from text2grad.lm.cache import roomy_cache
+from text2grad.lm.decoders import GraphDecoder, GrowingDecoder, start
 from text2grad.models import load_model
-from text2grad.policy import decoders
-from text2grad.policy.batching import pad_left
-from text2grad.policy.cache import roomy_cache
-from text2grad.policy.decoders import GraphDecoder, GrowingDecoder, start
 
 PROMPTS = [[5, 6, 7, 8], [9, 10], [11, 12, 13]]
 TOKENS = torch.tensor([[3, 4, 5], [6, 7, 8], [9, 10, 11], [12, 13, 14], [15, 16, 17], [18, 19, 20], [21, 22, 23]])

@@ -1,0 +1,1 @@
+"""How a language model reads and writes: prompts, batches, caches, sampling, log-probabilities."""

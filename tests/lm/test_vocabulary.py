@@ -1,0 +1,16 @@
+from pathlib import Path
+
+import numpy as np
+
+from text2grad.lm.matching import tokens_to_match
+from text2grad.lm.vocabulary import only_the_end
+from text2grad.models import load_tokenizer
+
+
+def test_a_text_that_is_over_can_only_end(tiny_model: Path) -> None:
+    tokenizer = load_tokenizer(tiny_model)
+    vocabulary = tokens_to_match(tokenizer, len(tokenizer))
+    mask = only_the_end(vocabulary)
+    assert len(mask) * 32 >= len(tokenizer)
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+    assert np.flatnonzero(bits).tolist() == [tokenizer.eos_token_id]
