@@ -37,7 +37,10 @@ from text2grad.schema import Example
 
 needs_deepspeed = pytest.mark.skipif(find_spec("deepspeed") is None, reason="DeepSpeed is not installed")
 HELD_OUT = [Example(id=f"h{i}", prompt=f"Say {i}.") for i in range(3)]
-EVERY_DIVISION = pytest.mark.parametrize("division", ["none", "fsdp2", pytest.param("zero", marks=needs_deepspeed)])
+EVERY_DIVISION = pytest.mark.parametrize(
+    "division",
+    ["none", "fsdp2", pytest.param("zero", marks=needs_deepspeed), pytest.param("zero3", marks=needs_deepspeed)],
+)
 
 
 def curves(folder: Path) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, InitProcessGroupKwargs, gather_object
 from torch import Tensor, nn
+from transformers.integrations import unset_hf_deepspeed_config
 
 from text2grad.errors import SharedError, UserError
 from text2grad.launch import process_count
@@ -35,7 +36,7 @@ def make_accelerator(bf16: bool, trackers: Sequence[str] = (), tracked_in: Path 
 
     trackers: that metrics are logged to. tracked_in: the folder of those that write files.
     """
-    return Accelerator(
+    accelerator = Accelerator(
         # DeepSpeed would make bfloat16 weights of it; there autocast is left to the policy.
         mixed_precision="bf16" if bf16 and not asked_for("DEEPSPEED") else "no",
         cpu=process_count() > 1 and not torch.accelerator.is_available(),
@@ -43,6 +44,9 @@ def make_accelerator(bf16: bool, trackers: Sequence[str] = (), tracked_in: Path 
         log_with=list(trackers) or None,
         project_dir=tracked_in,
     )
+    # Transformers would load every model in DeepSpeed's parts, a critic's too; here a policy is divided once it is made.
+    unset_hf_deepspeed_config()
+    return accelerator
 
 
 def use_device(accelerator: Accelerator) -> None:
