@@ -8,9 +8,11 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from peft import LoraConfig
 from support import PROMPTS, VowelCritic
@@ -26,6 +28,7 @@ from text2grad.policy.rollout import Sampled
 from text2grad.policy.samplers import Draws, Sampler
 from text2grad.schema import Example, Feedback
 
+needs_deepspeed = pytest.mark.skipif(find_spec("deepspeed") is None, reason="DeepSpeed is not installed")
 PATIENCE = 100  # seconds until processes that wait for each other count as deadlocked
 ZERO3 = Path(__file__).parent / "fixtures" / "zero3.json"
 _server = multiprocessing.get_context("forkserver")

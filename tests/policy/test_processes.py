@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from processes_support import (
     Scripted,
     break_one_gradient,
     launch,
+    needs_deepspeed,
     report_different_weights,
     report_error,
     train,
@@ -35,7 +35,6 @@ from text2grad.policy.processes import ALONE, Processes, attempt, deal
 from text2grad.runs import RunFolder
 from text2grad.schema import Example
 
-needs_deepspeed = pytest.mark.skipif(find_spec("deepspeed") is None, reason="DeepSpeed is not installed")
 HELD_OUT = [Example(id=f"h{i}", prompt=f"Say {i}.") for i in range(3)]
 EVERY_DIVISION = pytest.mark.parametrize(
     "division",

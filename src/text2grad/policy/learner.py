@@ -47,10 +47,12 @@ def make_learner(
     args: PolicySettings,
 ) -> Learner:
     """The learner that the processes' division asks for."""
-    if processes.division in ("zero", "zero3"):
-        from text2grad.policy.zero import ZeroOptimizer, make_zero_learner
-        from text2grad.policy.zero3 import Zero3Optimizer
+    if processes.division == "zero":
+        from text2grad.policy.zero import make_zero_learner
 
-        kind = Zero3Optimizer if processes.division == "zero3" else ZeroOptimizer
-        return make_zero_learner(policy, optimizer, accelerator, processes, args, kind)
+        return make_zero_learner(policy, optimizer, accelerator, processes, args)
+    if processes.division == "zero3":
+        from text2grad.policy.zero3 import make_zero3_learner
+
+        return make_zero3_learner(policy, optimizer, accelerator, processes, args)
     return Learner(policy, accelerator.prepare_optimizer(optimizer), accelerator, processes)

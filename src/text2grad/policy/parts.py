@@ -20,10 +20,9 @@ class Part:
 
     def whole(self) -> Tensor:
         """The tensor, put together from the parts of all processes; every process must ask for it."""
-        count = torch.distributed.get_world_size()
-        pieces = self.held.new_empty(count * self.held.numel())
-        torch.distributed.all_gather_into_tensor(pieces, self.held.contiguous())
-        return pieces[: self.shape.numel()].view(self.shape)
+        pieces = [torch.empty_like(self.held) for _ in range(torch.distributed.get_world_size())]
+        torch.distributed.all_gather(pieces, self.held)
+        return torch.cat(pieces)[: self.shape.numel()].view(self.shape)
 
     def cut(self, tensor: Tensor) -> Part:
         """This process's part of a whole tensor of the same shape, which every process has."""

@@ -28,6 +28,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 PATIENCE = timedelta(hours=2)  # one process may wait so long for another, whose critic is slow
 BUCKET = 2**25  # gradients that are summed over the processes at once
+WITHOUT_WEIGHTS: dict[Division, Division] = {"fsdp2": "none", "zero3": "zero"}  # there are no weights to divide alone
 UNSUPPORTED = (DistributedType.MEGATRON_LM, DistributedType.XLA)
 
 
@@ -44,8 +45,9 @@ def make_accelerator(bf16: bool, trackers: Sequence[str] = (), tracked_in: Path 
         log_with=list(trackers) or None,
         project_dir=tracked_in,
     )
-    # Transformers would load every model in DeepSpeed's parts, a critic's too; here a policy is divided once it is made.
-    unset_hf_deepspeed_config()
+    if asked_for("DEEPSPEED"):
+        # Or Transformers would load all models in DeepSpeed's parts, a critic's too; here a policy is divided when made.
+        unset_hf_deepspeed_config()
     return accelerator
 
 
@@ -75,8 +77,8 @@ class Processes:
                 f"in configs/accelerate"
             )
         division = wanted_division()
-        if division == "fsdp2" and accelerator.num_processes == 1:
-            division = "none"
+        if accelerator.num_processes == 1:
+            division = WITHOUT_WEIGHTS.get(division, division)
         return cls(accelerator.process_index, accelerator.num_processes, division)
 
     @property

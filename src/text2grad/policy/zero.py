@@ -30,12 +30,12 @@ def make_zero_learner(
     accelerator: Accelerator,
     processes: Processes,
     args: PolicySettings,
-    kind: type[ZeroOptimizer],
+    kind: type[ZeroOptimizer] | None = None,
 ) -> ZeroLearner:
-    """Hand the policy and a new optimiser over to DeepSpeed. kind: which stage's optimiser to make."""
+    """Hand the policy and a new optimiser over to DeepSpeed. kind: of the optimiser that comes back."""
     compute = torch.autocast(accelerator.device.type, torch.bfloat16, enabled=args.bf16)
     policy.forward = compute(policy.forward)  # type: ignore[method-assign]
-    zero = kind(policy, optimizer, args.max_grad_norm)
+    zero = (kind or ZeroOptimizer)(policy, optimizer, args.max_grad_norm)
     return ZeroLearner(zero.engine, cast(torch.optim.Optimizer, zero), accelerator, processes)
 
 
@@ -59,7 +59,8 @@ class ZeroLearner(Learner):
 class ZeroOptimizer:
     """A DeepSpeed engine as a torch optimiser; every process must call every method."""
 
-    defaults: ClassVar[dict[str, Any]] = {}  # of DeepSpeed's "zero_optimization", where the launcher's settings say nothing
+    last_stage: ClassVar[int] = 2  # a process that is alone is asked to do stage 3 like this
+    defaults: ClassVar[dict[str, Any]] = {}  # of DeepSpeed's "zero_optimization"
 
     def __init__(self, policy: Policy, optimizer: torch.optim.AdamW, max_grad_norm: float) -> None:
         import deepspeed
@@ -75,8 +76,9 @@ class ZeroOptimizer:
             "gradient_accumulation_steps": 1,
             "gradient_clipping": max_grad_norm,
             "zero_allow_untested_optimizer": True,
-            "zero_optimization": self.defaults | config["zero_optimization"],
         }
+        zero = config["zero_optimization"]
+        config["zero_optimization"] = self.defaults | zero | {"stage": min(zero["stage"], self.last_stage)}
         self.engine, self._zero, *_ = deepspeed.initialize(model=policy, optimizer=optimizer, config=config)
         self._pending = False
         self._make_moments()

@@ -6,24 +6,47 @@ passes through equally many layers.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import torch
+from accelerate import Accelerator
 from torch import Tensor, nn
 
+from text2grad.errors import UserError
+from text2grad.policy.config import PolicySettings
 from text2grad.policy.model import Policy
 from text2grad.policy.parts import Part, part_of
-from text2grad.policy.processes import BUCKET
-from text2grad.policy.zero import ZeroOptimizer, zero_moments
+from text2grad.policy.processes import BUCKET, Processes
+from text2grad.policy.zero import ZeroLearner, ZeroOptimizer, make_zero_learner, zero_moments
+
+
+def make_zero3_learner(
+    policy: Policy,
+    optimizer: torch.optim.AdamW,
+    accelerator: Accelerator,
+    processes: Processes,
+    args: PolicySettings,
+) -> ZeroLearner:
+    """Hand the policy and a new optimiser over to DeepSpeed, which divides all of it in place."""
+    if args.torch_compile:
+        raise UserError(
+            "torch_compile does not go with DeepSpeed's zero_stage 3, whose layers are compiled anew in every pass; "
+            "leave it out, or launch with configs/accelerate/fsdp2.yaml"
+        )
+    return make_zero_learner(policy, optimizer, accelerator, processes, args, Zero3Optimizer)
 
 
 class Zero3Optimizer(ZeroOptimizer):
     """A DeepSpeed engine of stage 3 as a torch optimiser; moments are given and taken in parts."""
 
+    last_stage: ClassVar[int] = 3
     defaults: ClassVar[dict[str, Any]] = {"reduce_bucket_size": BUCKET}  # DeepSpeed's own would take 2 GB
 
     def __init__(self, policy: Policy, optimizer: torch.optim.AdamW, max_grad_norm: float) -> None:
+        # DeepSpeed calls torch's collectives by their old names, in every pass: nothing that a reader could mend.
+        warnings.filterwarnings("ignore", r"`torch\.distributed\.\w+_tensor` is deprecated", FutureWarning)
         super().__init__(policy, optimizer, max_grad_norm)
         for layer in _output_layers(policy):
             self._gather_with_the_policy(layer, policy)
