@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from accelerate import Accelerator
 from hypothesis import given
 from hypothesis import strategies as st
 from processes_support import (
@@ -260,6 +261,22 @@ def test_where_something_is_divided_all_take_equally_many_passes(monkeypatch: py
     monkeypatch.setattr(Processes, "gather", lambda self, items: [*items, 3])
     assert Processes(0, 2, division="fsdp2").in_step(["a"], idle="-") == ["a", "-", "-"]
     assert Processes(0, 2, division="none").in_step(["a"], idle="-") == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "division"),
+    [
+        ({"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"}, "none"),
+        ({"ACCELERATE_USE_DEEPSPEED": "true", "ACCELERATE_DEEPSPEED_ZERO_STAGE": "3"}, "zero"),
+    ],
+)
+def test_alone_no_weights_are_divided(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], division: Division
+) -> None:
+    accelerator = Accelerator(cpu=True)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert Processes.of(accelerator).division == division
 
 
 def test_alone_nothing_is_divided() -> None:

@@ -18,7 +18,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, InitProcessGroupKwargs, gather_object
 from torch import Tensor, nn
-from transformers.integrations import unset_hf_deepspeed_config
+from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 
 from text2grad.errors import SharedError, UserError
 from text2grad.launch import process_count
@@ -46,8 +46,8 @@ def make_accelerator(bf16: bool, trackers: Sequence[str] = (), tracked_in: Path 
         project_dir=tracked_in,
     )
     if asked_for("DEEPSPEED"):
-        # Or Transformers would load all models in DeepSpeed's parts, a critic's too; here a policy is divided when made.
-        unset_hf_deepspeed_config()
+        # Or Transformers would load all models in DeepSpeed's parts, a critic's too; the policy is divided once made.
+        unset_hf_deepspeed_config()  # type: ignore[no-untyped-call]
     return accelerator
 
 

@@ -80,11 +80,12 @@ def put_away(policy: nn.Module) -> None:
 @torch.no_grad()
 def whole(tensor: Tensor | Part) -> Tensor:
     """All of a tensor, without a gradient; where it is sharded, every process must ask for it."""
-    part = tensor if isinstance(tensor, Part) else part_of(tensor)
-    if part is not None:
-        return part.whole()
-    assert isinstance(tensor, Tensor)
-    return tensor.detach().full_tensor() if isinstance(tensor, DTensor) else tensor.detach()
+    if isinstance(tensor, Part):
+        return tensor.whole()
+    if isinstance(tensor, DTensor):
+        return tensor.full_tensor()
+    part = part_of(tensor)
+    return tensor.detach() if part is None else part.whole()
 
 
 def gathered(tensors: Mapping[str, Tensor | Part], keep: bool) -> dict[str, Tensor]:

@@ -22,7 +22,8 @@ class Snapshot:
     @classmethod
     def take(cls, optimizer: torch.optim.Optimizer) -> Snapshot:
         """Copy the optimiser's parameters and its state."""
-        return cls([own_share(p).detach().clone() for p in parameters(optimizer)], copy.deepcopy(optimizer.state_dict()))
+        weights = [own_share(p).detach().clone() for p in parameters(optimizer)]
+        return cls(weights, copy.deepcopy(optimizer.state_dict()))
 
     @torch.no_grad()
     def restore(self, optimizer: torch.optim.Optimizer) -> None:

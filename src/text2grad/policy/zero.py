@@ -121,7 +121,7 @@ class ZeroOptimizer:
         """As torch's AdamW has it; moments are whole, or as `whole` understands them."""
         steps = [self._steps(group).clone() for group, entry in enumerate(self.param_groups) for _ in entry["params"]]
         state = {
-            index: {"step": steps[index]} | {name: self._moment(p, name) for name in MOMENTS}
+            index: {"step": steps[index], **{name: self._moment(p, name) for name in MOMENTS}}
             for index, p in enumerate(self._parameters)
         }
         return {"state": state, "param_groups": []}

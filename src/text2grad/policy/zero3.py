@@ -123,4 +123,4 @@ def _output_layers(policy: Policy) -> Iterator[nn.Module]:
     """The policy's and the reference's, which may be the same."""
     for reference in (False, True):
         with policy.scorer(reference) as model:
-            yield model.get_output_embeddings()  # type: ignore[misc]
+            yield model.get_output_embeddings()
