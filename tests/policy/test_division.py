@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from text2grad.errors import UserError
@@ -39,4 +42,18 @@ def test_what_is_not_supported_is_refused(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(UserError, match=message):
+        wanted_division()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("zero_quantized_nontrainable_weights", True), ("zero_hpz_partition_size", 2)]
+)
+def test_weights_in_more_than_plain_parts_are_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, setting: str, value: object
+) -> None:
+    file = tmp_path / "deepspeed.json"
+    file.write_text(json.dumps({"zero_optimization": {"stage": 3, setting: value}}))
+    monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
+    monkeypatch.setenv("ACCELERATE_DEEPSPEED_CONFIG_FILE", str(file))
+    with pytest.raises(UserError, match=f"{setting} is not supported"):
         wanted_division()

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import torch
 from processes_support import launch, needs_deepspeed, train, trainer
 
 from text2grad.errors import UserError

@@ -11,6 +11,8 @@ from text2grad.errors import UserError
 
 Division = Literal["none", "fsdp2", "zero", "zero3"]
 
+OTHER_COPIES = ("zero_hpz_partition_size", "zero_quantized_nontrainable_weights")  # weights in more than plain parts
+
 
 def wanted_division() -> Division:
     """`none`: each process holds all weights, gradients and moments. `fsdp2`: each holds a part of all of these.
@@ -38,6 +40,9 @@ def _check_deepspeed(plugin: DeepSpeedPlugin) -> None:
     for name in ("offload_optimizer_device", "offload_param_device"):
         if getattr(plugin, name) != "none":
             raise UserError(f"DeepSpeed's {name} is not supported; set it to none")
+    for name in OTHER_COPIES:
+        if plugin.get_value(f"zero_optimization.{name}", 1) not in (False, 1):
+            raise UserError(f"DeepSpeed's {name} is not supported; leave it out")
 
 
 def _check_fsdp(plugin: FullyShardedDataParallelPlugin) -> None:

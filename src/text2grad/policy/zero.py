@@ -24,21 +24,6 @@ from text2grad.policy.processes import Processes
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
-def make_zero_learner(
-    policy: Policy,
-    optimizer: torch.optim.AdamW,
-    accelerator: Accelerator,
-    processes: Processes,
-    args: PolicySettings,
-    kind: type[ZeroOptimizer] | None = None,
-) -> ZeroLearner:
-    """Hand the policy and a new optimiser over to DeepSpeed. kind: of the optimiser that comes back."""
-    compute = torch.autocast(accelerator.device.type, torch.bfloat16, enabled=args.bf16)
-    policy.forward = compute(policy.forward)  # type: ignore[method-assign]
-    zero = (kind or ZeroOptimizer)(policy, optimizer, args.max_grad_norm)
-    return ZeroLearner(zero.engine, cast(torch.optim.Optimizer, zero), accelerator, processes)
-
-
 class ZeroLearner(Learner):
     """A learner whose gradients DeepSpeed reduces, divides and clips."""
 
@@ -181,3 +166,18 @@ class ZeroOptimizer:
 def zero_moments(flat: Tensor) -> dict[str, Tensor]:
     """AdamW's state of a tensor before its first step."""
     return {"step": torch.zeros(())} | {name: torch.zeros_like(flat) for name in MOMENTS}
+
+
+def make_zero_learner(
+    policy: Policy,
+    optimizer: torch.optim.AdamW,
+    accelerator: Accelerator,
+    processes: Processes,
+    args: PolicySettings,
+    kind: type[ZeroOptimizer] = ZeroOptimizer,
+) -> ZeroLearner:
+    """Hand the policy and a new optimiser over to DeepSpeed. kind: of the optimiser that comes back."""
+    compute = torch.autocast(accelerator.device.type, torch.bfloat16, enabled=args.bf16)
+    policy.forward = compute(policy.forward)  # type: ignore[method-assign]
+    zero = kind(policy, optimizer, args.max_grad_norm)
+    return ZeroLearner(zero.engine, cast(torch.optim.Optimizer, zero), accelerator, processes)

@@ -32,7 +32,7 @@ def make_zero3_learner(
     """Hand the policy and a new optimiser over to DeepSpeed, which divides all of it in place."""
     if args.torch_compile:
         raise UserError(
-            "torch_compile does not go with DeepSpeed's zero_stage 3, whose layers are compiled anew in every pass; "
+            "torch_compile does not go with DeepSpeed's zero_stage 3, whose hooks are compiled again and again; "
             "leave it out, or launch with configs/accelerate/fsdp2.yaml"
         )
     return make_zero_learner(policy, optimizer, accelerator, processes, args, Zero3Optimizer)
