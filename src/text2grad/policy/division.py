@@ -11,7 +11,8 @@ from text2grad.errors import UserError
 
 Division = Literal["none", "fsdp2", "zero", "zero3"]
 
-OTHER_COPIES = ("zero_hpz_partition_size", "zero_quantized_nontrainable_weights")  # weights in more than plain parts
+# What has DeepSpeed hold weights in plain parts only, and so what these settings must be.
+PLAIN_PARTS = {"zero_hpz_partition_size": 1, "zero_quantized_nontrainable_weights": False}
 
 
 def wanted_division() -> Division:
@@ -40,8 +41,8 @@ def _check_deepspeed(plugin: DeepSpeedPlugin) -> None:
     for name in ("offload_optimizer_device", "offload_param_device"):
         if getattr(plugin, name) != "none":
             raise UserError(f"DeepSpeed's {name} is not supported; set it to none")
-    for name in OTHER_COPIES:
-        if plugin.get_value(f"zero_optimization.{name}", 1) not in (False, 1):
+    for name, plain in PLAIN_PARTS.items():
+        if plugin.get_value(f"zero_optimization.{name}", plain) != plain:
             raise UserError(f"DeepSpeed's {name} is not supported; leave it out")
 
 
