@@ -8,9 +8,11 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from peft import LoraConfig
 from support import PROMPTS, VowelCritic
@@ -26,7 +28,9 @@ from text2grad.policy.logged import LoggedTrainer
 from text2grad.policy.samplers import Draws, Sampler
 from text2grad.schema import Example, Feedback
 
+needs_deepspeed = pytest.mark.skipif(find_spec("deepspeed") is None, reason="DeepSpeed is not installed")
 PATIENCE = 100  # seconds until processes that wait for each other count as deadlocked
+ZERO3 = Path(__file__).parent / "fixtures" / "zero3.json"
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(["text2grad.policy.trainer", "peft", "transformers.models.llama.modeling_llama"])
 
@@ -54,8 +58,10 @@ def launch(work: Callable[..., None], *arguments: Any, count: int = 2, division:
             "OMP_NUM_THREADS": "1",
             "ACCELERATE_USE_FSDP": str(division == "fsdp2").lower(),
             "FSDP_VERSION": "2",
-            "ACCELERATE_USE_DEEPSPEED": str(division == "zero").lower(),
+            "ACCELERATE_USE_DEEPSPEED": str(division in ("zero", "zero3")).lower(),
             "ACCELERATE_DEEPSPEED_ZERO_STAGE": "2",
+            # Nearly all weights of the tiny model are so small that DeepSpeed would leave them whole.
+            "ACCELERATE_DEEPSPEED_CONFIG_FILE": str(ZERO3) if division == "zero3" else "none",
             "DS_ACCELERATOR": "cpu",
         }
         for rank in range(count)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from processes_support import free_port
+from processes_support import free_port, needs_deepspeed
 from rich.console import Console
 from safetensors.torch import load_file
 from support import PROMPTS
@@ -41,7 +41,8 @@ def launched(kind: str, *arguments: str | Path) -> subprocess.CompletedProcess[s
     launcher = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", str(CONFIGS / f"{kind}.yaml")]
     launcher += ["--num_processes", "2", "--main_process_port", str(free_port())]
     command = [*launcher, "-m", "text2grad", *map(str, arguments)]
-    variables = {"PYTHONPATH": f"{TESTS}:{SOURCE}", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+    path = os.pathsep.join([str(TESTS), str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    variables = {"PYTHONPATH": path, "DS_ACCELERATOR": "cpu", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
     return subprocess.run(command, capture_output=True, text=True, env=os.environ | variables, timeout=120, check=False)
 
 
@@ -61,7 +62,9 @@ def config(tmp_path: Path, tiny_model: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["ddp", "fsdp2"])
+@pytest.mark.parametrize(
+    "kind", ["ddp", "fsdp2", *(pytest.param(kind, marks=needs_deepspeed) for kind in ("zero2", "zero3"))]
+)
 def test_a_run_on_two_processes_is_the_run_on_one(config: Path, tmp_path: Path, kind: str) -> None:
     alone, both = tmp_path / "alone", tmp_path / "both"
     settings = [f"output_dir={alone}", "policy.per_device_train_batch_size=4"]

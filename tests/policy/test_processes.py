@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from accelerate import Accelerator
 from hypothesis import given
 from hypothesis import strategies as st
 from processes_support import (
@@ -19,6 +19,7 @@ from processes_support import (
     Scripted,
     break_one_gradient,
     launch,
+    needs_deepspeed,
     report_different_weights,
     report_error,
     train,
@@ -35,9 +36,11 @@ from text2grad.policy.processes import ALONE, Processes, attempt, deal
 from text2grad.runs import RunFolder
 from text2grad.schema import Example
 
-needs_deepspeed = pytest.mark.skipif(find_spec("deepspeed") is None, reason="DeepSpeed is not installed")
 HELD_OUT = [Example(id=f"h{i}", prompt=f"Say {i}.") for i in range(3)]
-EVERY_DIVISION = pytest.mark.parametrize("division", ["none", "fsdp2", pytest.param("zero", marks=needs_deepspeed)])
+EVERY_DIVISION = pytest.mark.parametrize(
+    "division",
+    ["none", "fsdp2", pytest.param("zero", marks=needs_deepspeed), pytest.param("zero3", marks=needs_deepspeed)],
+)
 
 
 def curves(folder: Path) -> list[dict[str, Any]]:
@@ -258,6 +261,22 @@ def test_where_something_is_divided_all_take_equally_many_passes(monkeypatch: py
     monkeypatch.setattr(Processes, "gather", lambda self, items: [*items, 3])
     assert Processes(0, 2, division="fsdp2").in_step(["a"], idle="-") == ["a", "-", "-"]
     assert Processes(0, 2, division="none").in_step(["a"], idle="-") == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "division"),
+    [
+        ({"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"}, "none"),
+        ({"ACCELERATE_USE_DEEPSPEED": "true", "ACCELERATE_DEEPSPEED_ZERO_STAGE": "3"}, "zero"),
+    ],
+)
+def test_alone_no_weights_are_divided(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], division: Division
+) -> None:
+    accelerator = Accelerator(cpu=True)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert Processes.of(accelerator).division == division
 
 
 def test_alone_nothing_is_divided() -> None:

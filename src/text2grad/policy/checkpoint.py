@@ -19,8 +19,9 @@ from text2grad.errors import UserError
 from text2grad.files import recover_folder, replace_folder
 from text2grad.policy.advantage import KLControl, RunningScale
 from text2grad.policy.model import Policy
+from text2grad.policy.parts import Part
 from text2grad.policy.processes import ALONE, Processes
-from text2grad.policy.sharding import gathered, laid_out_like
+from text2grad.policy.sharding import gathered, laid_out_like, put, shape_of
 from text2grad.policy.snapshot import parameters
 
 
@@ -63,11 +64,10 @@ def load_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimiz
         raise UserError(f"{folder}: no checkpoint to resume from; start the run without --resume")
     saved = load_file(folder / "policy.safetensors")
     trainable = policy.trainable()
-    if {k: v.shape for k, v in saved.items()} != {k: v.shape for k, v in trainable.items()}:
+    if {k: v.shape for k, v in saved.items()} != {k: shape_of(v) for k, v in trainable.items()}:
         raise UserError(f"{folder}: the checkpoint is of another model or adapter; resume with the run's own settings")
-    with torch.no_grad():
-        for name, parameter in trainable.items():
-            parameter.copy_(laid_out_like(saved[name], parameter))
+    for name, parameter in trainable.items():
+        put(saved[name], parameter)
     _unflatten(optimizer, load_file(folder / "optimizer.safetensors"))
     values = json.loads((folder / "progress.json").read_text(encoding="utf-8"))
     return Progress(
@@ -89,14 +89,14 @@ def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
         raise OSError(int(code[1]), str(error), str(path)) from error
 
 
-def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | Part]:
     state = optimizer.state_dict()["state"]
     return {f"{index}.{name}": tensor for index, entry in state.items() for name, tensor in entry.items()}
 
 
 def _unflatten(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     trained = parameters(optimizer)
-    state: dict[int, dict[str, Tensor]] = {}
+    state: dict[int, dict[str, Tensor | Part]] = {}
     for key, tensor in tensors.items():
         index, name = key.split(".", 1)
         state.setdefault(int(index), {})[name] = laid_out_like(tensor, trained[int(index)])

@@ -9,17 +9,21 @@ from accelerate.utils import DeepSpeedPlugin, FullyShardedDataParallelPlugin
 
 from text2grad.errors import UserError
 
-Division = Literal["none", "fsdp2", "zero"]
+Division = Literal["none", "fsdp2", "zero", "zero3"]
+
+# What has DeepSpeed hold weights in plain parts only, and so what these settings must be.
+PLAIN_PARTS = {"zero_hpz_partition_size": 1, "zero_quantized_nontrainable_weights": False}
 
 
 def wanted_division() -> Division:
     """`none`: each process holds all weights, gradients and moments. `fsdp2`: each holds a part of all of these.
 
-    `zero`: each holds all weights, and a part of the rest, by DeepSpeed.
+    `zero`: each holds all weights, and a part of the rest, by DeepSpeed. `zero3`: as fsdp2, by DeepSpeed.
     """
     if asked_for("DEEPSPEED"):
-        _check_deepspeed(DeepSpeedPlugin())
-        return "zero"
+        plugin = DeepSpeedPlugin()
+        _check_deepspeed(plugin)
+        return "zero3" if plugin.zero_stage == 3 else "zero"
     if asked_for("FSDP"):
         _check_fsdp(FullyShardedDataParallelPlugin())
         return "fsdp2"
@@ -32,13 +36,14 @@ def asked_for(what: Literal["DEEPSPEED", "FSDP"]) -> bool:
 
 
 def _check_deepspeed(plugin: DeepSpeedPlugin) -> None:
-    if plugin.zero_stage not in (1, 2):
-        raise UserError(
-            f"DeepSpeed's zero_stage {plugin.zero_stage} is not supported, stages 1 and 2 are; "
-            f"configs/accelerate/fsdp2.yaml divides what stage 3 divides"
-        )
-    if plugin.offload_optimizer_device != "none":
-        raise UserError("DeepSpeed's offload_optimizer_device is not supported; set it to none")
+    if plugin.zero_stage not in (1, 2, 3):
+        raise UserError(f"DeepSpeed's zero_stage {plugin.zero_stage} is not supported; set it to 1, 2 or 3")
+    for name in ("offload_optimizer_device", "offload_param_device"):
+        if getattr(plugin, name) != "none":
+            raise UserError(f"DeepSpeed's {name} is not supported; set it to none")
+    for name, plain in PLAIN_PARTS.items():
+        if plugin.get_value(f"zero_optimization.{name}", plain) != plain:
+            raise UserError(f"DeepSpeed's {name} is not supported; leave it out")
 
 
 def _check_fsdp(plugin: FullyShardedDataParallelPlugin) -> None:

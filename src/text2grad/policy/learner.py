@@ -11,7 +11,7 @@ from torch import Tensor
 from text2grad.policy.config import PolicySettings
 from text2grad.policy.model import Policy
 from text2grad.policy.processes import ALONE, Processes
-from text2grad.policy.sharding import whole
+from text2grad.policy.sharding import put_away, whole
 from text2grad.policy.snapshot import parameters
 
 
@@ -34,6 +34,10 @@ class Learner:
         self.processes.sum_gradients(trained)
         return float(whole(torch.nn.utils.clip_grad_norm_(trained, max_norm)))
 
+    def put_away(self) -> None:
+        """Drop the whole weights that passes without a backward have left behind, where they are divided."""
+        put_away(self.policy)
+
 
 def make_learner(
     policy: Policy,
@@ -47,4 +51,8 @@ def make_learner(
         from text2grad.policy.zero import make_zero_learner
 
         return make_zero_learner(policy, optimizer, accelerator, processes, args)
+    if processes.division == "zero3":
+        from text2grad.policy.zero3 import make_zero3_learner
+
+        return make_zero3_learner(policy, optimizer, accelerator, processes, args)
     return Learner(policy, accelerator.prepare_optimizer(optimizer), accelerator, processes)

@@ -18,6 +18,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, InitProcessGroupKwargs, gather_object
 from torch import Tensor, nn
+from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 
 from text2grad.errors import SharedError, UserError
 from text2grad.launch import process_count
@@ -27,6 +28,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 PATIENCE = timedelta(hours=2)  # one process may wait so long for another, whose critic is slow
 BUCKET = 2**25  # gradients that are summed over the processes at once
+WITHOUT_WEIGHTS: dict[Division, Division] = {"fsdp2": "none", "zero3": "zero"}  # there are no weights to divide alone
 UNSUPPORTED = (DistributedType.MEGATRON_LM, DistributedType.XLA)
 
 
@@ -35,7 +37,7 @@ def make_accelerator(bf16: bool, trackers: Sequence[str] = (), tracked_in: Path 
 
     trackers: that metrics are logged to. tracked_in: the folder of those that write files.
     """
-    return Accelerator(
+    accelerator = Accelerator(
         # DeepSpeed would make bfloat16 weights of it; there autocast is left to the policy.
         mixed_precision="bf16" if bf16 and not asked_for("DEEPSPEED") else "no",
         cpu=process_count() > 1 and not torch.accelerator.is_available(),
@@ -43,6 +45,10 @@ def make_accelerator(bf16: bool, trackers: Sequence[str] = (), tracked_in: Path 
         log_with=list(trackers) or None,
         project_dir=tracked_in,
     )
+    if asked_for("DEEPSPEED"):
+        # Or Transformers would load all models in DeepSpeed's parts, a critic's too; the policy is divided once made.
+        unset_hf_deepspeed_config()  # type: ignore[no-untyped-call]
+    return accelerator
 
 
 def use_device(accelerator: Accelerator) -> None:
@@ -71,8 +77,8 @@ class Processes:
                 f"in configs/accelerate"
             )
         division = wanted_division()
-        if division == "fsdp2" and accelerator.num_processes == 1:
-            division = "none"
+        if accelerator.num_processes == 1:
+            division = WITHOUT_WEIGHTS.get(division, division)
         return cls(accelerator.process_index, accelerator.num_processes, division)
 
     @property

@@ -18,7 +18,6 @@ from text2grad.policy.layout import micro_batches
 from text2grad.policy.learner import Learner
 from text2grad.policy.model import Policy, Scores
 from text2grad.policy.processes import attempt, use_device
-from text2grad.policy.sharding import put_away
 from text2grad.schema import Example, Feedback
 
 T = TypeVar("T")
@@ -45,7 +44,7 @@ def score(
         scores = policy(padded, args.temperature, reference=reference)
         if samples:
             scored.append((samples, Scores(*(tensor.cpu() for tensor in scores))))
-    put_away(policy)
+    learner.put_away()
     results = {
         i: Scores(*row)
         for samples, scores in processes.gather(scored)

@@ -1,7 +1,7 @@
-"""Weights in parts: FSDP2, in which every process holds a share of each weight, gradient and moment.
+"""Weights in parts, and whole again: every process holds a share of each weight, by FSDP2 or by ZeRO's stage 3.
 
-Accelerate's launcher says that it is wanted and how; the sharding itself is torch's. Accelerate's own would leave out
-processes on the CPU, and knows nothing of the reference.
+For FSDP2 Accelerate's launcher says that it is wanted and how; the sharding itself is torch's. Accelerate's own would
+leave out processes on the CPU, and knows nothing of the reference. Stage 3 is DeepSpeed's, see zero3.py.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from text2grad.errors import UserError
 from text2grad.policy.model import Policy
+from text2grad.policy.parts import Part, part_of
 from text2grad.policy.processes import Processes
 
 
@@ -35,8 +36,9 @@ def place(policy: Policy, accelerator: Accelerator, processes: Processes) -> Ful
     """Bring the policy to its device or devices, in place, and say what to sample from."""
     _refuse_different_weights(policy, processes)
     full_weights: FullWeights = InPlace()
-    if processes.division == "fsdp2":
+    if processes.division in ("fsdp2", "zero3"):
         full_weights = Replica(policy)
+    if processes.division == "fsdp2":
         shard(policy, accelerator)
     # Evaluation mode leaves the gradients to us: they are summed once a pass, not in every backward.
     accelerator.prepare_model(policy, device_placement=processes.division != "fsdp2", evaluation_mode=True)
@@ -75,24 +77,54 @@ def put_away(policy: nn.Module) -> None:
             module.reshard()
 
 
-def whole(tensor: Tensor) -> Tensor:
-    """All of a tensor; where it is sharded, every process must ask for it."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+@torch.no_grad()
+def whole(tensor: Tensor | Part) -> Tensor:
+    """All of a tensor, without a gradient; where it is sharded, every process must ask for it."""
+    if isinstance(tensor, Part):
+        return tensor.whole()
+    if isinstance(tensor, DTensor):
+        return tensor.full_tensor()
+    part = part_of(tensor)
+    return tensor.detach() if part is None else part.whole()
 
 
-def gathered(tensors: Mapping[str, Tensor], keep: bool) -> dict[str, Tensor]:
+def gathered(tensors: Mapping[str, Tensor | Part], keep: bool) -> dict[str, Tensor]:
     """Whole tensors on the CPU; one is gathered at a time, and nothing is kept where `keep` is False."""
     kept = {}
     for name, tensor in tensors.items():
-        complete = whole(tensor.detach())
+        complete = whole(tensor)
         if keep:
             kept[name] = complete.cpu()
     return kept
 
 
-def laid_out_like(tensor: Tensor, model: Tensor) -> Tensor:
+def shape_of(tensor: Tensor) -> torch.Size:
+    """The shape of all of a tensor."""
+    part = part_of(tensor)
+    return tensor.shape if part is None else part.shape
+
+
+def own_share(tensor: Tensor) -> Tensor:
+    """What this process holds of a tensor, in the memory where it holds it."""
+    part = part_of(tensor)
+    return tensor if part is None else part.held
+
+
+@torch.no_grad()
+def put(tensor: Tensor, place: Tensor) -> None:
+    """Write a whole tensor, which every process has, over `place`, each process its own share."""
+    share = laid_out_like(tensor, place)
+    own_share(place).copy_(share.held if isinstance(share, Part) else share)
+
+
+def laid_out_like(tensor: Tensor, model: Tensor) -> Tensor | Part:
     """A whole tensor, which every process has, split as `model` is."""
-    if not isinstance(model, DTensor) or tensor.shape != model.shape:
+    if tensor.shape != shape_of(model):
+        return tensor
+    part = part_of(model)
+    if part is not None:
+        return part.cut(tensor)
+    if not isinstance(model, DTensor):
         return tensor
     return distribute_tensor(tensor.to(model.device), model.device_mesh, model.placements, src_data_rank=None)
 
@@ -122,7 +154,7 @@ class Replica:
         for name, parameter in policy.named_parameters(remove_duplicate=False):
             if name.startswith(wanted):
                 if id(parameter) not in complete:
-                    complete[id(parameter)] = whole(parameter.detach())
+                    complete[id(parameter)] = whole(parameter)
                 state[name] = complete[id(parameter)]
         device = next(iter(complete.values())).device
         for buffer in self._shell.buffers():

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from text2grad.policy.sharding import own_share
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -20,13 +22,14 @@ class Snapshot:
     @classmethod
     def take(cls, optimizer: torch.optim.Optimizer) -> Snapshot:
         """Copy the optimiser's parameters and its state."""
-        return cls([p.detach().clone() for p in parameters(optimizer)], copy.deepcopy(optimizer.state_dict()))
+        weights = [own_share(p).detach().clone() for p in parameters(optimizer)]
+        return cls(weights, copy.deepcopy(optimizer.state_dict()))
 
     @torch.no_grad()
     def restore(self, optimizer: torch.optim.Optimizer) -> None:
         """Put both back."""
         for parameter, saved in zip(parameters(optimizer), self.weights, strict=True):
-            parameter.copy_(saved)
+            own_share(parameter).copy_(saved)
         optimizer.load_state_dict(copy.deepcopy(self.optimizer_state))
 
 

@@ -14,7 +14,6 @@ from text2grad.policy.config import PolicySettings
 from text2grad.policy.layout import IDLE, MicroBatch, micro_batches
 from text2grad.policy.learner import Learner
 from text2grad.policy.loss import anchor_loss, approximate_kl, clipped_policy_loss, clipped_value_loss
-from text2grad.policy.sharding import put_away
 from text2grad.policy.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ def _divergence(learner: Learner, batch: Batch, micro: list[MicroBatch], args: P
         now = learner.policy(rows, args.temperature).logprobs.cpu()
         old, mask = (tensor[samples or IDLE, : rows.width] for tensor in (batch.old_logprobs, batch.mask))
         total += approximate_kl(now, old, mask * bool(samples)).item()
-    put_away(learner.policy)
+    learner.put_away()
     return learner.processes.sum([total])[0] / float(batch.mask.sum())
 
 

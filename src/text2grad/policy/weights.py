@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
 from peft import PeftModel, get_peft_model_state_dict, load_peft_weights
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -12,7 +11,7 @@ from text2grad.errors import UserError
 from text2grad.files import replace_folder, replace_text
 from text2grad.models import load_model
 from text2grad.policy.card import CARD
-from text2grad.policy.sharding import laid_out_like
+from text2grad.policy.sharding import put
 
 
 def write_weights(
@@ -28,15 +27,15 @@ def write_weights(
     replace_folder(folder, fill)
 
 
-@torch.no_grad()
 def read_weights(folder: Path, model: PreTrainedModel | PeftModel) -> None:
     """Put the weights that `write_weights` wrote back into the same model, bit for bit; it may be sharded."""
     if not folder.is_dir():
         raise UserError(f"{folder} is gone; set load_best_at_end to false to keep the weights of the last step")
     if isinstance(model, PeftModel):
         saved = load_peft_weights(str(folder), device="cpu")
-        places = get_peft_model_state_dict(model, save_embedding_layers=False)  # under the names of the file
+        held = model.state_dict(keep_vars=True)
+        places = get_peft_model_state_dict(model, held, save_embedding_layers=False)  # under the names of the file
     else:
-        saved, places = load_model(folder).state_dict(), model.state_dict()
+        saved, places = load_model(folder).state_dict(), model.state_dict(keep_vars=True)
     for name, place in places.items():
-        place.copy_(laid_out_like(saved[name], place))
+        put(saved[name], place)

@@ -1,14 +1,14 @@
-"""ZeRO's stages 1 and 2 by DeepSpeed: every process holds all weights, and its share of moments and gradients.
+"""ZeRO by DeepSpeed; in its stages 1 and 2 every process holds all weights, and its share of moments and gradients.
 
 DeepSpeed's engine wants to make the step itself, gradients unseen. Here it wears the face of a torch optimiser over the
 policy's own parameters: the update looks at a gradient before its step, undoes a step, and saves the moments whole, as
-it does without DeepSpeed.
+it does without DeepSpeed. Stage 3 has more to divide, see zero3.py.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from accelerate import Accelerator
@@ -18,23 +18,10 @@ from torch import Tensor
 from text2grad.policy.config import PolicySettings
 from text2grad.policy.learner import Learner
 from text2grad.policy.model import Policy
+from text2grad.policy.parts import Part
 from text2grad.policy.processes import Processes
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
-
-
-def make_zero_learner(
-    policy: Policy,
-    optimizer: torch.optim.AdamW,
-    accelerator: Accelerator,
-    processes: Processes,
-    args: PolicySettings,
-) -> ZeroLearner:
-    """Hand the policy and a new optimiser over to DeepSpeed."""
-    compute = torch.autocast(accelerator.device.type, torch.bfloat16, enabled=args.bf16)
-    policy.forward = compute(policy.forward)  # type: ignore[method-assign]
-    zero = ZeroOptimizer(policy, optimizer, args.max_grad_norm)
-    return ZeroLearner(zero.engine, cast(torch.optim.Optimizer, zero), accelerator, processes)
 
 
 class ZeroLearner(Learner):
@@ -50,9 +37,15 @@ class ZeroLearner(Learner):
     def clip_gradients(self, max_norm: float) -> float:
         return self.zero.gradient_norm()  # the engine clips when it steps
 
+    def put_away(self) -> None:
+        self.zero.put_away()
+
 
 class ZeroOptimizer:
     """A DeepSpeed engine as a torch optimiser; every process must call every method."""
+
+    last_stage: ClassVar[int] = 2  # a process that is alone is asked to do stage 3 like this
+    defaults: ClassVar[dict[str, Any]] = {}  # of DeepSpeed's "zero_optimization"
 
     def __init__(self, policy: Policy, optimizer: torch.optim.AdamW, max_grad_norm: float) -> None:
         import deepspeed
@@ -69,6 +62,8 @@ class ZeroOptimizer:
             "gradient_clipping": max_grad_norm,
             "zero_allow_untested_optimizer": True,
         }
+        zero = config["zero_optimization"]
+        config["zero_optimization"] = self.defaults | zero | {"stage": min(zero["stage"], self.last_stage)}
         self.engine, self._zero, *_ = deepspeed.initialize(model=policy, optimizer=optimizer, config=config)
         self._pending = False
         self._make_moments()
@@ -104,43 +99,85 @@ class ZeroOptimizer:
                 safe_set_full_grad(parameter, torch.zeros_like(parameter))
         self._pending = False
 
-    def state_dict(self) -> dict[str, Any]:
-        """As torch's AdamW has it, whole."""
-        from deepspeed.utils import safe_get_full_optimizer_state
+    def put_away(self) -> None:
+        """Drop what passes without a backward have left behind: nothing, where every process holds all weights."""
 
+    def state_dict(self) -> dict[str, Any]:
+        """As torch's AdamW has it; moments are whole, or as `whole` understands them."""
         steps = [self._steps(group).clone() for group, entry in enumerate(self.param_groups) for _ in entry["params"]]
         state = {
-            index: {"step": steps[index]} | {name: safe_get_full_optimizer_state(p, name) for name in MOMENTS}
+            index: {"step": steps[index], **{name: self._moment(p, name) for name in MOMENTS}}
             for index, p in enumerate(self._parameters)
         }
         return {"state": state, "param_groups": []}
 
     @torch.no_grad()
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Take over whole moments, none for zeros, and the weights that are in the policy's parameters now."""
-        from deepspeed.utils import safe_set_full_fp32_param, safe_set_full_optimizer_state
-
+        """Take over moments, none for zeros, and the weights that are in the policy's parameters now."""
         index = 0
         for group, entry in enumerate(self.param_groups):
-            self._steps(group).fill_(float(saved["state"][index]["step"]) if saved["state"] else 0.0)
+            self._set_steps(group, float(saved["state"][index]["step"]) if saved["state"] else 0.0)
             for parameter in entry["params"]:
-                safe_set_full_fp32_param(parameter, parameter.detach())
-                moments = saved["state"].get(index, dict.fromkeys(MOMENTS, torch.zeros_like(parameter)))
+                self._set_weight(parameter)
                 for name in MOMENTS:
-                    safe_set_full_optimizer_state(parameter, moments[name].to(parameter.device), name)
+                    self._set_moment(parameter, name, saved["state"].get(index, {}).get(name))
                 index += 1
 
+    def _set_weight(self, parameter: torch.nn.Parameter) -> None:
+        from deepspeed.utils import safe_set_full_fp32_param
+
+        safe_set_full_fp32_param(parameter, parameter.detach())
+
+    def _moment(self, parameter: torch.nn.Parameter, name: str) -> Tensor | Part:
+        from deepspeed.utils import safe_get_full_optimizer_state
+
+        moment: Tensor = safe_get_full_optimizer_state(parameter, name)
+        return moment
+
+    def _set_moment(self, parameter: torch.nn.Parameter, name: str, value: Any) -> None:
+        from deepspeed.utils import safe_set_full_optimizer_state
+
+        moment = torch.zeros_like(parameter) if value is None else value.to(parameter.device)
+        safe_set_full_optimizer_state(parameter, moment, name)
+
+    def _flats(self, group: int) -> list[Tensor]:
+        """The flat tensors that stand for a group of parameters in DeepSpeed's own optimiser."""
+        return list(self._zero.param_groups[group]["params"])
+
     def _steps(self, group: int) -> Tensor:
-        (flat,) = self._zero.param_groups[group]["params"]
-        steps: Tensor = self._zero.optimizer.state[flat]["step"]
+        steps: Tensor = self._zero.optimizer.state[self._flats(group)[0]]["step"]
         return steps
+
+    def _set_steps(self, group: int, steps: float) -> None:
+        for flat in self._flats(group):
+            self._zero.optimizer.state[flat]["step"].fill_(steps)
 
     def _make_moments(self) -> None:
         """DeepSpeed would make moments at its first step, and then find those of the first group only."""
         from deepspeed.utils import lazy_init_hp_params_optimizer_state
 
         state = self._zero.optimizer.state
-        for group, inner in zip(self.param_groups, self._zero.param_groups, strict=True):
-            (flat,) = inner["params"]
-            state[flat] = {"step": torch.zeros(())} | {name: torch.zeros_like(flat) for name in MOMENTS}
+        for number, group in enumerate(self.param_groups):
+            (flat,) = self._flats(number)
+            state[flat] = zero_moments(flat)
             lazy_init_hp_params_optimizer_state(group["params"], flat, state)
+
+
+def zero_moments(flat: Tensor) -> dict[str, Tensor]:
+    """AdamW's state of a tensor before its first step."""
+    return {"step": torch.zeros(())} | {name: torch.zeros_like(flat) for name in MOMENTS}
+
+
+def make_zero_learner(
+    policy: Policy,
+    optimizer: torch.optim.AdamW,
+    accelerator: Accelerator,
+    processes: Processes,
+    args: PolicySettings,
+    kind: type[ZeroOptimizer] = ZeroOptimizer,
+) -> ZeroLearner:
+    """Hand the policy and a new optimiser over to DeepSpeed. kind: of the optimiser that comes back."""
+    compute = torch.autocast(accelerator.device.type, torch.bfloat16, enabled=args.bf16)
+    policy.forward = compute(policy.forward)  # type: ignore[method-assign]
+    zero = kind(policy, optimizer, args.max_grad_norm)
+    return ZeroLearner(zero.engine, cast(torch.optim.Optimizer, zero), accelerator, processes)
