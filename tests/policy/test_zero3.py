@@ -11,7 +11,7 @@ import pytest
 from processes_support import launch, needs_deepspeed, train, trainer
 
 from text2grad.errors import UserError
-from text2grad.policy import logprobs
+from text2grad.lm import logprobs
 from text2grad.policy.config import PolicySettings
 from text2grad.policy.sharding import own_share
 from text2grad.policy.zero3 import make_zero3_learner
