@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLTokenizer
 from llguidance.numpy import fill_next_token_bitmask
 from numpy.typing import NDArray
 from torch import Tensor
@@ -15,7 +15,7 @@ from torch import Tensor
 from text2grad.critics.grammar import Limits, closing_grammar, opening_grammar
 from text2grad.lm.batching import sent
 from text2grad.lm.guide import unpacked
-from text2grad.lm.vocabulary import only_the_end
+from text2grad.lm.vocabulary import compiled, only_the_end
 
 
 class ReplyGuide:
@@ -45,7 +45,7 @@ class _Reply:
         self._limits = limits
         self._written: list[int] = []
         self._closing = False
-        self._matcher = self._match(opening_grammar(limits))
+        self._matcher = compiled(vocabulary, opening_grammar(limits))
 
     def consume(self, token: int) -> None:
         if self._matcher.is_stopped():
@@ -55,7 +55,8 @@ class _Reply:
             raise RuntimeError(f"the decoder chose token {token} against its grammar: {self._matcher.get_error()}")
         if not self._closing and self._matcher.is_accepting():
             opening = json.loads(self._vocabulary.decode_bytes(self._written).decode("utf-8") + "}")
-            self._matcher = self._match(closing_grammar(self._answer, opening["critique"], self._limits))
+            closing = closing_grammar(self._answer, opening["critique"], self._limits)
+            self._matcher = compiled(self._vocabulary, closing)
             self._closing = True
 
     def fill(self, bits: NDArray[np.int32], line: int) -> None:
@@ -64,9 +65,3 @@ class _Reply:
             bits[line] = only_the_end(self._vocabulary)
         else:
             fill_next_token_bitmask(self._matcher, bits, line)
-
-    def _match(self, grammar: str) -> LLMatcher:
-        matcher = LLMatcher(self._vocabulary, LLMatcher.grammar_from_lark(grammar))
-        if matcher.is_error():
-            raise RuntimeError(f"the grammar of the reply is broken: {matcher.get_error()}")
-        return matcher

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from llguidance import LLTokenizer
+from llguidance import LLMatcher, LLTokenizer
 from numpy.typing import NDArray
 
 # Characters that all free text of our grammars admits. The mask of tokens made of them is computed once, in advance,
@@ -33,3 +33,11 @@ def only_the_end(vocabulary: LLTokenizer) -> NDArray[np.int32]:
     bits = np.zeros((int(vocabulary.vocab_size) + 31) // 32, dtype=np.uint32)
     bits[end // 32] = 1 << end % 32
     return bits.view(np.int32)
+
+
+def compiled(vocabulary: LLTokenizer, grammar: str) -> LLMatcher:
+    """A matcher at the beginning of a text. grammar: in Lark's notation."""
+    matcher = LLMatcher(vocabulary, LLMatcher.grammar_from_lark(grammar))
+    if matcher.is_error():
+        raise RuntimeError(f"a grammar is broken: {matcher.get_error()}")
+    return matcher

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from llguidance import LLExecutor, LLMatcher, LLTokenizer
+from llguidance import LLExecutor, LLTokenizer
 from llguidance.numpy import consume_token_par, fill_next_token_bitmask_par
 from numpy.typing import NDArray
 
-from text2grad.lm.vocabulary import only_the_end
+from text2grad.lm.vocabulary import compiled, only_the_end
 from text2grad.reward.grammar import grammar
 from text2grad.reward.settings import Layout
 
@@ -40,7 +40,7 @@ class OwnMatchers:
     ) -> None:
         self._over = only_the_end(vocabulary)
         self._executor = LLExecutor(threads)
-        self._matchers = [_compiled(vocabulary, answer, layout) for answer in answers]
+        self._matchers = [compiled(vocabulary, grammar(answer, layout)) for answer in answers]
 
     def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
         chosen = zip((self._matchers[row] for row in rows), tokens, strict=True)
@@ -63,10 +63,3 @@ class OwnMatchers:
         over = [line for matcher, line in places if matcher.is_stopped()]
         if over:
             bits[over] = self._over
-
-
-def _compiled(vocabulary: LLTokenizer, answer: str, layout: Layout) -> LLMatcher:
-    matcher = LLMatcher(vocabulary, LLMatcher.grammar_from_lark(grammar(answer, layout)))
-    if matcher.is_error():
-        raise RuntimeError(f"the grammar of the judgement is broken: {matcher.get_error()}")
-    return matcher
