@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,14 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 WORDS = "The quick brown fox jumps over the lazy dog. Write a summary of the text in one sentence: 1234567890."
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """What a test leaves open is found at its end, not when some later test happens to collect it."""
+    yield
+    gc.collect()
+    gc.freeze()  # what is still in use need not be looked through again
 
 
 def byte_level_tokenizer() -> PreTrainedTokenizerFast:

@@ -10,6 +10,7 @@ import json
 import queue
 import sys
 import threading
+import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -198,7 +199,11 @@ class HTTPVLLMWeightSyncClient:
 
     def _post(self, path: str, body: dict[str, Any] | None = None) -> None:
         request = urllib.request.Request(f"{self.base_url}/{path}", json.dumps(body or {}).encode())
-        urllib.request.urlopen(request, timeout=5).close()
+        try:
+            urllib.request.urlopen(request, timeout=5).close()
+        except urllib.error.HTTPError as error:
+            error.close()  # the real client has read its answer whole before it raises
+            raise
 
     def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
         self._post("init_weight_transfer_engine", {"init_info": init_info})

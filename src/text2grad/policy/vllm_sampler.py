@@ -175,7 +175,8 @@ class VllmServer:
             with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
                 return json.load(response)
         except urllib.error.HTTPError as error:
-            said = error.read().decode(errors="replace")[:300]
+            with error:
+                said = error.read().decode(errors="replace")[:300]
             raise UserError(
                 f"the vLLM server at {self._url} answers {error.code} to {path} ({said}); start it so: {COMMAND}"
             ) from error
