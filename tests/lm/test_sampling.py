@@ -1,13 +1,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from torch import Tensor
 from transformers import PreTrainedModel
 
+from text2grad.lm import guide as guide_module
 from text2grad.lm.sampling import draw, noise, sample
 from text2grad.lm.streams import Stream
+from text2grad.lm.vocabulary import Masks
 from text2grad.models import load_model
 
 PROMPTS = [[10, 11, 12, 13], [20, 21], [30]]
@@ -97,40 +99,52 @@ def test_a_token_that_is_decided_has_no_log_probability(model: PreTrainedModel) 
 
 
 class Spells:
-    """Lets each completion be nothing but its own word, and remembers who was asked and told."""
+    """Lets each completion be nothing but its own word, and remembers who was told what."""
 
     def __init__(self, words: list[list[int]]) -> None:
         self.words = words
         self.told: list[list[int]] = [[] for _ in words]
 
-    def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
-        allowed = torch.zeros(len(completions), width, dtype=torch.bool, device=device)
+    def masks(self, completions: Sequence[int]) -> Masks:
+        allowed = np.zeros((len(completions), 32), dtype=np.uint32)
         for i, row in enumerate(completions):
-            allowed[i, self.words[row][len(self.told[row])]] = True
-        return allowed
+            token = self.words[row][len(self.told[row])]
+            allowed[i, token // 32] = 1 << token % 32
+        return allowed.view(np.int32)
 
     def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
         for row, token in zip(completions, tokens, strict=True):
             self.told[row].append(token)
 
 
+@pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_a_guide_decides_what_can_be_drawn(model: PreTrainedModel, temperature: float) -> None:
+def test_a_guide_decides_what_can_be_drawn(
+    model: PreTrainedModel, temperature: float, ahead: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Words of all lengths, so that rows end and leave the batch at different times."""
+    monkeypatch.setattr(guide_module, "runs_ahead", lambda device: ahead)  # True is how it goes on a GPU
     words = [[7] * i + [END] for i in (0, 1, 2, 5, 9, 3)]
     guide = Spells(words)
     uniforms = noise(Stream.SAMPLING, 0, 0, range(6), 12)
     drawn, _ = sample(model, PROMPTS, uniforms, temperature, end_ids=[END], pad_id=END, num_generations=2, guide=guide)
     assert drawn == words
-    longest = max(words, key=len)
-    heard = [word[:-1] if word is longest else word for word in words]
-    assert guide.told == heard, "nobody is told of a completion that has ended, nor of the very last token"
+    assert guide.told == words, "nothing is said of a completion that has ended"
+
+
+def test_what_goes_wrong_in_a_guide_is_raised(model: PreTrainedModel) -> None:
+    class Broken(Spells):
+        def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
+            raise RuntimeError("the guide is lost")
+
+    with pytest.raises(RuntimeError, match="the guide is lost"):
+        sample(model, PROMPTS, torch.zeros(3, 5), 0.0, end_ids=[END], pad_id=END, guide=Broken([[7, 7]] * 3))
 
 
 def test_a_guide_that_allows_everything_changes_nothing(model: PreTrainedModel) -> None:
     class Free(Spells):
-        def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
-            return torch.ones(len(completions), width, dtype=torch.bool, device=device)
+        def masks(self, completions: Sequence[int]) -> Masks:
+            return np.full((len(completions), 32), -1, dtype=np.int32)
 
     uniforms = noise(Stream.SAMPLING, 7, 1, [0, 1, 2], 12)
     free, _ = sample(model, PROMPTS, uniforms, 1.3, end_ids=[END], pad_id=END, guide=Free([[]] * 3))

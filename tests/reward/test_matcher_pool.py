@@ -13,10 +13,10 @@ import pytest
 from reward_support import ANSWERS, SHORT
 
 from text2grad.lm.matching import vocabulary_of
-from text2grad.lm.vocabulary import Vocabulary
+from text2grad.lm.vocabulary import Masks, Vocabulary
 from text2grad.models import load_tokenizer
 from text2grad.reward.matcher_pool import MatcherPool
-from text2grad.reward.matchers import Masks, OwnMatchers
+from text2grad.reward.matchers import OwnMatchers
 from text2grad.reward.settings import Layout
 
 LAYOUT = Layout(limits=SHORT)

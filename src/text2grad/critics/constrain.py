@@ -6,30 +6,26 @@ import json
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from llguidance import LLTokenizer
 from llguidance.numpy import fill_next_token_bitmask
-from numpy.typing import NDArray
-from torch import Tensor
 
 from text2grad.critics.grammar import Limits, closing_grammar, opening_grammar
-from text2grad.lm.batching import sent
-from text2grad.lm.guide import unpacked
-from text2grad.lm.vocabulary import compiled, only_the_end
+from text2grad.lm.vocabulary import Masks, compiled, only_the_end
 
 
 class ReplyGuide:
     """Keeps each reply of a batch within the grammar of its answer (see lm.guide.Guide)."""
 
     def __init__(self, vocabulary: LLTokenizer, answers: Sequence[str], limits: Limits) -> None:
+        self._over = only_the_end(vocabulary)
         self._replies = [_Reply(vocabulary, answer, limits) for answer in answers]
 
-    def allowed(self, completions: Sequence[int], width: int, device: torch.device) -> Tensor:
-        """(completions, width) booleans."""
-        bits = np.zeros((len(completions), (width + 31) // 32), dtype=np.int32)
+    def masks(self, completions: Sequence[int]) -> Masks:
+        bits = np.zeros((len(completions), len(self._over)), dtype=np.int32)
         for line, i in enumerate(completions):
-            self._replies[i].fill(bits, line)
-        return unpacked(sent(torch.from_numpy(bits), device), width)
+            if not self._replies[i].fill(bits, line):
+                bits[line] = self._over
+        return bits
 
     def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
         for i, token in zip(completions, tokens, strict=True):
@@ -59,9 +55,9 @@ class _Reply:
             self._matcher = compiled(self._vocabulary, closing)
             self._closing = True
 
-    def fill(self, bits: NDArray[np.int32], line: int) -> None:
-        """Set what may come next in this line of `bits`: one bit a token, the lowest first."""
+    def fill(self, bits: Masks, line: int) -> bool:
+        """Set what may come next in this line of `bits`; False where the reply is over."""
         if self._matcher.is_stopped():
-            bits[line] = only_the_end(self._vocabulary)
-        else:
-            fill_next_token_bitmask(self._matcher, bits, line)
+            return False
+        fill_next_token_bitmask(self._matcher, bits, line)
+        return True

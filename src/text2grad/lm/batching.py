@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -151,12 +151,30 @@ def aligned(length: int) -> int:
     return -(-length // 8) * 8
 
 
-def sent(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor of the CPU's on the device, without waiting for what a GPU was asked before.
+def pinned(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the CPU's where a GPU can fetch it by itself when its turn comes."""
+    return tensor.pin_memory() if device.type == "cuda" else tensor
 
-    Only from pinned memory can a GPU fetch it by itself when its turn comes.
-    """
-    return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
+
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the CPU's on the device, without waiting for what a GPU was asked before."""
+    return pinned(tensor, device).to(device, non_blocking=True)
+
+
+def fetched(tensor: Tensor) -> Callable[[], list[int]]:
+    """Begin to fetch whole numbers to the CPU; the function waits for them, but not for what a GPU is asked later."""
+    here = tensor.to("cpu", non_blocking=True)
+    if not tensor.is_cuda:
+        return here.tolist
+    arrived: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    arrived.record()
+
+    def wait() -> list[int]:
+        arrived.synchronize()
+        numbers: list[int] = here.tolist()
+        return numbers
+
+    return wait
 
 
 def stack_rows(rows: Sequence[Tensor], width: int) -> Tensor:

@@ -150,7 +150,8 @@ class GraphDecoder:
                 self._step_back()
         torch.cuda.current_stream().wait_stream(side)
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
+        # Other threads may wait for the GPU meanwhile, as one that hears a guide does.
+        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
             self._logits = self._run()
         self._graph.replay()
         return self._logits

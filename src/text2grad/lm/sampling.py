@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from text2grad.lm.batching import pad_left
+from text2grad.lm.batching import pad_left, sent
 from text2grad.lm.decoders import start
 from text2grad.lm.guide import Guide, Guided
 from text2grad.lm.streams import Stream, stream
@@ -56,49 +57,82 @@ def sample(
     graphs: replay CUDA graphs, where there is a GPU and the model allows it.
     scored: keep the log-probability of each token as it is drawn, at the price of two kernels a token.
     """
-    device = model.device
-    ids, mask = pad_left(prompts, pad_id, device)
-    decoder, logits = start(model, ids, mask, num_generations, uniforms.shape[1], graphs)
-    uniforms = uniforms.to(device)
-    ends = torch.tensor(list(end_ids), device=device)
-    look_every = 1 if guide is not None or device.type == "cpu" else LOOK_EVERY
-    written = torch.full(uniforms.shape, UNWRITTEN, device=device)
-    alive = torch.arange(len(logits), device=device)  # which completion each row of the batch is
-    finished = torch.zeros(len(logits), dtype=torch.bool, device=device)
-    guided = Guided(guide, len(logits), end_ids) if guide is not None else None
-    chances = torch.ones(uniforms.shape, device=device) if scored and temperature else None
-    for position in range(uniforms.shape[1]):
-        if guided is not None:
-            logits = guided.constrain(logits)
-        if chances is None:
-            chosen = draw(logits, uniforms[alive, position], temperature)
-        else:
-            probabilities = tempered(logits, temperature)
-            chosen = invert(probabilities, uniforms[alive, position])
-            # Rows that have ended write too: nobody reads it, and to leave them out would be one more kernel.
-            chances[alive, position] = probabilities.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
-        if guided is not None:
-            guided.note(chosen)
-        written[alive, position] = torch.where(finished, UNWRITTEN, chosen)
-        finished |= torch.isin(chosen, ends)
-        if position + 1 == uniforms.shape[1]:
-            break
-        if position % look_every == look_every - 1:
-            share = float(finished.float().mean()) if guided is None else guided.share_finished
-            if share == 1.0:
+    longest = uniforms.shape[1]
+    look_every = 1 if guide is not None or model.device.type == "cpu" else LOOK_EVERY
+    with ThreadPoolExecutor(1) as thread:
+        guided = None if guide is None else Guided(guide, len(uniforms), end_ids, model.device, thread)
+        decoder, logits = start(model, *pad_left(prompts, pad_id, model.device), num_generations, longest, graphs)
+        answers = _Answers(uniforms.to(model.device), temperature, end_ids, scored)
+        for position in range(longest):
+            if guided is not None:
+                logits = guided.constrain(logits)
+            chosen = answers.draw(logits, position)
+            if position + 1 == longest:
                 break
-            if share >= decoder.shrink_at:
-                going = (~finished).nonzero().squeeze(-1)
-                decoder.keep(going)
-                if guided is not None:
-                    guided.keep(going.tolist())
-                alive, chosen, finished = alive[going], chosen[going], finished[going]
-        logits = decoder.step(chosen)
-    completions = [[token for token in row if token != UNWRITTEN] for row in written.tolist()]
-    if chances is None:
-        return Sampled(completions, None)
-    rows = chances.log().tolist()
-    return Sampled(completions, [row[: len(ids)] for row, ids in zip(rows, completions, strict=True)])
+            if guided is not None:
+                guided.note(chosen)
+            if position % look_every == look_every - 1:
+                share = answers.share_finished() if guided is None else guided.share_finished
+                if share == 1.0:
+                    break
+                if share >= decoder.shrink_at:
+                    going = answers.rows_going() if guided is None else guided.rows_going()
+                    if guided is not None:
+                        guided.keep(going)
+                    rows = sent(torch.tensor(going), model.device)
+                    decoder.keep(rows)
+                    answers.keep(rows)
+                    chosen = chosen[rows]
+            logits = decoder.step(chosen)
+    return answers.sampled()
+
+
+class _Answers:
+    """All answers as far as they are written; the rows of a batch are those that are still under way."""
+
+    def __init__(self, uniforms: Tensor, temperature: float, end_ids: Sequence[int], scored: bool) -> None:
+        device = uniforms.device
+        self._uniforms = uniforms
+        self._temperature = temperature
+        self._ends = torch.tensor(list(end_ids), device=device)
+        self._written = torch.full(uniforms.shape, UNWRITTEN, device=device)
+        self._chances = torch.ones(uniforms.shape, device=device) if scored and temperature else None
+        self._alive = torch.arange(len(uniforms), device=device)  # which answer each row is
+        self._finished = torch.zeros(len(uniforms), dtype=torch.bool, device=device)
+
+    def draw(self, logits: Tensor, position: int) -> Tensor:
+        """logits: (rows, vocabulary). Returns the next token of each row, (rows,)."""
+        uniforms = self._uniforms[self._alive, position]
+        if self._chances is None:
+            chosen = draw(logits, uniforms, self._temperature)
+        else:
+            probabilities = tempered(logits, self._temperature)
+            chosen = invert(probabilities, uniforms)
+            # Rows that have ended write too: nobody reads it, and to leave them out would be one more kernel.
+            self._chances[self._alive, position] = probabilities.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
+        self._written[self._alive, position] = torch.where(self._finished, UNWRITTEN, chosen)
+        self._finished |= torch.isin(chosen, self._ends)
+        return chosen
+
+    def share_finished(self) -> float:
+        """Of the rows."""
+        return float(self._finished.float().mean())
+
+    def rows_going(self) -> list[int]:
+        """Rows that have not ended."""
+        going: list[int] = (~self._finished).nonzero().squeeze(-1).tolist()
+        return going
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows only."""
+        self._alive, self._finished = self._alive[rows], self._finished[rows]
+
+    def sampled(self) -> Sampled:
+        completions = [[token for token in row if token != UNWRITTEN] for row in self._written.tolist()]
+        if self._chances is None:
+            return Sampled(completions, None)
+        rows = self._chances.log().tolist()
+        return Sampled(completions, [row[: len(ids)] for row, ids in zip(rows, completions, strict=True)])
 
 
 def draw(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:

@@ -8,6 +8,8 @@ import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 from numpy.typing import NDArray
 
+Masks = NDArray[np.int32]  # (rows, words of 32 bits), one bit a token, the lowest first
+
 # Characters that all free text of our grammars admits. The mask of tokens made of them is computed once, in advance,
 # and not at every step by a walk through the whole vocabulary; the shorter slice still fits near the end of a text.
 _FREE = r'[^"\\\x00-\x1f\x7f-\x9f\u2028\u2029]'
@@ -27,8 +29,8 @@ class Vocabulary:
         return LLTokenizer(self.tokenizer, n_vocab=self.rows, eos_token=self.end, slices=_SLICES)
 
 
-def only_the_end(vocabulary: LLTokenizer) -> NDArray[np.int32]:
-    """The mask, (words of 32 bits,), of a text that is over: one bit a token, the lowest first."""
+def only_the_end(vocabulary: LLTokenizer) -> Masks:
+    """The mask, (words of 32 bits,), of a text that is over."""
     end = int(vocabulary.eos_token)
     bits = np.zeros((int(vocabulary.vocab_size) + 31) // 32, dtype=np.uint32)
     bits[end // 32] = 1 << end % 32

@@ -20,8 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from text2grad.lm.vocabulary import Vocabulary
-from text2grad.reward.matchers import Masks
+from text2grad.lm.vocabulary import Masks, Vocabulary
 from text2grad.reward.settings import Layout
 
 MOST_PROCESSES = 8
@@ -70,7 +69,7 @@ Step = list[tuple[int, int]]  # rows and the tokens that they got
 
 
 class PooledMatchers:
-    """The judgements of a batch, dealt out to the processes in turns. See matchers.Matchers."""
+    """The judgements of a batch, dealt out to the processes in turns. See lm.guide.Guide."""
 
     def __init__(self, links: Sequence[Connection], answers: Sequence[str], words: int) -> None:
         self._links = links

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from llguidance import LLExecutor, LLTokenizer
 from llguidance.numpy import consume_token_par, fill_next_token_bitmask_par
-from numpy.typing import NDArray
 
-from text2grad.lm.vocabulary import compiled, only_the_end
+from text2grad.lm.vocabulary import Masks, compiled, only_the_end
 from text2grad.reward.grammar import grammar
 from text2grad.reward.settings import Layout
 
-Masks = NDArray[np.int32]  # (rows, words of 32 bits), one bit a token, the lowest first
-
-
-class Matchers(Protocol):
-    """What may come next in each judgement of a batch."""
-
-    def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
-        """These judgements got these tokens."""
-        ...
-
-    def masks(self, rows: Sequence[int]) -> Masks:
-        """What may be the next token of these judgements."""
-        ...
-
 
 class OwnMatchers:
-    """Matchers of this process. Compiling a grammar takes some milliseconds and holds the interpreter.
+    """Keeps each judgement of a batch within the grammar of its answer (see lm.guide.Guide).
+
+    Compiling a grammar takes some milliseconds and holds the interpreter.
 
     threads: that fill masks; most of the cores where None.
     """

@@ -24,11 +24,11 @@ from transformers import PreTrainedTokenizerBase
 from text2grad.errors import UserError
 from text2grad.files import replace_text
 from text2grad.lm.batching import by_token_budget, pad_right_rows
+from text2grad.lm.guide import Guide
 from text2grad.lm.matching import reply_of, tokens_to_match, vocabulary_of
 from text2grad.lm.sampling import noise, sample
 from text2grad.lm.streams import Stream
 from text2grad.models import load_model, load_tokenizer
-from text2grad.reward.decode import GrammarGuide
 from text2grad.reward.features import Prepared
 from text2grad.reward.feedback import graded_feedback, span_feedback, written_feedback
 from text2grad.reward.grammar import most_tokens
@@ -36,7 +36,7 @@ from text2grad.reward.head import IGNORE, Calibration, Probabilities, TokenHead
 from text2grad.reward.judgement import UnreadableError, read
 from text2grad.reward.layout import Question, Reader, TooLongError
 from text2grad.reward.matcher_pool import MatcherPool
-from text2grad.reward.matchers import Matchers, OwnMatchers
+from text2grad.reward.matchers import OwnMatchers
 from text2grad.reward.scorer import SpanScorer
 from text2grad.reward.settings import Layout, Rewards
 from text2grad.schema import Example, Feedback, Range
@@ -172,6 +172,13 @@ class SpanRewardModel:
         self, examples: Sequence[Example], temperature: float = 0.0, seed: int = 0, batch_size: int = 64
     ) -> list[str | TooLongError]:
         """Judgements in writing (see reward.judgement), greedy or sampled; each has the right form and closes."""
+        drawn = self.write_ids(examples, temperature, seed, batch_size)
+        return [ids if isinstance(ids, TooLongError) else reply_of(ids, self._vocabulary) for ids in drawn]
+
+    def write_ids(
+        self, examples: Sequence[Example], temperature: float = 0.0, seed: int = 0, batch_size: int = 64
+    ) -> list[list[int] | TooLongError]:
+        """The same as the tokens that were drawn, the end token included."""
         questions = self._reader.read_all(examples)
         context = int(getattr(self.scorer.config, "max_position_embeddings", 1 << 30))
         results: list[Any] = list(questions)
@@ -193,10 +200,10 @@ class SpanRewardModel:
                     temperature,
                     end_ids=[self._vocabulary.eos_token],
                     pad_id=int(self.tokenizer.pad_token_id),
-                    guide=GrammarGuide(self._matchers(answers)),
+                    guide=self._guide(answers),
                 )
             for i, ids in zip(batch, written.completions, strict=True):
-                results[i] = reply_of(ids, self._vocabulary)
+                results[i] = ids
         return results
 
     def head_logits(self, prepared: Prepared) -> tuple[Tensor, Tensor]:
@@ -208,10 +215,6 @@ class SpanRewardModel:
             labels += [row["head_labels"][i] for i in places]
             questions.append(Question(row["input_ids"], (places[0], places[-1] + 1), [], 0))
         return torch.cat(self._head_logits(questions)), torch.tensor(labels)
-
-    def question_ids(self, example: Example) -> list[int]:
-        """What is read before the judgement is written; raises TooLongError."""
-        return self._reader.read(example).ids
 
     @property
     def batch_size(self) -> int:
@@ -228,8 +231,8 @@ class SpanRewardModel:
         finally:
             self.rewards = before
 
-    def _matchers(self, answers: Sequence[str]) -> Matchers:
-        """In processes of their own where a GPU would wait for them."""
+    def _guide(self, answers: Sequence[str]) -> Guide:
+        """Matchers, in processes of their own where a GPU would wait for them."""
         if self.scorer.model.device.type == "cuda":
             return self._pool.open(answers)
         return OwnMatchers(self._vocabulary, answers, self.layout)

@@ -10,17 +10,16 @@ from llguidance import LLTokenizer
 from reward_support import ANSWERS, SHORT, asked, tiny_reward_model
 from torch import Tensor
 
+from text2grad.lm.guide import missing
 from text2grad.lm.matching import reply_of, tokens_to_match
 from text2grad.lm.sampling import draw
 from text2grad.models import load_tokenizer
-from text2grad.reward.decode import GrammarGuide
 from text2grad.reward.grammar import most_tokens
 from text2grad.reward.judgement import read
 from text2grad.reward.matchers import OwnMatchers
 from text2grad.reward.settings import Layout, Limits, Order
 
 REASONED = Limits(reasoning=12, critique=12, quote=41, spans=3, omissions=2, omission=5)
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -29,20 +28,20 @@ def vocabulary(tiny_model: Path) -> LLTokenizer:
     return tokens_to_match(tokenizer, len(tokenizer))
 
 
-def guiding(vocabulary: LLTokenizer, answers: list[str], layout: Layout) -> GrammarGuide:
-    return GrammarGuide(OwnMatchers(vocabulary, answers, layout))
+def allowed(matchers: OwnMatchers, rows: list[int], width: int) -> Tensor:
+    return ~missing(torch.from_numpy(matchers.masks(rows)), width)
 
 
 def walk(vocabulary: LLTokenizer, answers: list[str], layout: Layout, logits: Tensor, seed: int) -> list[list[int]]:
     """Draw all judgements side by side from the same logits, (vocabulary,), until the last has ended."""
-    guide = guiding(vocabulary, answers, layout)
+    matchers = OwnMatchers(vocabulary, answers, layout)
     generator = torch.Generator().manual_seed(seed)
     written: list[list[int]] = [[] for _ in answers]
     going = list(range(len(answers)))
     while going:
-        constrained = logits.masked_fill(~guide.allowed(going, len(logits), CPU), float("-inf"))
+        constrained = logits.masked_fill(~allowed(matchers, going, len(logits)), float("-inf"))
         tokens = draw(constrained, torch.rand(len(going), generator=generator), temperature=1.0).tolist()
-        guide.advance(going, tokens)
+        matchers.advance(going, tokens)
         for row, token in zip(going, tokens, strict=True):
             written[row].append(token)
             assert len(written[row]) <= most_tokens(answers[row], layout.limits)
@@ -73,27 +72,27 @@ def test_random_walks_can_be_read(vocabulary: LLTokenizer, order: Order, long_wi
 
 
 def test_only_what_the_grammar_allows_is_left(vocabulary: LLTokenizer) -> None:
-    guide = guiding(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
-    kept = guide.allowed([0, 1], vocabulary.vocab_size, CPU)
+    matchers = OwnMatchers(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
+    kept = allowed(matchers, [0, 1], vocabulary.vocab_size)
     assert kept.shape == (2, vocabulary.vocab_size)
     assert {vocabulary.decode_bytes([i])[:1] for i in kept[0].nonzero().flatten().tolist()} == {b"G"}
 
 
 def test_after_the_last_line_nothing_but_the_end_can_come(vocabulary: LLTokenizer) -> None:
-    guide = guiding(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
+    matchers = OwnMatchers(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
     for token in vocabulary.tokenize_str("Good: none\nPoor: none\nMissing: none"):
-        guide.advance([1], [token])
-    allowed = guide.allowed([1, 0], vocabulary.vocab_size, CPU)
-    assert allowed[0].nonzero().flatten().tolist() == [vocabulary.eos_token]
-    assert not allowed[1, vocabulary.eos_token]  # the other row has only begun
-    guide.advance([1], [vocabulary.eos_token])
-    assert guide.allowed([1], vocabulary.vocab_size, CPU).sum() == 1
+        matchers.advance([1], [token])
+    left = allowed(matchers, [1, 0], vocabulary.vocab_size)
+    assert left[0].nonzero().flatten().tolist() == [vocabulary.eos_token]
+    assert not left[1, vocabulary.eos_token]  # the other row has only begun
+    matchers.advance([1], [vocabulary.eos_token])
+    assert allowed(matchers, [1], vocabulary.vocab_size).sum() == 1
 
 
 def test_a_token_against_the_grammar_is_an_error(vocabulary: LLTokenizer) -> None:
-    guide = guiding(vocabulary, ["a"], Layout(limits=SHORT))
+    matchers = OwnMatchers(vocabulary, ["a"], Layout(limits=SHORT))
     with pytest.raises(RuntimeError, match="against the grammar"):
-        guide.advance([0], [vocabulary.eos_token])
+        matchers.advance([0], [vocabulary.eos_token])
 
 
 @pytest.mark.parametrize("order", ["critique_first", "spans_first", "spans_only"])
