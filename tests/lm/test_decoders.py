@@ -34,15 +34,22 @@ def read(model):
 @torch.no_grad()
 def test_a_decoder_of_fixed_places_gives_the_logits_of_the_growing_one(model, monkeypatch):
     monkeypatch.setattr(decoders, "ROOM", 3)  # seven steps lay it out twice
-    growing = GrowingDecoder(model, *read(model))
+    growing = GrowingDecoder(model, *read(model), in_groups=False)
     fixed = GraphDecoder(model, *read(model), EACH_ONCE, longest=len(TOKENS), capture=False)
     for tokens in TOKENS:
         torch.testing.assert_close(fixed.step(tokens), growing.step(tokens), atol=1e-5, rtol=1e-5)
 
 
 @torch.no_grad()
+def test_attention_in_groups_gives_the_same_logits(model):
+    plain, grouped = (GrowingDecoder(model, *read(model), in_groups) for in_groups in (False, True))
+    for tokens in TOKENS:
+        torch.testing.assert_close(grouped.step(tokens), plain.step(tokens), atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
 def test_rows_leave_both_alike(model):
-    growing = GrowingDecoder(model, *read(model))
+    growing = GrowingDecoder(model, *read(model), in_groups=False)
     fixed = GraphDecoder(model, *read(model), EACH_ONCE, longest=len(TOKENS), capture=False)
     rows = torch.tensor([0, 2])
     for step, tokens in enumerate(TOKENS):
@@ -59,7 +66,7 @@ def test_answers_to_one_prompt_share_its_states_in_fixed_places_too(model):
     rows = torch.tensor([0, 0, 1, 1, 2, 2])
     fixed = GraphDecoder(model, cache, mask, rows, longest=len(TOKENS), capture=False)
     cache.batch_select_indices(rows)
-    growing = GrowingDecoder(model, cache, mask[rows])
+    growing = GrowingDecoder(model, cache, mask[rows], in_groups=False)
     for tokens in torch.cat([TOKENS, TOKENS.flip(1)], dim=1):
         torch.testing.assert_close(fixed.step(tokens), growing.step(tokens), atol=1e-5, rtol=1e-5)
 
@@ -68,7 +75,7 @@ def test_answers_to_one_prompt_share_its_states_in_fixed_places_too(model):
 def test_float32_weights_decode_in_bfloat16(model):
     """Under autocast keys come as float32 and values as bfloat16; both are kept in bfloat16."""
     with torch.autocast("cpu", torch.bfloat16):
-        growing = GrowingDecoder(model, *read(model))
+        growing = GrowingDecoder(model, *read(model), in_groups=False)
         fixed = GraphDecoder(model, *read(model), EACH_ONCE, longest=len(TOKENS), capture=False)
         for tokens in TOKENS:
             torch.testing.assert_close(fixed.step(tokens), growing.step(tokens), atol=0.03, rtol=0.03)
@@ -77,7 +84,7 @@ def test_float32_weights_decode_in_bfloat16(model):
 
 @torch.no_grad()
 def test_a_step_gives_the_logits_of_a_plain_forward_pass(model):
-    growing = GrowingDecoder(model, *read(model))
+    growing = GrowingDecoder(model, *read(model), in_groups=False)
     logits = growing.step(torch.tensor([20, 21, 22]))
     for row, (prompt, token) in enumerate(zip(PROMPTS, (20, 21, 22), strict=True)):
         plain = model(input_ids=torch.tensor([[*prompt, token]])).logits[0, -1]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 import torch.nn.functional as F
+from peft import LoraConfig, get_peft_model
+from transformers import LlamaForCausalLM
 
-from text2grad.lm.grouped import NAME, attending_in_groups, grouped_attention
+from text2grad.lm.grouped import NAME, attending_in_groups, can_attend_in_groups, grouped_attention
+from text2grad.models import load_model
 
 
 @pytest.mark.parametrize(("heads", "groups"), [(6, 2), (4, 4), (4, 1)])
@@ -22,9 +26,14 @@ def test_it_is_the_general_kernels_attention(heads: int, groups: int) -> None:
     torch.testing.assert_close(found, plain.transpose(1, 2), atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("before", "meanwhile"), [("sdpa", NAME), ("eager", "eager")])
-def test_only_torchs_kernel_is_replaced_and_only_for_a_while(before: str, meanwhile: str) -> None:
-    config = SimpleNamespace(_attn_implementation=before)
+def test_attention_is_replaced_only_for_a_while() -> None:
+    config = SimpleNamespace(_attn_implementation="sdpa")
     with attending_in_groups(config):
-        assert config._attn_implementation == meanwhile
-    assert config._attn_implementation == before
+        assert config._attn_implementation == NAME
+    assert config._attn_implementation == "sdpa"
+
+
+def test_only_torchs_kernel_is_replaced(tiny_model: Path) -> None:
+    assert can_attend_in_groups(load_model(tiny_model))
+    assert can_attend_in_groups(get_peft_model(load_model(tiny_model), LoraConfig(target_modules=["q_proj"])))
+    assert not can_attend_in_groups(LlamaForCausalLM.from_pretrained(tiny_model, attn_implementation="eager"))

@@ -15,7 +15,7 @@ from transformers.cache_utils import DynamicLayer
 
 from text2grad.lm.batching import aligned
 from text2grad.lm.cache import fixed_cache, roomy_cache
-from text2grad.lm.grouped import attending_in_groups
+from text2grad.lm.grouped import attending_in_groups, can_attend_in_groups
 
 ROOM = 256  # tokens that a graph decoder makes room for at once
 WARM_UP = 1  # steps before a graph is captured: CUDA's libraries set themselves up in it
@@ -48,11 +48,12 @@ def start(
     logits = _logits(model, ids, mask, positions, cache)
     rows = torch.arange(len(ids), device=ids.device).repeat_interleave(num_generations)
     is_plain = all(isinstance(layer, DynamicLayer) and not layer.is_sliding for layer in cache.layers)
-    if graphs and is_plain and ids.is_cuda:
+    in_groups = is_plain and can_attend_in_groups(model)
+    if graphs and in_groups and ids.is_cuda:
         return GraphDecoder(model, cache, mask, rows, longest, capture=True), logits[rows]
     if num_generations > 1:
         cache.batch_select_indices(rows)
-    return GrowingDecoder(model, cache, mask[rows]), logits[rows]
+    return GrowingDecoder(model, cache, mask[rows], in_groups), logits[rows]
 
 
 class GrowingDecoder:
@@ -60,15 +61,21 @@ class GrowingDecoder:
 
     shrink_at = 0.25
 
-    def __init__(self, model: Any, cache: Any, mask: Tensor) -> None:
+    def __init__(self, model: Any, cache: Any, mask: Tensor, in_groups: bool) -> None:
+        """in_groups: attend by `grouped_attention`."""
         self._model = model
         self._cache = cache
         self._mask = mask
+        self._in_groups = in_groups
 
     def step(self, tokens: Tensor) -> Tensor:
         self._mask = torch.cat([self._mask, self._mask.new_ones(len(self._mask), 1)], dim=1)
         positions = self._mask.sum(-1, keepdim=True) - 1
-        return _logits(self._model, tokens.unsqueeze(1), self._mask, positions, self._cache)
+        if not self._in_groups:
+            return _logits(self._model, tokens.unsqueeze(1), self._mask, positions, self._cache)
+        attended = self._mask[:, None, None].bool()
+        with attending_in_groups(self._model.config):
+            return _logits(self._model, tokens.unsqueeze(1), attended, positions, self._cache)
 
     def keep(self, rows: Tensor) -> None:
         self._cache.batch_select_indices(rows)
@@ -172,13 +179,16 @@ def _filled(layer: Any) -> Tensor:
 
 def _logits(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: Cache) -> Tensor:
     """Of the last token of each row, (rows, vocabulary)."""
+    # An index copies the last states out. As a slice of all states they are not contiguous, and a CPU would multiply
+    # each row by a copy of the whole output layer.
+    last = torch.arange(ids.shape[1] - 1, ids.shape[1], device=ids.device)
     out = model(
         input_ids=ids,
         attention_mask=mask,
         position_ids=positions,
         past_key_values=cache,
         use_cache=True,
-        logits_to_keep=1,
+        logits_to_keep=last,
     )
     logits: Tensor = out.logits[:, -1]
     return logits

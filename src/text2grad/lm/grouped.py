@@ -19,7 +19,13 @@ NAME = "text2grad_grouped"
 
 
 def grouped_attention(
-    module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor, scaling: float, **_: Any
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor,
+    scaling: float | None = None,
+    **_: Any,
 ) -> tuple[Tensor, None]:
     """query: (rows, heads, 1, width); key, value: (rows, groups, tokens, width); heads of a group are neighbours.
 
@@ -27,7 +33,8 @@ def grouped_attention(
     """
     rows, heads, width = len(query), query.shape[1], query.shape[3]
     groups = key.shape[1]
-    scores = query.to(key.dtype).view(rows, groups, heads // groups, width) @ key.transpose(2, 3) * scaling
+    scale = width**-0.5 if scaling is None else scaling
+    scores = query.to(key.dtype).view(rows, groups, heads // groups, width) @ key.transpose(2, 3) * scale
     weights = scores.float().masked_fill(~attention_mask, float("-inf")).softmax(-1).to(value.dtype)
     return (weights @ value).view(rows, 1, heads, width), None
 
@@ -35,12 +42,17 @@ def grouped_attention(
 AttentionInterface.register(NAME, grouped_attention)
 
 
+def can_attend_in_groups(model: Any) -> bool:
+    """Whether the model takes its attention from the library's table, and there torch's own kernel."""
+    backend = getattr(model, "_supports_attention_backend", False)
+    return bool(backend) and model.config._attn_implementation in ("sdpa", FLAT)
+
+
 @contextmanager
 def attending_in_groups(config: Any) -> Iterator[None]:
-    """Decode with `grouped_attention` for a while, where the model would take torch's own kernel."""
+    """Decode with `grouped_attention` for a while; only for models that can."""
     before = config._attn_implementation
-    if before in ("sdpa", FLAT):
-        config._attn_implementation = NAME
+    config._attn_implementation = NAME
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from text2grad.lm.adapters import ready_adapters
 from text2grad.lm.sampling import Sampled, noise, sample
 from text2grad.lm.streams import Stream
 from text2grad.policy.model import Policy
@@ -83,6 +84,7 @@ class InProcess:
             policy.scorer(reference) as model,
             # Not the accelerator's own autocast, which does nothing under DeepSpeed.
             torch.autocast(model.device.type, torch.bfloat16, enabled=self._bf16),
+            ready_adapters(model, torch.bfloat16 if self._bf16 else model.dtype),
         ):
             yield draw
 
