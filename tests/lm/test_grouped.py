@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from peft import LoraConfig, get_peft_model
 from transformers import LlamaForCausalLM
 
-from text2grad.lm.grouped import NAME, attending_in_groups, can_attend_in_groups, grouped_attention
+from text2grad.lm.grouped import NAME, attending_in_groups, can_attend_in_groups, grouped_attention, to_add
 from text2grad.models import load_model
 
 
@@ -21,7 +21,7 @@ def test_it_is_the_general_kernels_attention(heads: int, groups: int) -> None:
     query, key, value = torch.randn(3, heads, 1, 8), torch.randn(3, groups, 11, 8), torch.randn(3, groups, 11, 8)
     mask = torch.rand(3, 1, 1, 11) < 0.6
     mask[..., 0] = True
-    found, _ = grouped_attention(None, query, key, value, mask, scaling=0.3)
+    found, _ = grouped_attention(None, query, key, value, to_add(mask[:, 0, 0], torch.float32), scaling=0.3)
     plain = F.scaled_dot_product_attention(query, key, value, mask, scale=0.3, enable_gqa=True)
     torch.testing.assert_close(found, plain.transpose(1, 2), atol=1e-6, rtol=1e-5)
 

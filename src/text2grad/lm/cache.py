@@ -29,10 +29,17 @@ class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
 
 
 class FixedLayer(StaticLayer):  # type: ignore[no-untyped-call]
-    """Stays in its place, and keeps keys in the values' precision: under autocast the library's are float32."""
+    """Stays where it is, and takes one token at a time; whoever owns the cache says where, once for all layers.
+
+    Keys are kept in the values' precision: under autocast the library's are float32.
+    """
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        return super().update(key_states.to(value_states.dtype), value_states, *args, **kwargs)
+        keys, values = cast(Tensor, self.keys), cast(Tensor, self.values)
+        place = cast(Tensor, self.cumulative_length).view(1)
+        keys.index_copy_(2, place, key_states.to(values.dtype))
+        values.index_copy_(2, place, value_states)
+        return keys, values
 
 
 def append(stored: Tensor, new: Tensor) -> Tensor:
@@ -63,11 +70,11 @@ def roomy_cache(config: Any) -> DynamicCache:
     return cache
 
 
-def fixed_cache(states: Sequence[tuple[Tensor, Tensor]], rows: Tensor, length: int) -> Cache:
+def fixed_cache(states: Sequence[tuple[Tensor, Tensor]], rows: Tensor, length: int, place: Tensor) -> Cache:
     """A cache of fixed places for `length` tokens, the first of them filled with these rows of the states.
 
     states: keys and values of each layer, (batch, heads, tokens, width) each. rows: (rows,), of the batch, also more
-    than once.
+    than once. place: (), where the next token is written; to be moved on by the caller.
     """
     layers = []
     for keys, values in states:
@@ -77,6 +84,6 @@ def fixed_cache(states: Sequence[tuple[Tensor, Tensor]], rows: Tensor, length: i
         filled = keys.shape[2]
         layer.keys[:, :, :filled] = chosen_keys
         layer.values[:, :, :filled] = chosen_values
-        layer.cumulative_length.fill_(filled)
+        layer.cumulative_length = place
         layers.append(layer)
     return Cache(layers=layers)

@@ -15,7 +15,7 @@ from transformers.cache_utils import DynamicLayer
 
 from text2grad.lm.batching import aligned
 from text2grad.lm.cache import fixed_cache, roomy_cache
-from text2grad.lm.grouped import attending_in_groups, can_attend_in_groups
+from text2grad.lm.grouped import attending_in_groups, can_attend_in_groups, to_add
 
 ROOM = 256  # tokens that a graph decoder makes room for at once
 WARM_UP = 1  # steps before a graph is captured: CUDA's libraries set themselves up in it
@@ -71,11 +71,8 @@ class GrowingDecoder:
     def step(self, tokens: Tensor) -> Tensor:
         self._mask = torch.cat([self._mask, self._mask.new_ones(len(self._mask), 1)], dim=1)
         positions = self._mask.sum(-1, keepdim=True) - 1
-        if not self._in_groups:
-            return _logits(self._model, tokens.unsqueeze(1), self._mask, positions, self._cache)
-        attended = self._mask[:, None, None].bool()
-        with attending_in_groups(self._model.config):
-            return _logits(self._model, tokens.unsqueeze(1), attended, positions, self._cache)
+        logits = _logits_in_groups if self._in_groups else _logits
+        return logits(self._model, tokens.unsqueeze(1), self._mask.bool(), positions, self._cache)
 
     def keep(self, rows: Tensor) -> None:
         self._cache.batch_select_indices(rows)
@@ -102,7 +99,7 @@ class GraphDecoder:
         if self._filled == self._attended.shape[-1]:
             self.keep(torch.arange(len(tokens), device=tokens.device))
         self._tokens.copy_(tokens.unsqueeze(1))
-        self._attended[..., self._filled] = True
+        self._attended[:, self._filled] = True
         if self._graph is None:
             logits = self._first_step()
         else:
@@ -110,11 +107,12 @@ class GraphDecoder:
             logits = self._logits
         self._filled += 1
         self._left -= 1
+        self._place += 1
         self._positions += 1
         return logits.clone()  # the next step writes over them
 
     def keep(self, rows: Tensor) -> None:
-        self._lay_out(self._states(), self._attended[:, 0, 0, : self._filled], self._positions, rows)
+        self._lay_out(self._states(), self._attended[:, : self._filled], self._positions, rows)
 
     def _lay_out(self, states: list[tuple[Tensor, Tensor]], attended: Tensor, positions: Tensor, rows: Tensor) -> None:
         """Go on with these rows. states: keys and values of each layer.
@@ -123,9 +121,10 @@ class GraphDecoder:
         """
         self._filled = attended.shape[1]
         length = aligned(self._filled + min(ROOM, max(self._left, 1)))
-        self._cache = fixed_cache(states, rows, length)
-        self._attended = attended.new_zeros(len(rows), 1, 1, length)
-        self._attended[:, 0, 0, : self._filled] = attended[rows]
+        self._place = positions.new_full((), self._filled)
+        self._cache = fixed_cache(states, rows, length, self._place)
+        self._attended = attended.new_zeros(len(rows), length)
+        self._attended[:, : self._filled] = attended[rows]
         self._positions = positions[rows]
         self._tokens = positions.new_zeros(len(rows), 1)
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -138,8 +137,7 @@ class GraphDecoder:
         ]
 
     def _run(self) -> Tensor:
-        with attending_in_groups(self._model.config):
-            return _logits(self._model, self._tokens, self._attended, self._positions, self._cache)
+        return _logits_in_groups(self._model, self._tokens, self._attended, self._positions, self._cache)
 
     def _first_step(self) -> Tensor:
         """Compute one step, and leave a graph of it behind. Steps that only warm up write to the place of this one.
@@ -154,7 +152,6 @@ class GraphDecoder:
         with torch.cuda.stream(side):
             for _ in range(WARM_UP):
                 self._run()
-                self._step_back()
         torch.cuda.current_stream().wait_stream(side)
         self._graph = torch.cuda.CUDAGraph()
         # Other threads may wait for the GPU meanwhile, as one that hears a guide does.
@@ -163,18 +160,16 @@ class GraphDecoder:
         self._graph.replay()
         return self._logits
 
-    def _step_back(self) -> None:
-        for layer in self._cache.layers:
-            _filled(layer).sub_(1)
-
 
 def _stored(layer: Any) -> tuple[Tensor, Tensor]:
     return layer.keys, layer.values
 
 
-def _filled(layer: Any) -> Tensor:
-    filled: Tensor = layer.cumulative_length
-    return filled
+def _logits_in_groups(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: Cache) -> Tensor:
+    """As `_logits`, for one new token a row, with `grouped_attention`. mask: (rows, tokens) booleans."""
+    hidden = to_add(mask, _stored(cache.layers[0])[1].dtype)
+    with attending_in_groups(model.config):
+        return _logits(model, ids, hidden, positions, cache)
 
 
 def _logits(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: Cache) -> Tensor:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor
 from transformers import AttentionInterface
 
@@ -29,14 +30,21 @@ def grouped_attention(
 ) -> tuple[Tensor, None]:
     """query: (rows, heads, 1, width); key, value: (rows, groups, tokens, width); heads of a group are neighbours.
 
-    attention_mask: (rows, 1, 1, tokens), true where a token is attended to. Returns (rows, 1, heads, width).
+    attention_mask: (rows, 1, 1, tokens), see `to_add`. Returns (rows, 1, heads, width).
     """
     rows, heads, width = len(query), query.shape[1], query.shape[3]
     groups = key.shape[1]
     scale = width**-0.5 if scaling is None else scaling
-    scores = query.to(key.dtype).view(rows, groups, heads // groups, width) @ key.transpose(2, 3) * scale
-    weights = scores.float().masked_fill(~attention_mask, float("-inf")).softmax(-1).to(value.dtype)
-    return (weights @ value).view(rows, 1, heads, width), None
+    # Autocast would have the softmax in float32, which it is inside anyway, and cast before and after it.
+    with torch.autocast(query.device.type, enabled=False):
+        scores = query.to(key.dtype).view(rows, groups, heads // groups, width) @ key.transpose(2, 3)
+        weights = torch.add(attention_mask, scores, alpha=scale).softmax(-1).to(value.dtype)
+        return (weights @ value).view(rows, 1, heads, width), None
+
+
+def to_add(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """(rows, tokens), true where a token is attended to -> (rows, 1, 1, tokens), to be added to attention scores."""
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, float("-inf"))[:, None, None]
 
 
 AttentionInterface.register(NAME, grouped_attention)

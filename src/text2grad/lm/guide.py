@@ -55,7 +55,6 @@ class Guided:
         self._said = _Word(self._completions, None)
         self._asked = thread.submit(self._word, self._completions, self._completions)
 
-    @property
     def share_finished(self) -> float:
         """Of the rows, as far as is known."""
         return 1 - len(self._said.going) / len(self._completions)

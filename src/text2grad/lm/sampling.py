@@ -63,6 +63,7 @@ def sample(
         guided = None if guide is None else Guided(guide, len(uniforms), end_ids, model.device, thread)
         decoder, logits = start(model, *pad_left(prompts, pad_id, model.device), num_generations, longest, graphs)
         answers = _Answers(uniforms.to(model.device), temperature, end_ids, scored)
+        watcher = guided or answers  # who says which rows have ended: a guide need not ask the GPU
         for position in range(longest):
             if guided is not None:
                 logits = guided.constrain(logits)
@@ -72,11 +73,11 @@ def sample(
             if guided is not None:
                 guided.note(chosen)
             if position % look_every == look_every - 1:
-                share = answers.share_finished() if guided is None else guided.share_finished
+                share = watcher.share_finished()
                 if share == 1.0:
                     break
                 if share >= decoder.shrink_at:
-                    going = answers.rows_going() if guided is None else guided.rows_going()
+                    going = watcher.rows_going()
                     if guided is not None:
                         guided.keep(going)
                     rows = sent(torch.tensor(going), model.device)

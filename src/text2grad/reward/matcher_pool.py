@@ -2,7 +2,7 @@
 
 A small model's step takes a GPU a few milliseconds. Compiling grammars and filling masks hold the interpreter's lock,
 so threads would wait for each other and the decoding loop for all of them; processes compute the next masks while the
-GPU computes the next logits. Masks come back through a file in memory, the rest through sockets.
+GPU computes the next logits. Tokens and masks lie in a file in memory; sockets only say when to look.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from text2grad.lm.vocabulary import Masks, Vocabulary
 from text2grad.reward.settings import Layout
 
 MOST_PROCESSES = 8
+NOTHING = -1
 _MEMORY = Path("/dev/shm")
 _GONE = "a process that keeps grammars has ended; what it wrote stands above"
 
@@ -55,17 +56,29 @@ class MatcherPool:
         self._end()
 
 
+class Board:
+    """What a pool and its processes share about a batch, in a file.
+
+    masks: (answers, words of 32 bits). tokens: (answers,), what each judgement got in the last step, or NOTHING.
+    """
+
+    def __init__(self, path: str, answers: int, words: int) -> None:
+        self.masks: Masks = np.memmap(path, np.int32, "r+", shape=(answers, words))
+        self.tokens: Masks = np.memmap(path, np.int32, "r+", offset=self.masks.nbytes, shape=(answers,))
+
+
 @dataclass(frozen=True)
 class Opening:
-    """A process's share of a batch. path, shape: the file of all masks; rows: its lines there, one for each answer."""
+    """A process's share of a batch. path, size, words: of the board; rows: its lines there, one for each answer."""
 
     path: str
-    shape: tuple[int, int]
+    size: int
+    words: int
     rows: list[int]
     answers: list[str]
 
 
-Step = list[tuple[int, int]]  # rows and the tokens that they got
+STEP = None  # tokens of the process's share are on the board
 
 
 class PooledMatchers:
@@ -74,26 +87,23 @@ class PooledMatchers:
     def __init__(self, links: Sequence[Connection], answers: Sequence[str], words: int) -> None:
         self._links = links
         self._file = tempfile.NamedTemporaryFile(dir=_MEMORY if _MEMORY.is_dir() else None)  # noqa: SIM115
-        shape = (len(answers), words)
-        self._bits: Masks = np.memmap(self._file.name, np.int32, "w+", shape=shape)
+        self._board = Board(self._file.name, len(answers), words)
         for index, link in enumerate(links):
             rows = list(range(index, len(answers), len(links)))
-            _send(link, Opening(self._file.name, shape, rows, [answers[row] for row in rows]))
+            _send(link, Opening(self._file.name, len(answers), words, rows, [answers[row] for row in rows]))
         self._waiting = list(links)
 
     def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
         self.settle()
-        shares: list[Step] = [[] for _ in self._links]
-        for row, token in zip(rows, tokens, strict=True):
-            shares[row % len(shares)].append((row, token))
-        for link, share in zip(self._links, shares, strict=True):
-            if share:
-                _send(link, share)
-                self._waiting.append(link)
+        self._board.tokens.fill(NOTHING)
+        self._board.tokens[list(rows)] = tokens
+        for index in {row % len(self._links) for row in rows}:
+            _send(self._links[index], STEP)
+            self._waiting.append(self._links[index])
 
     def masks(self, rows: Sequence[int]) -> Masks:
         self.settle()
-        return self._bits[list(rows)]
+        return self._board.masks[list(rows)]
 
     def settle(self) -> None:
         """Wait until all masks are there; what went wrong in a process is raised here."""
@@ -120,7 +130,7 @@ def _stop(links: Sequence[Connection], processes: Sequence[subprocess.Popen[byte
         process.wait()
 
 
-def _send(link: Connection, message: Opening | Step) -> None:
+def _send(link: Connection, message: Opening | None) -> None:
     try:
         link.send(message)
     except ConnectionError as gone:

@@ -6,10 +6,9 @@ import signal
 import sys
 from multiprocessing.connection import Connection
 
-import numpy as np
 from llguidance import LLTokenizer
 
-from text2grad.reward.matcher_pool import Opening, Step
+from text2grad.reward.matcher_pool import NOTHING, STEP, Board, Opening
 from text2grad.reward.matchers import OwnMatchers
 from text2grad.reward.settings import Layout
 
@@ -22,13 +21,13 @@ def main() -> None:
         matched = vocabulary.to_match()
         share: Share | None = None
         while True:
-            message: Opening | Step = link.recv()
+            message: Opening | None = link.recv()
             try:
-                if isinstance(message, Opening):
+                if message is not STEP:
                     share = Share(message, matched, layout)
                 else:
                     assert share is not None, "a step before the first batch"
-                    share.step(message)
+                    share.step()
                 link.send(None)
             except RuntimeError as error:
                 link.send(str(error))
@@ -40,16 +39,16 @@ class Share:
     """The judgements of a batch that this process keeps, their next masks always filled in."""
 
     def __init__(self, opening: Opening, vocabulary: LLTokenizer, layout: Layout) -> None:
-        self._bits = np.memmap(opening.path, np.int32, "r+", shape=opening.shape)
-        self._places = {row: place for place, row in enumerate(opening.rows)}
+        self._board = Board(opening.path, opening.size, opening.words)
+        self._rows = opening.rows
         self._matchers = OwnMatchers(vocabulary, opening.answers, layout, threads=1)
-        self._matchers.fill(range(len(opening.rows)), self._bits, opening.rows)
+        self._matchers.fill(range(len(opening.rows)), self._board.masks, opening.rows)
 
-    def step(self, step: Step) -> None:
-        rows, tokens = zip(*step, strict=True)
-        places = [self._places[row] for row in rows]
-        self._matchers.advance(places, tokens)
-        self._matchers.fill(places, self._bits, rows)
+    def step(self) -> None:
+        tokens = self._board.tokens[self._rows].tolist()
+        places = [place for place, token in enumerate(tokens) if token != NOTHING]
+        self._matchers.advance(places, [tokens[place] for place in places])
+        self._matchers.fill(places, self._board.masks, [self._rows[place] for place in places])
 
 
 if __name__ == "__main__":
