@@ -7,9 +7,9 @@ import torch
 from transformers import PreTrainedModel
 
 from text2grad.lm import guide as guide_module
+from text2grad.lm.matching import Masks
 from text2grad.lm.sampling import draw, noise, sample
 from text2grad.lm.streams import Stream
-from text2grad.lm.vocabulary import Masks
 from text2grad.models import load_model
 
 PROMPTS = [[10, 11, 12, 13], [20, 21], [30]]

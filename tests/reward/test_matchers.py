@@ -16,7 +16,7 @@ from text2grad.lm.sampling import draw
 from text2grad.models import load_tokenizer
 from text2grad.reward.grammar import most_tokens
 from text2grad.reward.judgement import read
-from text2grad.reward.matchers import OwnMatchers
+from text2grad.reward.matchers import Matchers
 from text2grad.reward.settings import Layout, Limits, Order
 
 REASONED = Limits(reasoning=12, critique=12, quote=41, spans=3, omissions=2, omission=5)
@@ -28,13 +28,13 @@ def vocabulary(tiny_model: Path) -> LLTokenizer:
     return tokens_to_match(tokenizer, len(tokenizer))
 
 
-def allowed(matchers: OwnMatchers, rows: list[int], width: int) -> Tensor:
+def allowed(matchers: Matchers, rows: list[int], width: int) -> Tensor:
     return ~missing(torch.from_numpy(matchers.masks(rows)), width)
 
 
 def walk(vocabulary: LLTokenizer, answers: list[str], layout: Layout, logits: Tensor, seed: int) -> list[list[int]]:
     """Draw all judgements side by side from the same logits, (vocabulary,), until the last has ended."""
-    matchers = OwnMatchers(vocabulary, answers, layout)
+    matchers = Matchers(vocabulary, answers, layout)
     generator = torch.Generator().manual_seed(seed)
     written: list[list[int]] = [[] for _ in answers]
     going = list(range(len(answers)))
@@ -72,14 +72,14 @@ def test_random_walks_can_be_read(vocabulary: LLTokenizer, order: Order, long_wi
 
 
 def test_only_what_the_grammar_allows_is_left(vocabulary: LLTokenizer) -> None:
-    matchers = OwnMatchers(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
+    matchers = Matchers(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
     kept = allowed(matchers, [0, 1], vocabulary.vocab_size)
     assert kept.shape == (2, vocabulary.vocab_size)
     assert {vocabulary.decode_bytes([i])[:1] for i in kept[0].nonzero().flatten().tolist()} == {b"G"}
 
 
 def test_after_the_last_line_nothing_but_the_end_can_come(vocabulary: LLTokenizer) -> None:
-    matchers = OwnMatchers(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
+    matchers = Matchers(vocabulary, ["a", "b"], Layout(order="spans_only", limits=SHORT))
     for token in vocabulary.tokenize_str("Good: none\nPoor: none\nMissing: none"):
         matchers.advance([1], [token])
     left = allowed(matchers, [1, 0], vocabulary.vocab_size)
@@ -90,7 +90,7 @@ def test_after_the_last_line_nothing_but_the_end_can_come(vocabulary: LLTokenize
 
 
 def test_a_token_against_the_grammar_is_an_error(vocabulary: LLTokenizer) -> None:
-    matchers = OwnMatchers(vocabulary, ["a"], Layout(limits=SHORT))
+    matchers = Matchers(vocabulary, ["a"], Layout(limits=SHORT))
     with pytest.raises(RuntimeError, match="against the grammar"):
         matchers.advance([0], [vocabulary.eos_token])
 

@@ -10,7 +10,7 @@ from llguidance import LLTokenizer
 from llguidance.numpy import fill_next_token_bitmask
 
 from text2grad.critics.grammar import Limits, closing_grammar, opening_grammar
-from text2grad.lm.vocabulary import Masks, compiled, only_the_end
+from text2grad.lm.matching import Masks, compiled, only_the_end
 
 
 class ReplyGuide:

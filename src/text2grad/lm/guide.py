@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from text2grad.lm.batching import fetched, pinned, sent
-from text2grad.lm.vocabulary import Masks
+from text2grad.lm.matching import Masks
 
 
 class Guide(Protocol):
@@ -31,7 +31,7 @@ class Guide(Protocol):
 class _Word(NamedTuple):
     """What the guide said last: which rows of the batch are under way, and what may be the next token of each row.
 
-    masks: (rows, words of 32 bits), see vocabulary.Masks, on the CPU; none where all rows have ended.
+    masks: (rows, words of 32 bits), see matching.Masks, on the CPU; none where all rows have ended.
     """
 
     going: list[int]

@@ -1,30 +1,49 @@
-"""From a model's tokenizer to the matcher of grammars and back."""
+"""From a model's tokenizer to llguidance's matcher of grammars and back."""
 
 from __future__ import annotations
 
 from copy import copy
 from typing import Any
 
-from llguidance import LLTokenizer
+import numpy as np
+from llguidance import LLMatcher, LLTokenizer
+from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerFast
 
 from text2grad.errors import UserError
-from text2grad.lm.vocabulary import Vocabulary
+
+Masks = NDArray[np.int32]  # (rows, words of 32 bits), one bit a token, the lowest first
+
+# Characters that all free text of our grammars admits. The mask of tokens made of them is computed once, in advance,
+# and not at every step by a walk through the whole vocabulary; the shorter slice still fits near the end of a text.
+_FREE = r'[^"\\\x00-\x1f\x7f-\x9f\u2028\u2029]'
+_SLICES = [_FREE + "{1,10}", _FREE + "{1,30}"]
 
 
-def vocabulary_of(tokenizer: Any, rows: int) -> Vocabulary:
-    """The vocabulary of a Hugging Face tokenizer; `rows` is the width of the model's logits."""
+def tokens_to_match(tokenizer: Any, rows: int) -> LLTokenizer:
+    """A Hugging Face tokenizer as the matcher sees it; `rows` is the width of the model's logits. Takes a second."""
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise UserError(f'model "{tokenizer.name_or_path}" has no fast tokenizer; constrained decoding needs one')
     backend = copy(tokenizer.backend_tokenizer)
     backend.no_padding()
     backend.no_truncation()
-    return Vocabulary(backend.to_str(), rows, int(tokenizer.eos_token_id))
+    return LLTokenizer(backend.to_str(), n_vocab=rows, eos_token=int(tokenizer.eos_token_id), slices=_SLICES)
 
 
-def tokens_to_match(tokenizer: Any, rows: int) -> LLTokenizer:
-    """The same as the matcher sees it."""
-    return vocabulary_of(tokenizer, rows).to_match()
+def compiled(vocabulary: LLTokenizer, grammar: str) -> LLMatcher:
+    """A matcher at the beginning of a text. grammar: in Lark's notation."""
+    matcher = LLMatcher(vocabulary, LLMatcher.grammar_from_lark(grammar))
+    if matcher.is_error():
+        raise RuntimeError(f"a grammar is broken: {matcher.get_error()}")
+    return matcher
+
+
+def only_the_end(vocabulary: LLTokenizer) -> Masks:
+    """The mask, (words of 32 bits,), of a text that is over."""
+    end = int(vocabulary.eos_token)
+    bits = np.zeros((int(vocabulary.vocab_size) + 31) // 32, dtype=np.uint32)
+    bits[end // 32] = 1 << end % 32
+    return bits.view(np.int32)
 
 
 def reply_of(ids: list[int], vocabulary: LLTokenizer) -> str:

@@ -27,6 +27,7 @@ Label = Literal["good", "poor"]
 MOST_OCCURRENCES = 9
 NOTHING_TO_SAY = "Nothing stands out."
 BREAKS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # what prose does not hold: a line must stay one line
+_TO_JSON = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for every word
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _BREAK = re.compile(f"[{BREAKS}]")
 _ITEM = re.compile(r'("(?:[^"\\]|\\.)*")(?:#([1-9]\d*))?')
@@ -99,7 +100,7 @@ def whole_chunks(span: Range, answer: str) -> Range | None:
 
 def quoted(text: str) -> str:
     """As JSON holds it, but with letters of all scripts as they are."""
-    return json.dumps(text, ensure_ascii=False)
+    return _TO_JSON(text)
 
 
 def shortened(prose: str, most: int) -> str:

@@ -1,32 +1,37 @@
-"""The grammars of a batch of judgements, and how far each judgement has come. Free of torch, like its processes."""
+"""The grammars of a batch of judgements, and how far each judgement has come."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
 import numpy as np
-from llguidance import LLExecutor, LLTokenizer
+from llguidance import LLExecutor, LLMatcher, LLTokenizer
 from llguidance.numpy import consume_token_par, fill_next_token_bitmask_par
 
-from text2grad.lm.vocabulary import Masks, compiled, only_the_end
+from text2grad.lm.matching import Masks, compiled, only_the_end
 from text2grad.reward.grammar import grammar
 from text2grad.reward.settings import Layout
 
 
-class OwnMatchers:
+class Matchers:
     """Keeps each judgement of a batch within the grammar of its answer (see lm.guide.Guide).
 
-    Compiling a grammar takes some milliseconds and holds the interpreter.
-
-    threads: that fill masks; most of the cores where None.
+    Compiling a grammar takes some milliseconds, filling a mask some dozen microseconds. Both happen in threads that
+    leave the interpreter to others; compiling begins at once, and is waited for where the first mask is.
     """
 
-    def __init__(
-        self, vocabulary: LLTokenizer, answers: Sequence[str], layout: Layout, threads: int | None = None
-    ) -> None:
+    def __init__(self, vocabulary: LLTokenizer, answers: Sequence[str], layout: Layout) -> None:
         self._over = only_the_end(vocabulary)
-        self._executor = LLExecutor(threads)
-        self._matchers = [compiled(vocabulary, grammar(answer, layout)) for answer in answers]
+        self._executor = LLExecutor()
+        threads = ThreadPoolExecutor()
+        self._compiling = [threads.submit(lambda a: compiled(vocabulary, grammar(a, layout)), a) for a in answers]
+        threads.shutdown(wait=False)
+
+    @cached_property
+    def _matchers(self) -> list[LLMatcher]:
+        return [compiling.result() for compiling in self._compiling]
 
     def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
         chosen = zip((self._matchers[row] for row in rows), tokens, strict=True)
@@ -37,15 +42,11 @@ class OwnMatchers:
 
     def masks(self, rows: Sequence[int]) -> Masks:
         bits = np.zeros((len(rows), len(self._over)), dtype=np.int32)
-        self.fill(rows, bits, range(len(rows)))
-        return bits
-
-    def fill(self, rows: Sequence[int], bits: Masks, lines: Sequence[int]) -> None:
-        """As `masks`, into these lines of `bits`."""
-        places = [(self._matchers[row], line) for row, line in zip(rows, lines, strict=True)]
+        places = [(self._matchers[row], line) for line, row in enumerate(rows)]
         going = [(matcher, line) for matcher, line in places if not matcher.is_stopped()]
         if going:
             fill_next_token_bitmask_par(self._executor, going, bits)
         over = [line for matcher, line in places if matcher.is_stopped()]
         if over:
             bits[over] = self._over
+        return bits

@@ -24,8 +24,7 @@ from transformers import PreTrainedTokenizerBase
 from text2grad.errors import UserError
 from text2grad.files import replace_text
 from text2grad.lm.batching import by_token_budget, pad_right_rows
-from text2grad.lm.guide import Guide
-from text2grad.lm.matching import reply_of, tokens_to_match, vocabulary_of
+from text2grad.lm.matching import reply_of, tokens_to_match
 from text2grad.lm.sampling import noise, sample
 from text2grad.lm.streams import Stream
 from text2grad.models import load_model, load_tokenizer
@@ -35,8 +34,7 @@ from text2grad.reward.grammar import most_tokens
 from text2grad.reward.head import IGNORE, Calibration, Probabilities, TokenHead
 from text2grad.reward.judgement import UnreadableError, read
 from text2grad.reward.layout import Question, Reader, TooLongError
-from text2grad.reward.matcher_pool import MatcherPool
-from text2grad.reward.matchers import OwnMatchers
+from text2grad.reward.matchers import Matchers
 from text2grad.reward.scorer import SpanScorer
 from text2grad.reward.settings import Layout, Rewards
 from text2grad.schema import Example, Feedback, Range
@@ -200,7 +198,7 @@ class SpanRewardModel:
                     temperature,
                     end_ids=[self._vocabulary.eos_token],
                     pad_id=int(self.tokenizer.pad_token_id),
-                    guide=self._guide(answers),
+                    guide=Matchers(self._vocabulary, answers, self.layout),
                 )
             for i, ids in zip(batch, written.completions, strict=True):
                 results[i] = ids
@@ -231,24 +229,10 @@ class SpanRewardModel:
         finally:
             self.rewards = before
 
-    def _guide(self, answers: Sequence[str]) -> Guide:
-        """Matchers, in processes of their own where a GPU would wait for them."""
-        if self.scorer.model.device.type == "cuda":
-            return self._pool.open(answers)
-        return OwnMatchers(self._vocabulary, answers, self.layout)
-
-    @cached_property
-    def _pool(self) -> MatcherPool:
-        return MatcherPool(vocabulary_of(self.tokenizer, self._logits), self.layout)
-
     @cached_property
     def _vocabulary(self) -> Any:
-        return tokens_to_match(self.tokenizer, self._logits)
-
-    @property
-    def _logits(self) -> int:
-        """How many each token has."""
-        return int(self.scorer.model.get_output_embeddings().weight.shape[0])
+        logits = int(self.scorer.model.get_output_embeddings().weight.shape[0])
+        return tokens_to_match(self.tokenizer, logits)
 
     @torch.no_grad()
     def _head_logits(self, questions: Sequence[Question]) -> list[Tensor]:

@@ -3,8 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from text2grad.lm.matching import tokens_to_match
-from text2grad.lm.vocabulary import compiled, only_the_end
+from text2grad.lm.matching import compiled, only_the_end, tokens_to_match
 from text2grad.models import load_tokenizer
 
 
