@@ -176,13 +176,20 @@ def _change(figure: dict[str, float], digits: int) -> str:
 
 
 def plain(figures: dict[str, Any], bars: dict[str, Any]) -> str:
-    """Every figure that is one number, with its bar where it has one."""
+    """Every figure that is one number or a range, with its bar where it has one."""
     rows = ["| figure | measured | wanted |", "|---|---|---|"]
     for name, value in figures.items():
-        if isinstance(value, int | float):
-            limits = ", ".join(f"{limit.replace('_', ' ')} {bound:g}" for limit, bound in bars.get(name, {}).items())
-            shown = f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-            rows.append(f"| {name.replace('_', ' ')} | {shown} | {limits} |")
+        limits = ", ".join(f"{limit.replace('_', ' ')} {bound:g}" for limit, bound in bars.get(name, {}).items())
+        match value:
+            case int():
+                shown = f"{value:,}"
+            case float():
+                shown = f"{value:.4g}"
+            case [float() as low, float() as high]:
+                shown = f"{low:.4g} to {high:.4g}"
+            case _:
+                continue
+        rows.append(f"| {name.replace('_', ' ')} | {shown} | {limits} |")
     return "\n".join(rows)
 
 
