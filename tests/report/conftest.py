@@ -290,13 +290,15 @@ class Chromium:
         return json.loads(message)
 
     def open(self, page: Path, width: int = 1200, height: int = 900, scheme: str = "light") -> None:
-        """Load a page and wait until it is there; `events` then begin with its own."""
+        """Load a page and wait until it is drawn; `events` then begin with its own."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.events.clear()
         loader = self.call("Page.navigate", url=page.resolve().as_uri())["loaderId"]
         while not any(self._is_load(event, loader) for event in self.events):
             self.events.append(self._receive())
+        # Curves are drawn once their size is known, which is after the first frame has been laid out.
+        self.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
 
     @staticmethod
     def _is_load(event: dict[str, Any], loader: str) -> bool:
