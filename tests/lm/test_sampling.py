@@ -132,6 +132,17 @@ def test_a_guide_decides_what_can_be_drawn(
     assert guide.told == words, "nothing is said of a completion that has ended"
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_guide_decides_on_a_gpu_too(tiny_model: Path) -> None:
+    """With captured graphs, laid out anew when rows leave, while another thread waits for the tokens."""
+    model = load_model(tiny_model).eval().to("cuda")
+    words = [[7] * i + [END] for i in (0, 1, 2, 50, 90, 3)]
+    guide = Spells(words)
+    uniforms = noise(Stream.SAMPLING, 0, 0, range(6), 100)
+    drawn, _ = sample(model, PROMPTS, uniforms, 1.0, end_ids=[END], pad_id=END, num_generations=2, guide=guide)
+    assert drawn == guide.told == words
+
+
 def test_what_goes_wrong_in_a_guide_is_raised(model: PreTrainedModel) -> None:
     class Broken(Spells):
         def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
