@@ -1,4 +1,4 @@
-"""Adapters while tokens are sampled: the same arithmetic in a third of the steps.
+"""Adapters while tokens are sampled: the same arithmetic in fewer steps.
 
 A step of a small model is mostly overhead. PEFT casts, scales and adds in steps of their own for every layer and token,
 and adding an adapter to the weights themselves would lose in bfloat16 what makes it differ from them.

@@ -72,7 +72,7 @@ class GrowingDecoder:
         self._mask = torch.cat([self._mask, self._mask.new_ones(len(self._mask), 1)], dim=1)
         positions = self._mask.sum(-1, keepdim=True) - 1
         logits = _logits_in_groups if self._in_groups else _logits
-        return logits(self._model, tokens.unsqueeze(1), self._mask.bool(), positions, self._cache)
+        return logits(self._model, tokens.unsqueeze(1), self._mask, positions, self._cache)
 
     def keep(self, rows: Tensor) -> None:
         self._cache.batch_select_indices(rows)
@@ -166,8 +166,8 @@ def _stored(layer: Any) -> tuple[Tensor, Tensor]:
 
 
 def _logits_in_groups(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: Cache) -> Tensor:
-    """As `_logits`, for one new token a row, with `grouped_attention`. mask: (rows, tokens) booleans."""
-    hidden = to_add(mask, _stored(cache.layers[0])[1].dtype)
+    """As `_logits`, for one new token a row, with `grouped_attention`."""
+    hidden = to_add(mask.bool(), _stored(cache.layers[0])[1].dtype)
     with attending_in_groups(model.config):
         return _logits(model, ids, hidden, positions, cache)
 

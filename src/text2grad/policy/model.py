@@ -77,7 +77,7 @@ class Policy(nn.Module):
         """
         with self.scorer(reference) as model:
             project: Any = model.get_output_embeddings()
-            hidden = self._trunks.of(_trunk(model))(**batch.inputs(_compute_dtype(model)), use_cache=False)[0]
+            hidden = self._trunks.of(_trunk(model))(**batch.inputs(compute_dtype(model)), use_cache=False)[0]
             before = hidden[batch.rows, batch.before]  # (valid tokens, width)
             targets = batch.ids[batch.rows, batch.columns]
             chunk = tokens_at_once(len(project.weight))
@@ -112,7 +112,7 @@ def _trunk(model: PreTrainedModel | PeftModel) -> Any:
     return causal.base_model
 
 
-def _compute_dtype(model: PreTrainedModel | PeftModel) -> torch.dtype:
+def compute_dtype(model: PreTrainedModel | PeftModel) -> torch.dtype:
     """What attention is computed in."""
     kind = model.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else model.dtype

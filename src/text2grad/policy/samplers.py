@@ -13,7 +13,7 @@ from torch import Tensor
 from text2grad.lm.adapters import ready_adapters
 from text2grad.lm.sampling import Sampled, noise, sample
 from text2grad.lm.streams import Stream
-from text2grad.policy.model import Policy
+from text2grad.policy.model import Policy, compute_dtype
 from text2grad.policy.processes import Processes
 from text2grad.policy.sharding import FullWeights
 
@@ -41,7 +41,7 @@ class Sampler(Protocol):
 
 
 class Draw(Protocol):
-    """Draws the answers that given uniform numbers decide, see `rollout.sample`."""
+    """Draws the answers that given uniform numbers decide, see `lm.sampling.sample`."""
 
     def __call__(
         self, prompts: Sequence[Sequence[int]], uniforms: Tensor, temperature: float, num_generations: int = 1
@@ -84,7 +84,7 @@ class InProcess:
             policy.scorer(reference) as model,
             # Not the accelerator's own autocast, which does nothing under DeepSpeed.
             torch.autocast(model.device.type, torch.bfloat16, enabled=self._bf16),
-            ready_adapters(model, torch.bfloat16 if self._bf16 else model.dtype),
+            ready_adapters(model, compute_dtype(model)),
         ):
             yield draw
 
