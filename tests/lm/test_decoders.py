@@ -61,6 +61,33 @@ def test_rows_leave_both_alike(model):
 
 
 @torch.no_grad()
+def test_rows_are_dropped_when_that_saves_more_reading_than_a_graph_costs(model, monkeypatch):
+    fixed = GraphDecoder(model, *read(model), EACH_ONCE, longest=100, capture=False)
+    layers, heads, width = model.config.num_hidden_layers, model.config.num_key_value_heads, model.config.head_dim
+    row = layers * 2 * heads * width * 104 * 4  # bytes: keys and values of 4 + 100 tokens in float32
+    for tokens in TOKENS[:5]:
+        fixed.step(tokens)
+    monkeypatch.setattr(decoders, "GRAPH_COST", 5 * row - 1)  # five steps are done, so five more are expected
+    assert fixed.pays_to_keep(2)
+    monkeypatch.setattr(decoders, "GRAPH_COST", 5 * row)
+    assert not fixed.pays_to_keep(2)
+    assert fixed.pays_to_keep(1)
+    monkeypatch.setattr(decoders, "GRAPH_COST", 0)
+    assert not fixed.pays_to_keep(3), "no row has ended"
+
+
+@torch.no_grad()
+def test_near_the_end_dropping_rows_saves_little(model, monkeypatch):
+    fixed = GraphDecoder(model, *read(model), EACH_ONCE, longest=len(TOKENS), capture=False)
+    monkeypatch.setattr(decoders, "GRAPH_COST", 0)
+    for tokens in TOKENS[:-1]:
+        fixed.step(tokens)
+        assert fixed.pays_to_keep(1)
+    fixed.step(TOKENS[-1])
+    assert not fixed.pays_to_keep(1), "there is no step left"
+
+
+@torch.no_grad()
 def test_answers_to_one_prompt_share_its_states_in_fixed_places_too(model):
     cache, mask = read(model)
     rows = torch.tensor([0, 0, 1, 1, 2, 2])

@@ -6,6 +6,7 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
+from text2grad.lm import decoders
 from text2grad.lm import guide as guide_module
 from text2grad.lm.matching import Masks
 from text2grad.lm.sampling import draw, noise, sample
@@ -133,8 +134,9 @@ def test_a_guide_decides_what_can_be_drawn(
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_guide_decides_on_a_gpu_too(tiny_model: Path) -> None:
+def test_a_guide_decides_on_a_gpu_too(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With captured graphs, laid out anew when rows leave, while another thread waits for the tokens."""
+    monkeypatch.setattr(decoders, "GRAPH_COST", 0)
     model = load_model(tiny_model).eval().to("cuda")
     words = [[7] * i + [END] for i in (0, 1, 2, 50, 90, 3)]
     guide = Spells(words)

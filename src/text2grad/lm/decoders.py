@@ -16,15 +16,14 @@ from transformers.cache_utils import DynamicLayer
 from text2grad.lm.batching import aligned
 from text2grad.lm.cache import fixed_cache, roomy_cache
 from text2grad.lm.grouped import attending_in_groups, can_attend_in_groups, to_add
+from text2grad.lm.norms import fused, rms_norms
 
 ROOM = 256  # tokens that a graph decoder makes room for at once
-WARM_UP = 1  # steps before a graph is captured: CUDA's libraries set themselves up in it
+GRAPH_COST = 1e11  # bytes that a GPU reads in the time that a graph takes to capture
 
 
 class Decoder(Protocol):
-    """Rows are answers under way. `shrink_at`: the share of finished rows from which `keep` is worth its cost."""
-
-    shrink_at: float
+    """Rows are answers under way."""
 
     def step(self, tokens: Tensor) -> Tensor:
         """tokens: (rows,), the last token of each answer. Returns the logits of the next, (rows, vocabulary)."""
@@ -32,6 +31,10 @@ class Decoder(Protocol):
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows only."""
+        ...
+
+    def pays_to_keep(self, rows: int) -> bool:
+        """Whether going on with so many rows only saves more than it costs."""
         ...
 
 
@@ -59,8 +62,6 @@ def start(
 class GrowingDecoder:
     """The cache and the mask grow with every token."""
 
-    shrink_at = 0.25
-
     def __init__(self, model: Any, cache: Any, mask: Tensor, in_groups: bool) -> None:
         """in_groups: attend by `grouped_attention`."""
         self._model = model
@@ -78,11 +79,12 @@ class GrowingDecoder:
         self._cache.batch_select_indices(rows)
         self._mask = self._mask[rows]
 
+    def pays_to_keep(self, rows: int) -> bool:
+        return rows <= 0.75 * len(self._mask)
+
 
 class GraphDecoder:
     """Every tensor stays in its place; when the room is used up, or few rows are left, all is laid out anew."""
-
-    shrink_at = 0.6
 
     def __init__(self, model: Any, cache: Any, mask: Tensor, rows: Tensor, longest: int, capture: bool) -> None:
         """cache, mask: of the prompts, the mask (prompts, width). rows: (rows,), the prompt of each answer.
@@ -90,8 +92,9 @@ class GraphDecoder:
         capture: False runs the same steps uncaptured.
         """
         self._model = model
+        self._norms = rms_norms(model)
         self._capture = capture
-        self._left = longest
+        self._done, self._left = 0, longest
         states = [(layer.keys, layer.values) for layer in cache.layers]
         self._lay_out(states, mask.bool(), mask.sum(-1, keepdim=True), rows)
 
@@ -106,6 +109,7 @@ class GraphDecoder:
             self._graph.replay()
             logits = self._logits
         self._filled += 1
+        self._done += 1
         self._left -= 1
         self._place += 1
         self._positions += 1
@@ -113,6 +117,12 @@ class GraphDecoder:
 
     def keep(self, rows: Tensor) -> None:
         self._lay_out(self._states(), self._attended[:, : self._filled], self._positions, rows)
+
+    def pays_to_keep(self, rows: int) -> bool:
+        """The answers are expected to become twice as long as they are; each of their steps reads the whole cache."""
+        cache = sum(keys.nbytes + values.nbytes for keys, values in map(_stored, self._cache.layers))
+        freed = cache // len(self._tokens) * (len(self._tokens) - rows)
+        return freed * min(self._done, self._left) > GRAPH_COST
 
     def _lay_out(self, states: list[tuple[Tensor, Tensor]], attended: Tensor, positions: Tensor, rows: Tensor) -> None:
         """Go on with these rows. states: keys and values of each layer.
@@ -137,28 +147,22 @@ class GraphDecoder:
         ]
 
     def _run(self) -> Tensor:
-        return _logits_in_groups(self._model, self._tokens, self._attended, self._positions, self._cache)
+        with fused(self._norms):
+            return _logits_in_groups(self._model, self._tokens, self._attended, self._positions, self._cache)
 
     def _first_step(self) -> Tensor:
-        """Compute one step, and leave a graph of it behind. Steps that only warm up write to the place of this one.
+        """Compute one step as it is, in which CUDA's libraries set themselves up, and leave a graph for the next ones.
 
         Under autocast the graph reads the weights as they were cast when the prompts were read: a decoder ends before
         the autocast that it was made in, and before the weights change.
         """
-        if not self._capture:
-            return self._run()
-        side: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(WARM_UP):
-                self._run()
-        torch.cuda.current_stream().wait_stream(side)
-        self._graph = torch.cuda.CUDAGraph()
-        # Other threads may wait for the GPU meanwhile, as one that hears a guide does.
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
-            self._logits = self._run()
-        self._graph.replay()
-        return self._logits
+        logits = self._run()
+        if self._capture:
+            self._graph = torch.cuda.CUDAGraph()
+            # Other threads may wait for the GPU meanwhile, as one that hears a guide does.
+            with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+                self._logits = self._run()
+        return logits
 
 
 def _stored(layer: Any) -> tuple[Tensor, Tensor]:

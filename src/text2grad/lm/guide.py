@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from functools import cache
 from typing import NamedTuple, Protocol
 
 import torch
@@ -55,10 +56,6 @@ class Guided:
         self._said = _Word(self._completions, None)
         self._asked = thread.submit(self._word, self._completions, self._completions)
 
-    def share_finished(self) -> float:
-        """Of the rows, as far as is known."""
-        return 1 - len(self._said.going) / len(self._completions)
-
     def rows_going(self) -> list[int]:
         """Rows that have not ended, as far as is known."""
         return self._said.going
@@ -106,5 +103,10 @@ def runs_ahead(device: torch.device) -> bool:
 
 def missing(bits: Tensor, width: int) -> Tensor:
     """(rows, words of 32 bits) -> (rows, width) booleans: which bits are not set, the lowest first."""
-    places = torch.arange(32, device=bits.device, dtype=torch.int32)
-    return ((bits.unsqueeze(-1) >> places) & 1).flatten(1)[:, :width] == 0
+    return ((bits.unsqueeze(-1) & _powers(bits.device)) == 0).flatten(1)[:, :width]
+
+
+@cache
+def _powers(device: torch.device) -> Tensor:
+    """(32,), one bit of a word each, the lowest first; the last is the sign."""
+    return (1 << torch.arange(32)).to(torch.int32).to(device)

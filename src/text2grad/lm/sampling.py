@@ -73,11 +73,10 @@ def sample(
             if guided is not None:
                 guided.note(chosen)
             if position % look_every == look_every - 1:
-                share = watcher.share_finished()
-                if share == 1.0:
+                going = watcher.rows_going()
+                if not going:
                     break
-                if share >= decoder.shrink_at:
-                    going = watcher.rows_going()
+                if decoder.pays_to_keep(len(going)):
                     if guided is not None:
                         guided.keep(going)
                     rows = sent(torch.tensor(going), model.device)
@@ -114,10 +113,6 @@ class _Answers:
         self._written[self._alive, position] = torch.where(self._finished, UNWRITTEN, chosen)
         self._finished |= torch.isin(chosen, self._ends)
         return chosen
-
-    def share_finished(self) -> float:
-        """Of the rows."""
-        return float(self._finished.float().mean())
 
     def rows_going(self) -> list[int]:
         """Rows that have not ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -24,14 +25,18 @@ class Matchers:
 
     def __init__(self, vocabulary: LLTokenizer, answers: Sequence[str], layout: Layout) -> None:
         self._over = only_the_end(vocabulary)
-        self._executor = LLExecutor()
+        self._executor = LLExecutor(num_threads=os.cpu_count())  # whoever waits for masks has nothing else to do
         threads = ThreadPoolExecutor()
-        self._compiling = [threads.submit(lambda a: compiled(vocabulary, grammar(a, layout)), a) for a in answers]
-        threads.shutdown(wait=False)
+
+        def matcher(answer: str) -> LLMatcher:
+            return compiled(vocabulary, grammar(answer, layout))
+
+        # One of the threads hands the work out: as soon as they have some, they compete with it for the interpreter.
+        self._compiling = threads.submit(lambda: list(threads.map(matcher, answers)))
 
     @cached_property
     def _matchers(self) -> list[LLMatcher]:
-        return [compiling.result() for compiling in self._compiling]
+        return self._compiling.result()
 
     def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
         chosen = zip((self._matchers[row] for row in rows), tokens, strict=True)
