@@ -17,9 +17,11 @@ from text2grad.models import load_tokenizer
 from text2grad.reward.grammar import most_tokens
 from text2grad.reward.judgement import read
 from text2grad.reward.matchers import Matchers
+from text2grad.reward.prose import FAR
 from text2grad.reward.settings import Layout, Limits, Order
 
 REASONED = Limits(reasoning=12, critique=12, quote=41, spans=3, omissions=2, omission=5)
+ROOMY = Limits(critique=FAR + 20, quote=41, spans=2, omissions=1, omission=5)  # its critique begins as open prose
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +53,9 @@ def walk(vocabulary: LLTokenizer, answers: list[str], layout: Layout, logits: Te
 
 @pytest.mark.parametrize("order", ["critique_first", "spans_first", "spans_only"])
 @pytest.mark.parametrize("long_winded", [False, True])
-def test_random_walks_can_be_read(vocabulary: LLTokenizer, order: Order, long_winded: bool) -> None:
-    layout = Layout(order=order, limits=REASONED)
+@pytest.mark.parametrize("limits", [REASONED, ROOMY])
+def test_random_walks_can_be_read(vocabulary: LLTokenizer, order: Order, limits: Limits, long_winded: bool) -> None:
+    layout = Layout(order=order, limits=limits)
     logits = torch.zeros(vocabulary.vocab_size)
     if long_winded:
         # Byte by byte, rarely closing anything: as near to the longest judgement as chance gets.

@@ -13,6 +13,7 @@ from llguidance.numpy import consume_token_par, fill_next_token_bitmask_par
 
 from text2grad.lm.matching import Masks, compiled, only_the_end
 from text2grad.reward.grammar import grammar
+from text2grad.reward.prose import OpenProse
 from text2grad.reward.settings import Layout
 
 
@@ -33,12 +34,19 @@ class Matchers:
 
         # One of the threads hands the work out: as soon as they have some, they compete with it for the interpreter.
         self._compiling = threads.submit(lambda: list(threads.map(matcher, answers)))
+        self._describing = threads.submit(OpenProse, vocabulary, layout, len(answers))
 
     @cached_property
     def _matchers(self) -> list[LLMatcher]:
         return self._compiling.result()
 
+    @cached_property
+    def _prose(self) -> OpenProse:
+        return self._describing.result()
+
     def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
+        for row, token in zip(rows, tokens, strict=True):
+            self._prose.advance(row, token)
         chosen = zip((self._matchers[row] for row in rows), tokens, strict=True)
         going = [(matcher, token) for matcher, token in chosen if not matcher.is_stopped()]
         if going and not all(consume_token_par(self._executor, going)):
@@ -46,12 +54,16 @@ class Matchers:
             raise RuntimeError(f"a token was drawn against the grammar: {broken.get_error()}")
 
     def masks(self, rows: Sequence[int]) -> Masks:
-        bits = np.zeros((len(rows), len(self._over)), dtype=np.int32)
-        places = [(self._matchers[row], line) for line, row in enumerate(rows)]
-        going = [(matcher, line) for matcher, line in places if not matcher.is_stopped()]
+        bits = np.empty((len(rows), len(self._over)), dtype=np.int32)
+        going = []
+        for line, row in enumerate(rows):
+            matcher = self._matchers[row]
+            if matcher.is_stopped():
+                bits[line] = self._over
+            elif row in self._prose:
+                bits[line] = self._prose.mask
+            else:
+                going.append((matcher, line))
         if going:
             fill_next_token_bitmask_par(self._executor, going, bits)
-        over = [line for matcher, line in places if matcher.is_stopped()]
-        if over:
-            bits[over] = self._over
         return bits
