@@ -106,12 +106,11 @@ class Spells:
         self.words = words
         self.told: list[list[int]] = [[] for _ in words]
 
-    def masks(self, completions: Sequence[int]) -> Masks:
-        allowed = np.zeros((len(completions), 32), dtype=np.uint32)
-        for i, row in enumerate(completions):
+    def fill(self, masks: Masks, lines: Sequence[int], completions: Sequence[int]) -> None:
+        masks[lines] = 0
+        for line, row in zip(lines, completions, strict=True):
             token = self.words[row][len(self.told[row])]
-            allowed[i, token // 32] = 1 << token % 32
-        return allowed.view(np.int32)
+            masks.view(np.uint32)[line, token // 32] = 1 << token % 32
 
     def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
         for row, token in zip(completions, tokens, strict=True):
@@ -135,7 +134,7 @@ def test_a_guide_decides_what_can_be_drawn(
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_guide_decides_on_a_gpu_too(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With captured graphs, laid out anew when rows leave, while another thread waits for the tokens."""
+    """With captured graphs, laid out anew when rows leave."""
     monkeypatch.setattr(decoders, "GRAPH_COST", 0)
     model = load_model(tiny_model).eval().to("cuda")
     words = [[7] * i + [END] for i in (0, 1, 2, 50, 90, 3)]
@@ -156,8 +155,8 @@ def test_what_goes_wrong_in_a_guide_is_raised(model: PreTrainedModel) -> None:
 
 def test_a_guide_that_allows_everything_changes_nothing(model: PreTrainedModel) -> None:
     class Free(Spells):
-        def masks(self, completions: Sequence[int]) -> Masks:
-            return np.full((len(completions), 32), -1, dtype=np.int32)
+        def fill(self, masks: Masks, lines: Sequence[int], completions: Sequence[int]) -> None:
+            masks[lines] = -1
 
     uniforms = noise(Stream.SAMPLING, 7, 1, [0, 1, 2], 12)
     free, _ = sample(model, PROMPTS, uniforms, 1.3, end_ids=[END], pad_id=END, guide=Free([[]] * 3))

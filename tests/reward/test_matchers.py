@@ -31,7 +31,9 @@ def vocabulary(tiny_model: Path) -> LLTokenizer:
 
 
 def allowed(matchers: Matchers, rows: list[int], width: int) -> Tensor:
-    return ~missing(torch.from_numpy(matchers.masks(rows)), width)
+    masks = torch.zeros(len(rows), -(-width // 32), dtype=torch.int32)
+    matchers.fill(masks.numpy(), range(len(rows)), rows)
+    return ~missing(masks, width)
 
 
 def walk(vocabulary: LLTokenizer, answers: list[str], layout: Layout, logits: Tensor, seed: int) -> list[list[int]]:

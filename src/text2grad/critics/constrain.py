@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-import numpy as np
 from llguidance import LLTokenizer
 from llguidance.numpy import fill_next_token_bitmask
 
@@ -20,12 +19,10 @@ class ReplyGuide:
         self._over = only_the_end(vocabulary)
         self._replies = [_Reply(vocabulary, answer, limits) for answer in answers]
 
-    def masks(self, completions: Sequence[int]) -> Masks:
-        bits = np.zeros((len(completions), len(self._over)), dtype=np.int32)
-        for line, i in enumerate(completions):
-            if not self._replies[i].fill(bits, line):
-                bits[line] = self._over
-        return bits
+    def fill(self, masks: Masks, lines: Sequence[int], completions: Sequence[int]) -> None:
+        for line, i in zip(lines, completions, strict=True):
+            if not self._replies[i].fill(masks, line):
+                masks[line] = self._over
 
     def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
         for i, token in zip(completions, tokens, strict=True):

@@ -26,7 +26,10 @@ class Decoder(Protocol):
     """Rows are answers under way."""
 
     def step(self, tokens: Tensor) -> Tensor:
-        """tokens: (rows,), the last token of each answer. Returns the logits of the next, (rows, vocabulary)."""
+        """tokens: (rows,), the last token of each answer. Returns the logits of the next, (rows, vocabulary).
+
+        They are there until the next step, which may write over them.
+        """
         ...
 
     def keep(self, rows: Tensor) -> None:
@@ -34,7 +37,7 @@ class Decoder(Protocol):
         ...
 
     def pays_to_keep(self, rows: int) -> bool:
-        """Whether going on with so many rows only saves more than it costs."""
+        """Whether it is time to go on with so many rows only. To be asked every few steps."""
         ...
 
 
@@ -95,6 +98,7 @@ class GraphDecoder:
         self._norms = rms_norms(model)
         self._capture = capture
         self._done, self._left = 0, longest
+        self._wasted, self._asked = 0, 0  # bytes read for rows that have ended, up to which step
         states = [(layer.keys, layer.values) for layer in cache.layers]
         self._lay_out(states, mask.bool(), mask.sum(-1, keepdim=True), rows)
 
@@ -102,7 +106,6 @@ class GraphDecoder:
         if self._filled == self._attended.shape[-1]:
             self.keep(torch.arange(len(tokens), device=tokens.device))
         self._tokens.copy_(tokens.unsqueeze(1))
-        self._attended[:, self._filled] = True
         if self._graph is None:
             logits = self._first_step()
         else:
@@ -111,18 +114,18 @@ class GraphDecoder:
         self._filled += 1
         self._done += 1
         self._left -= 1
-        self._place += 1
-        self._positions += 1
-        return logits.clone()  # the next step writes over them
+        return logits
 
     def keep(self, rows: Tensor) -> None:
         self._lay_out(self._states(), self._attended[:, : self._filled], self._positions, rows)
 
     def pays_to_keep(self, rows: int) -> bool:
-        """The answers are expected to become twice as long as they are; each of their steps reads the whole cache."""
-        cache = sum(keys.nbytes + values.nbytes for keys, values in map(_stored, self._cache.layers))
-        freed = cache // len(self._tokens) * (len(self._tokens) - rows)
-        return freed * min(self._done, self._left) > GRAPH_COST
+        """When as much has been read for ended rows as a graph costs. How long the others go on is not known; this way
+        no more than twice the least possible is spent.
+        """
+        self._wasted += (len(self._tokens) - rows) * self._row_bytes * (self._done - self._asked)
+        self._asked = self._done
+        return self._wasted > GRAPH_COST
 
     def _lay_out(self, states: list[tuple[Tensor, Tensor]], attended: Tensor, positions: Tensor, rows: Tensor) -> None:
         """Go on with these rows. states: keys and values of each layer.
@@ -133,6 +136,8 @@ class GraphDecoder:
         length = aligned(self._filled + min(ROOM, max(self._left, 1)))
         self._place = positions.new_full((), self._filled)
         self._cache = fixed_cache(states, rows, length, self._place)
+        self._row_bytes = sum(part[0].nbytes for layer in self._cache.layers for part in _stored(layer))
+        self._wasted, self._asked = 0, self._done
         self._attended = attended.new_zeros(len(rows), length)
         self._attended[:, : self._filled] = attended[rows]
         self._positions = positions[rows]
@@ -147,8 +152,13 @@ class GraphDecoder:
         ]
 
     def _run(self) -> Tensor:
+        """One step with all that belongs to it: what is in the graph need not be started from here."""
+        self._attended.index_fill_(1, self._place.view(1), True)
         with fused(self._norms):
-            return _logits_in_groups(self._model, self._tokens, self._attended, self._positions, self._cache)
+            logits = _logits_in_groups(self._model, self._tokens, self._attended, self._positions, self._cache)
+        self._place += 1
+        self._positions += 1
+        return logits
 
     def _first_step(self) -> Tensor:
         """Compute one step as it is, in which CUDA's libraries set themselves up, and leave a graph for the next ones.
@@ -159,7 +169,7 @@ class GraphDecoder:
         logits = self._run()
         if self._capture:
             self._graph = torch.cuda.CUDAGraph()
-            # Other threads may wait for the GPU meanwhile, as one that hears a guide does.
+            # Thread-local: what other threads ask of the GPU meanwhile is no mistake of this one.
             with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
                 self._logits = self._run()
         return logits

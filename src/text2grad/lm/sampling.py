@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ from text2grad.lm.guide import Guide, Guided
 from text2grad.lm.streams import Stream, stream
 
 LOOK_EVERY = 8  # tokens between two looks at a GPU whether answers have ended: to look is to wait for it
-UNWRITTEN = -1
 
 
 class Sampled(NamedTuple):
@@ -59,76 +57,96 @@ def sample(
     """
     longest = uniforms.shape[1]
     look_every = 1 if guide is not None or model.device.type == "cpu" else LOOK_EVERY
-    with ThreadPoolExecutor(1) as thread:
-        guided = None if guide is None else Guided(guide, len(uniforms), end_ids, model.device, thread)
-        decoder, logits = start(model, *pad_left(prompts, pad_id, model.device), num_generations, longest, graphs)
-        answers = _Answers(uniforms.to(model.device), temperature, end_ids, scored)
-        watcher = guided or answers  # who says which rows have ended: a guide need not ask the GPU
-        for position in range(longest):
-            if guided is not None:
-                logits = guided.constrain(logits)
-            chosen = answers.draw(logits, position)
-            if position + 1 == longest:
+    guided = None if guide is None else Guided(guide, len(uniforms), end_ids, model.device)
+    decoder, logits = start(model, *pad_left(prompts, pad_id, model.device), num_generations, longest, graphs)
+    answers = _Answers(uniforms.to(model.device), temperature, end_ids, scored)
+    watcher = guided or answers  # who says which rows have ended: a guide need not ask the GPU
+    for position in range(longest):
+        if guided is not None:
+            logits = guided.constrain(logits)
+        chosen = answers.draw(logits, position)
+        if position + 1 == longest:
+            break
+        if guided is not None:
+            guided.note(chosen)
+        if position % look_every == look_every - 1:
+            going = watcher.rows_going()
+            if not going:
                 break
-            if guided is not None:
-                guided.note(chosen)
-            if position % look_every == look_every - 1:
-                going = watcher.rows_going()
-                if not going:
-                    break
-                if decoder.pays_to_keep(len(going)):
-                    if guided is not None:
-                        guided.keep(going)
-                    rows = sent(torch.tensor(going), model.device)
-                    decoder.keep(rows)
-                    answers.keep(rows)
-                    chosen = chosen[rows]
-            logits = decoder.step(chosen)
+            if decoder.pays_to_keep(len(going)):
+                if guided is not None:
+                    guided.keep(going)
+                rows = sent(torch.tensor(going), model.device)
+                decoder.keep(rows)
+                answers.keep(rows)
+                chosen = chosen[rows]
+        logits = decoder.step(chosen)
     return answers.sampled()
 
 
 class _Answers:
-    """All answers as far as they are written; the rows of a batch are those that are still under way."""
+    """All answers as far as they are written; the rows of a batch are those that are still under way.
+
+    A step does nothing but draw. Whether answers have ended is asked now and then, and what rows wrote after their end
+    is cut off at last: a GPU that computes a small model is kept waiting by every little thing it has to be told.
+    """
 
     def __init__(self, uniforms: Tensor, temperature: float, end_ids: Sequence[int], scored: bool) -> None:
-        device = uniforms.device
         self._uniforms = uniforms
         self._temperature = temperature
-        self._ends = torch.tensor(list(end_ids), device=device)
-        self._written = torch.full(uniforms.shape, UNWRITTEN, device=device)
-        self._chances = torch.ones(uniforms.shape, device=device) if scored and temperature else None
-        self._alive = torch.arange(len(uniforms), device=device)  # which answer each row is
-        self._finished = torch.zeros(len(uniforms), dtype=torch.bool, device=device)
+        self._ends = torch.tensor(list(end_ids), device=uniforms.device)
+        self._scored = bool(scored and temperature)
+        self._rows = torch.arange(len(uniforms), device=uniforms.device)  # which answer each row is
+        self._finished = torch.zeros(len(uniforms), dtype=torch.bool, device=uniforms.device)
+        self._tokens: list[Tensor] = []  # of each step since rows last left, (rows,)
+        self._chances: list[Tensor] = []
+        self._looked = 0  # at how many of these steps
+        self._completions: list[list[int]] = [[] for _ in uniforms]
+        self._probabilities: list[list[float]] = [[] for _ in uniforms]
 
     def draw(self, logits: Tensor, position: int) -> Tensor:
         """logits: (rows, vocabulary). Returns the next token of each row, (rows,)."""
-        uniforms = self._uniforms[self._alive, position]
-        if self._chances is None:
-            chosen = draw(logits, uniforms, self._temperature)
-        else:
+        uniforms = self._uniforms[:, position]
+        if self._scored:
             probabilities = tempered(logits, self._temperature)
             chosen = invert(probabilities, uniforms)
-            # Rows that have ended write too: nobody reads it, and to leave them out would be one more kernel.
-            self._chances[self._alive, position] = probabilities.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
-        self._written[self._alive, position] = torch.where(self._finished, UNWRITTEN, chosen)
-        self._finished |= torch.isin(chosen, self._ends)
+            self._chances.append(probabilities.gather(-1, chosen.unsqueeze(-1)).squeeze(-1))
+        else:
+            chosen = draw(logits, uniforms, self._temperature)
+        self._tokens.append(chosen)
         return chosen
 
     def rows_going(self) -> list[int]:
         """Rows that have not ended."""
+        self._finished |= torch.isin(torch.stack(self._tokens[self._looked :], dim=1), self._ends).any(dim=1)
+        self._looked = len(self._tokens)
         going: list[int] = (~self._finished).nonzero().squeeze(-1).tolist()
         return going
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows only."""
-        self._alive, self._finished = self._alive[rows], self._finished[rows]
+        self._write_down()
+        self._rows, self._finished, self._uniforms = self._rows[rows], self._finished[rows], self._uniforms[rows]
 
     def sampled(self) -> Sampled:
-        completions = [[token for token in row if token != UNWRITTEN] for row in self._written.tolist()]
-        if self._chances is None:
+        self._write_down()
+        ends = frozenset(self._ends.tolist())
+        lengths = [next((i + 1 for i, token in enumerate(ids) if token in ends), len(ids)) for ids in self._completions]
+        completions = [ids[:length] for ids, length in zip(self._completions, lengths, strict=True)]
+        if not self._scored:
             return Sampled(completions, None)
-        rows = self._chances.log().tolist()
-        return Sampled(completions, [row[: len(ids)] for row, ids in zip(rows, completions, strict=True)])
+        chances = [torch.tensor(row[:length]) for row, length in zip(self._probabilities, lengths, strict=True)]
+        return Sampled(completions, [row.log().tolist() for row in chances])
+
+    def _write_down(self) -> None:
+        """Take what the rows have drawn to the host."""
+        rows = self._rows.tolist()
+        for drawn, written in ((self._tokens, self._completions), (self._chances, self._probabilities)):
+            if drawn:
+                for row, new in zip(rows, torch.stack(drawn, dim=1).tolist(), strict=True):
+                    written[row] += new
+                drawn.clear()
+        self._looked = 0
 
 
 def draw(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
-import numpy as np
 from llguidance import LLExecutor, LLMatcher, LLTokenizer
-from llguidance.numpy import consume_token_par, fill_next_token_bitmask_par
+from llguidance.numpy import fill_next_token_bitmask_par
 
 from text2grad.lm.matching import Masks, compiled, only_the_end
 from text2grad.reward.grammar import grammar
@@ -21,12 +19,14 @@ class Matchers:
     """Keeps each judgement of a batch within the grammar of its answer (see lm.guide.Guide).
 
     Compiling a grammar takes some milliseconds, filling a mask some dozen microseconds. Both happen in threads that
-    leave the interpreter to others; compiling begins at once, and is waited for where the first mask is.
+    leave the interpreter to others; compiling begins at once, and is waited for where the first mask is. Judgements in
+    open prose are not matched until they leave it.
     """
 
     def __init__(self, vocabulary: LLTokenizer, answers: Sequence[str], layout: Layout) -> None:
         self._over = only_the_end(vocabulary)
-        self._executor = LLExecutor(num_threads=os.cpu_count())  # whoever waits for masks has nothing else to do
+        self._executor = LLExecutor()
+        self._unmatched: list[list[int]] = [[] for _ in answers]
         threads = ThreadPoolExecutor()
 
         def matcher(answer: str) -> LLMatcher:
@@ -47,23 +47,24 @@ class Matchers:
     def advance(self, rows: Sequence[int], tokens: Sequence[int]) -> None:
         for row, token in zip(rows, tokens, strict=True):
             self._prose.advance(row, token)
-        chosen = zip((self._matchers[row] for row in rows), tokens, strict=True)
-        going = [(matcher, token) for matcher, token in chosen if not matcher.is_stopped()]
-        if going and not all(consume_token_par(self._executor, going)):
-            broken = next(matcher for matcher, _ in going if matcher.is_error())
-            raise RuntimeError(f"a token was drawn against the grammar: {broken.get_error()}")
+            self._unmatched[row].append(token)
+            if row not in self._prose:
+                self._match(self._matchers[row], self._unmatched[row])
+                self._unmatched[row].clear()
 
-    def masks(self, rows: Sequence[int]) -> Masks:
-        bits = np.empty((len(rows), len(self._over)), dtype=np.int32)
+    def fill(self, masks: Masks, lines: Sequence[int], rows: Sequence[int]) -> None:
         going = []
-        for line, row in enumerate(rows):
-            matcher = self._matchers[row]
-            if matcher.is_stopped():
-                bits[line] = self._over
-            elif row in self._prose:
-                bits[line] = self._prose.mask
+        for line, row in zip(lines, rows, strict=True):
+            if row in self._prose:
+                masks[line] = self._prose.mask
+            elif self._matchers[row].is_stopped():
+                masks[line] = self._over
             else:
-                going.append((matcher, line))
+                going.append((self._matchers[row], line))
         if going:
-            fill_next_token_bitmask_par(self._executor, going, bits)
-        return bits
+            fill_next_token_bitmask_par(self._executor, going, masks)
+
+    @staticmethod
+    def _match(matcher: LLMatcher, tokens: list[int]) -> None:
+        if not matcher.is_stopped() and not matcher.consume_tokens(tokens):  # after the last line comes the end token
+            raise RuntimeError(f"a token was drawn against the grammar: {matcher.get_error()}")
