@@ -53,7 +53,7 @@ def sample(
     temperature: logits are divided by it; 0 takes the most probable token.
     guide: for text that must have a form; the policy's own answers are never guided.
     graphs: replay CUDA graphs, where there is a GPU and the model allows it.
-    scored: keep the log-probability of each token as it is drawn, at the price of two kernels a token.
+    scored: keep the log-probability of each token as it is drawn, at the price of a kernel a token.
     """
     longest = uniforms.shape[1]
     look_every = 1 if guide is not None or model.device.type == "cpu" else LOOK_EVERY

@@ -14,7 +14,10 @@ FAR = 64  # characters for which there must be room; a longer token cannot be ha
 
 
 class OpenProse:
-    """Which judgements of a batch are in free text that is their first line, with room for FAR characters more."""
+    """Which judgements of a batch are in free text that is their first line, with room for FAR characters more.
+
+    mask: (words of 32 bits,), what may follow in every one of them.
+    """
 
     def __init__(self, vocabulary: LLTokenizer, layout: Layout, judgements: int) -> None:
         self._vocabulary = vocabulary
@@ -24,7 +27,7 @@ class OpenProse:
         self._room = range(len(label) + 1, len(label) + limit - FAR + 1)  # in bytes: never fewer than characters
         self._written = [0] * judgements
         self._is_open = [False] * judgements
-        self._mask = _after(f"{label}x", vocabulary, layout, {name: FAR + 1})
+        self.mask = _after(f"{label}x", vocabulary, layout, {name: FAR + 1})
 
     def advance(self, judgement: int, token: int) -> None:
         """The judgement got this token."""
@@ -34,11 +37,6 @@ class OpenProse:
 
     def __contains__(self, judgement: int) -> bool:
         return self._is_open[judgement]
-
-    @property
-    def mask(self) -> Masks:
-        """(words of 32 bits,), what may follow in every judgement that is in open prose."""
-        return self._mask
 
 
 def _after(text: str, vocabulary: LLTokenizer, layout: Layout, limits: dict[str, int]) -> Masks:
