@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from peft.tuners import lora
 from support import MakeTrainer
 
 from text2grad.lm.sampling import Sampled, noise
@@ -21,6 +22,15 @@ def test_draws_are_keyed_by_seed_step_and_sample(make_trainer: MakeTrainer) -> N
     second = sampler.sample(PROMPTS[1:], 2, Draws(3, 5, [2, 3], 1.2, 6))
     assert second.completions == both.completions[2:]
     assert both.completions != sampler.sample(PROMPTS, 2, Draws(3, 6, range(4), 1.2, 6)).completions
+
+
+def test_adapters_are_made_ready_while_tokens_are_drawn(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer()
+    adapted = [module for module in trainer.policy.model.modules() if type(module) is lora.Linear]
+    assert adapted
+    with trainer.in_process.drawing():
+        assert all("forward" in vars(module) for module in adapted)
+    assert not any("forward" in vars(module) for module in adapted)
 
 
 def test_the_reference_answers_as_the_model_did_before_training(make_trainer: MakeTrainer) -> None:
