@@ -6,8 +6,7 @@ and adding an adapter to the weights themselves would lose in bfloat16 what make
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -15,22 +14,16 @@ import torch.nn.functional as F
 from peft.tuners import lora
 from torch import Tensor, nn
 
+from text2grad.lm.standins import Forward, standing_in
 
-@contextmanager
-def ready_adapters(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
+
+def ready_adapters(model: nn.Module, dtype: torch.dtype) -> AbstractContextManager[None]:
     """Adapters are cast and scaled once, not for every token, for as long as they do not change.
 
     dtype: what layers are computed in. Adapters of other kinds than plain LoRA, and those that are off, stay as they
     are.
     """
-    layers: list[Any] = [module for module in model.modules() if _is_plain(module)]
-    for layer in layers:
-        layer.forward = _ready(layer, dtype)
-    try:
-        yield
-    finally:
-        for layer in layers:
-            del layer.forward  # the class has its own
+    return standing_in([(module, _ready(module, dtype)) for module in model.modules() if _is_plain(module)])
 
 
 def _is_plain(module: Any) -> bool:
@@ -45,7 +38,7 @@ def _is_plain(module: Any) -> bool:
     )
 
 
-def _ready(layer: Any, dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
+def _ready(layer: Any, dtype: torch.dtype) -> Forward:
     base = layer.get_base_layer()
     (name,) = layer.active_adapters
     down = layer.lora_A[name].weight.detach().to(dtype)

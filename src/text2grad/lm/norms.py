@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
+
+from text2grad.lm.standins import standing_in
 
 
 def rms_norms(model: Any) -> list[Any]:
@@ -22,21 +24,14 @@ def rms_norm(norm: Any, states: Tensor) -> Tensor:
     return F.rms_norm(states, norm.weight.shape, norm.weight.to(states.dtype), norm.variance_epsilon)
 
 
-@contextmanager
-def fused(norms: Sequence[Any]) -> Iterator[None]:
+def fused(norms: Sequence[Any]) -> AbstractContextManager[None]:
     """These norms, found by `rms_norms`, compute by `rms_norm` for a while."""
-    for norm in norms:
-        norm.forward = partial(rms_norm, norm)
-    try:
-        yield
-    finally:
-        for norm in norms:
-            del norm.forward  # the one of its class is there again
+    return standing_in([(norm, partial(rms_norm, norm)) for norm in norms])
 
 
-def _code(kind: Any) -> tuple[Any, ...]:
+def _code(kind: Any) -> tuple[Any, ...] | None:
     code = getattr(kind.forward, "__code__", None)
-    return (code and code.co_code, code and code.co_names, code and code.co_consts)
+    return (code.co_code, code.co_names, code.co_consts) if code else None
 
 
 _LLAMA = _code(LlamaRMSNorm)

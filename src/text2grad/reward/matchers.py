@@ -18,9 +18,9 @@ from text2grad.reward.settings import Layout
 class Matchers:
     """Keeps each judgement of a batch within the grammar of its answer (see lm.guide.Guide).
 
-    Compiling a grammar takes some milliseconds, filling a mask some dozen microseconds. Both happen in threads that
-    leave the interpreter to others; compiling begins at once, and is waited for where the first mask is. Judgements in
-    open prose are not matched until they leave it.
+    Compiling a grammar takes some milliseconds, filling a mask about a tenth of one. Both happen in threads; compiling
+    begins at once, and is waited for where the first mask is. Judgements in open prose are not matched until they leave
+    it.
     """
 
     def __init__(self, vocabulary: LLTokenizer, answers: Sequence[str], layout: Layout) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from llguidance import LLTokenizer
 from llguidance.numpy import fill_next_token_bitmask
 
-from text2grad.lm.matching import Masks, compiled
+from text2grad.lm.matching import Masks, compiled, only_the_end
 from text2grad.reward.grammar import grammar
 from text2grad.reward.settings import Layout
 
@@ -33,7 +33,8 @@ class OpenProse:
         """The judgement got this token."""
         piece = self._vocabulary.decode_bytes([token])
         self._written[judgement] += self._room.stop if b"\n" in piece else len(piece)
-        self._is_open[judgement] = self._written[judgement] in self._room and _is_whole(piece)
+        is_whole = piece.decode(errors="ignore").encode() == piece  # no character is cut in half
+        self._is_open[judgement] = is_whole and self._written[judgement] in self._room
 
     def __contains__(self, judgement: int) -> bool:
         return self._is_open[judgement]
@@ -45,15 +46,6 @@ def _after(text: str, vocabulary: LLTokenizer, layout: Layout, limits: dict[str,
     matcher = compiled(vocabulary, grammar("", layout.model_copy(update=limited)))
     if not matcher.consume_tokens(vocabulary.tokenize_str(text)):
         raise RuntimeError(f"a grammar is broken: {matcher.get_error()}")
-    mask: Masks = np.zeros((vocabulary.vocab_size + 31) // 32, dtype=np.int32)
+    mask: Masks = np.zeros_like(only_the_end(vocabulary))
     fill_next_token_bitmask(matcher, mask[None])
     return mask
-
-
-def _is_whole(piece: bytes) -> bool:
-    """Whether no character is cut in half."""
-    try:
-        piece.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
