@@ -36,7 +36,7 @@ from text2grad.reward.layout import Question, Reader
 from text2grad.reward.model import SpanRewardModel
 from text2grad.schema import Example
 
-ANSWERS, BATCH, TURNS = 256, 64, 5
+ANSWERS, BATCH, TURNS = 256, 64, 9
 
 
 def given(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:

@@ -110,11 +110,12 @@ def reward_model(figures: dict[str, Any]) -> str:
 def reward_policy(figures: dict[str, Any]) -> str:
     names = {"score": 2, "rouge_l": 3, "words": 1}
     return _table(
-        ["held-out answers", "reward model's score", "ROUGE-L", "words"],
+        ["held-out answers", "seed", "reward model's score", "ROUGE-L", "words"],
         [
-            [f"{name} ({found['n']})", *(_change(found[measure], digits) for measure, digits in names.items())]
-            for name, found in figures.items()
-            if isinstance(found, dict)
+            [f"{name} ({run['n']})", seed, *(_change(run["figures"][key], digits) for key, digits in names.items())]
+            for name, runs in figures.items()
+            if isinstance(runs, dict)
+            for seed, run in runs.items()
         ],
     )
 
