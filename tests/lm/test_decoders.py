@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from text2grad.lm import decoders
+from text2grad.lm import decoders, norms
 from text2grad.lm.batching import pad_left
 from text2grad.lm.cache import roomy_cache
 from text2grad.lm.decoders import GraphDecoder, GrowingDecoder, start
@@ -45,6 +45,19 @@ def test_attention_in_groups_gives_the_same_logits(model):
     plain, grouped = (GrowingDecoder(model, *read(model), in_groups) for in_groups in (False, True))
     for tokens in TOKENS:
         torch.testing.assert_close(grouped.step(tokens), plain.step(tokens), atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_a_step_in_fixed_places_computes_every_norm_in_one_kernel(model, monkeypatch):
+    computed, rms_norm = [], norms.rms_norm
+
+    def noted(norm, states):
+        computed.append(norm)
+        return rms_norm(norm, states)
+
+    monkeypatch.setattr(norms, "rms_norm", noted)
+    GraphDecoder(model, *read(model), EACH_ONCE, longest=1, capture=False).step(TOKENS[0])
+    assert len(computed) == 2 * model.config.num_hidden_layers + 1
 
 
 @torch.no_grad()

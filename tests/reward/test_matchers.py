@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from llguidance import LLTokenizer
+from llguidance import LLExecutor, LLMatcher, LLTokenizer
+from llguidance.numpy import fill_next_token_bitmask_par
 from reward_support import ANSWERS, SHORT, asked, tiny_reward_model
 from torch import Tensor
 
 from text2grad.lm.guide import missing
-from text2grad.lm.matching import reply_of, tokens_to_match
+from text2grad.lm.matching import Masks, reply_of, tokens_to_match
 from text2grad.lm.sampling import draw
 from text2grad.models import load_tokenizer
+from text2grad.reward import matchers as matching
 from text2grad.reward.grammar import most_tokens
 from text2grad.reward.judgement import read
 from text2grad.reward.matchers import Matchers
@@ -92,6 +94,22 @@ def test_after_the_last_line_nothing_but_the_end_can_come(vocabulary: LLTokenize
     assert not left[1, vocabulary.eos_token]  # the other row has only begun
     matchers.advance([1], [vocabulary.eos_token])
     assert allowed(matchers, [1], vocabulary.vocab_size).sum() == 1
+
+
+def test_in_open_prose_no_matcher_is_asked(vocabulary: LLTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_for: list[int] = []
+
+    def counted(executor: LLExecutor, going: list[tuple[LLMatcher, int]], masks: Masks) -> None:
+        asked_for.extend(line for _, line in going)
+        fill_next_token_bitmask_par(executor, going, masks)
+
+    monkeypatch.setattr(matching, "fill_next_token_bitmask_par", counted)
+    matchers = Matchers(vocabulary, ["a", "b"], Layout(limits=ROOMY))
+    for token in vocabulary.tokenize_str("Critique: well"):
+        matchers.advance([1], [token])
+    kept = allowed(matchers, [0, 1], vocabulary.vocab_size)
+    assert asked_for == [0]
+    assert kept[1].sum() > kept[0].sum() > 0
 
 
 def test_a_token_against_the_grammar_is_an_error(vocabulary: LLTokenizer) -> None:
