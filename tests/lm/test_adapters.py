@@ -80,6 +80,15 @@ def test_other_kinds_of_adapters_stay_as_they_are(tiny_model: Path, settings: di
         assert replaced(model) == 0
 
 
+def test_a_layer_that_somebody_else_stands_in_for_is_left_to_them(tiny_model: Path) -> None:
+    model = adapted(tiny_model)
+    first: Any = layers(model)[0]
+    first.forward = theirs = first.forward  # as hooks do that fetch weights when they are needed
+    with ready_adapters(model, torch.float32):
+        assert first.forward is theirs
+    assert vars(first)["forward"] is theirs
+
+
 def test_layers_are_their_own_again_after_an_error(tiny_model: Path) -> None:
     model = adapted(tiny_model)
     with pytest.raises(KeyError), ready_adapters(model, torch.float32):

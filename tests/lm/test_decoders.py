@@ -8,7 +8,7 @@ import torch
 from text2grad.lm import decoders, norms
 from text2grad.lm.batching import pad_left
 from text2grad.lm.cache import roomy_cache
-from text2grad.lm.decoders import GraphDecoder, GrowingDecoder, start
+from text2grad.lm.decoders import GraphDecoder, GrowingDecoder, can_be_captured, start
 from text2grad.models import load_model
 
 PROMPTS = [[5, 6, 7, 8], [9, 10], [11, 12, 13]]
@@ -58,6 +58,18 @@ def test_a_step_in_fixed_places_computes_every_norm_in_one_kernel(model, monkeyp
     monkeypatch.setattr(norms, "rms_norm", noted)
     GraphDecoder(model, *read(model), EACH_ONCE, longest=1, capture=False).step(TOKENS[0])
     assert len(computed) == 2 * model.config.num_hidden_layers + 1
+
+
+def test_models_that_ask_the_host_in_a_step_are_not_captured(model):
+    assert can_be_captured(model)
+    model.config.rope_parameters = {"rope_type": "dynamic", "factor": 2.0}
+    assert not can_be_captured(model)
+    model.config.rope_parameters = {"full_attention": {"rope_type": "longrope"}}
+    assert not can_be_captured(model)
+    model.config.rope_parameters = {"full_attention": {"rope_type": "default"}}
+    assert can_be_captured(model)
+    model._can_compile_fullgraph = False  # what the library says of its family
+    assert not can_be_captured(model)
 
 
 @torch.no_grad()

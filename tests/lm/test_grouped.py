@@ -26,6 +26,15 @@ def test_it_is_the_general_kernels_attention(heads: int, groups: int) -> None:
     torch.testing.assert_close(found, plain.transpose(1, 2), atol=1e-6, rtol=1e-5)
 
 
+def test_values_may_be_of_another_width_and_masks_of_each_head() -> None:
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 4, 1, 8), torch.randn(3, 2, 11, 8), torch.randn(3, 2, 11, 5)
+    mask = torch.randn(3, 4, 1, 11)
+    found, _ = grouped_attention(None, query, key, value, mask)
+    plain = F.scaled_dot_product_attention(query, key, value, mask, enable_gqa=True)
+    torch.testing.assert_close(found, plain.transpose(1, 2), atol=1e-6, rtol=1e-5)
+
+
 def test_attention_is_replaced_only_for_a_while() -> None:
     config = SimpleNamespace(_attn_implementation="sdpa")
     with attending_in_groups(config):

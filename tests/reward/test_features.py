@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reward_support import labelled
+from reward_support import about_animals, labelled
 from transformers import PreTrainedTokenizerBase
 
+from text2grad.lm.matching import compiled, tokens_to_match
 from text2grad.models import load_tokenizer
 from text2grad.reward.features import collate, prepare
+from text2grad.reward.grammar import grammar
 from text2grad.reward.head import GOOD, IGNORE, NEUTRAL, POOR
 from text2grad.reward.settings import Layout
 from text2grad.schema import Example, Feedback, Message
@@ -49,6 +51,17 @@ def test_the_name_of_the_end_token_in_a_critique_does_not_end_it(tokenizer: PreT
     sly = prepare([Example(id="1", prompt="p", completion="x", feedback=feedback)], tokenizer, Layout())
     end = tokenizer.eos_token_id
     assert sly.rows[0]["input_ids"].count(end) == plain.rows[0]["input_ids"].count(end)
+
+
+def test_the_grammar_admits_what_is_learned(tokenizer: PreTrainedTokenizerBase) -> None:
+    vocabulary = tokens_to_match(tokenizer, len(tokenizer))
+    for order in ("critique_first", "spans_first", "spans_only"):
+        layout = Layout(order=order)
+        examples = [labelled("1", "a fox, a cafe\u0301", {"fox": "good", "cafe\u0301": "poor"}), *about_animals(4)]
+        for example, row in zip(examples, prepare(examples, tokenizer, layout).rows, strict=True):
+            matcher = compiled(vocabulary, grammar(example.completion, layout))
+            assert matcher.consume_tokens([label for label in row["lm_labels"] if label != IGNORE][:-1])
+            assert matcher.is_stopped() or matcher.is_accepting()
 
 
 def test_where_nobody_wrote_a_critique_only_the_head_learns(tokenizer: PreTrainedTokenizerBase) -> None:

@@ -137,3 +137,19 @@ def test_what_was_written_counts_even_where_the_head_disagrees() -> None:
     sure = scored((1.0, 0.0, 0.0), offsets=[(0, 1)])
     (span,) = written_feedback(Judgement(None, poor=[(0, 1)]), sure, "r", raw="x").spans
     assert span.severity == 0.01
+
+
+def test_a_quotation_without_a_token_of_its_own_counts_a_little() -> None:
+    """An accent that the tokenizer has composed with the letter before it."""
+    composed = scored((0.1, 0.1, 0.8), (0.3, 0.4, 0.3), offsets=[(0, 1), (2, 3)])
+    found = written_feedback(Judgement(critique="x", good=[], poor=[(1, 2)], missing=[]), composed, "reward", raw="")
+    assert [(span.start, span.end, span.severity) for span in found.spans] == [(1, 2, 0.01)]
+
+
+def test_rounding_makes_no_probability_more_than_one() -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(50):
+        logits = generator.normal(size=(60, 3)) * 40
+        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+        sure = Scored([(2 * i, 2 * i + 1) for i in range(60)], shares / shares.sum(axis=1, keepdims=True))
+        assert all(span.severity <= 1 for span in span_feedback("x " * 60, sure, 0.0, "reward").spans)

@@ -67,6 +67,12 @@ def test_the_loss_is_that_of_the_head_and_of_the_judgement(scorer: SpanScorer, w
     torch.testing.assert_close(losses["loss"], head + weight * language)
 
 
+def test_logits_that_a_family_scales_are_scaled_in_the_loss(scorer: SpanScorer) -> None:
+    scorer.config.logit_scale = 3.0
+    scorer.model.register_forward_hook(lambda *found: setattr(found[-1], "logits", found[-1].logits * 3.0))
+    torch.testing.assert_close(run(scorer, ROWS)["lm_loss"], plain_losses(scorer, ROWS)[1].detach())
+
+
 def test_padding_does_not_change_the_losses(scorer: SpanScorer) -> None:
     batch = collate(ROWS, pad_id=1)
     wider = {name: F.pad(tensor, (0, 5), value=77 if name == "input_ids" else IGNORE) for name, tensor in batch.items()}

@@ -27,7 +27,9 @@ def ready_adapters(model: nn.Module, dtype: torch.dtype) -> AbstractContextManag
 
 
 def _is_plain(module: Any) -> bool:
-    if type(module) is not lora.Linear or module.disable_adapters or module.merged or len(module.active_adapters) != 1:
+    if type(module) is not lora.Linear or "forward" in vars(module):  # somebody else stands in for it
+        return False
+    if module.disable_adapters or module.merged or len(module.active_adapters) != 1:
         return False
     (name,) = module.active_adapters
     return (

@@ -167,7 +167,7 @@ def fetched(tensor: Tensor) -> Callable[[], list[int]]:
     if not tensor.is_cuda:
         return here.tolist
     arrived: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]
-    arrived.record()
+    arrived.record(torch.cuda.current_stream(tensor.device))  # of that GPU, which need not be the current one
 
     def wait() -> list[int]:
         arrived.synchronize()

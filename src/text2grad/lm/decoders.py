@@ -6,6 +6,7 @@ replayed graph instead of a thousand launches; that is what a small model spends
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Protocol
 
 import torch
@@ -19,6 +20,7 @@ from text2grad.lm.grouped import attending_in_groups, can_attend_in_groups, to_a
 from text2grad.lm.norms import fused, rms_norms
 
 ROOM = 256  # tokens that a graph decoder makes room for at once
+LOOKING_ROPES = {"dynamic", "longrope"}  # look how long the text is before they compute
 GRAPH_COST = 1e11  # bytes that a GPU reads in the time that a graph takes to capture
 
 
@@ -55,11 +57,18 @@ def start(
     rows = torch.arange(len(ids), device=ids.device).repeat_interleave(num_generations)
     is_plain = all(isinstance(layer, DynamicLayer) and not layer.is_sliding for layer in cache.layers)
     in_groups = is_plain and can_attend_in_groups(model)
-    if graphs and in_groups and ids.is_cuda:
+    if graphs and in_groups and ids.is_cuda and can_be_captured(model):
         return GraphDecoder(model, cache, mask, rows, longest, capture=True), logits[rows]
     if num_generations > 1:
         cache.batch_select_indices(rows)
     return GrowingDecoder(model, cache, mask[rows], in_groups), logits[rows]
+
+
+def can_be_captured(model: Any) -> bool:
+    """Whether a step never asks the host. The library says so of most families, but some rotary embeddings do."""
+    rope = getattr(model.config, "rope_parameters", None) or {}
+    kinds = {given.get("rope_type") for given in (rope, *rope.values()) if isinstance(given, dict)}
+    return bool(getattr(model, "_can_compile_fullgraph", False)) and kinds.isdisjoint(LOOKING_ROPES)
 
 
 class GrowingDecoder:
@@ -168,11 +177,21 @@ class GraphDecoder:
         """
         logits = self._run()
         if self._capture:
+            device = self._tokens.device
             self._graph = torch.cuda.CUDAGraph()
             # Thread-local: what other threads ask of the GPU meanwhile is no mistake of this one.
-            with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+            with (
+                torch.cuda.device(device),
+                torch.cuda.graph(self._graph, stream=_capturing(device), capture_error_mode="thread_local"),
+            ):
                 self._logits = self._run()
         return logits
+
+
+@cache
+def _capturing(device: torch.device) -> torch.cuda.Stream:
+    """Torch's own stream for capturing is of the GPU that was current when it was first asked for."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 def _stored(layer: Any) -> tuple[Tensor, Tensor]:

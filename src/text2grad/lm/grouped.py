@@ -28,18 +28,21 @@ def grouped_attention(
     scaling: float | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """query: (rows, heads, 1, width); key, value: (rows, groups, tokens, width); heads of a group are neighbours.
+    """query: (rows, heads, 1, width); key: (rows, groups, tokens, width); value: (rows, groups, tokens, value width).
 
-    attention_mask: (rows, 1, 1, tokens), see `to_add`. Returns (rows, 1, heads, width).
+    Heads of a group are neighbours. attention_mask: (rows, 1, 1, tokens), see `to_add`; of a family that weighs tokens
+    by itself (rows, heads, 1, tokens). Returns (rows, 1, heads, value width).
     """
     rows, heads, width = len(query), query.shape[1], query.shape[3]
     groups = key.shape[1]
+    if attention_mask.shape[1] == heads:
+        attention_mask = attention_mask.view(rows, groups, heads // groups, -1)
     scale = width**-0.5 if scaling is None else scaling
     # Autocast would have the softmax in float32, which it is inside anyway, and cast before and after it.
     with torch.autocast(query.device.type, enabled=False):
         scores = query.to(key.dtype).view(rows, groups, heads // groups, width) @ key.transpose(2, 3)
         weights = torch.add(attention_mask, scores, alpha=scale).softmax(-1).to(value.dtype)
-        return (weights @ value).view(rows, 1, heads, width), None
+        return (weights @ value).view(rows, 1, heads, value.shape[3]), None
 
 
 def to_add(mask: Tensor, dtype: torch.dtype) -> Tensor:

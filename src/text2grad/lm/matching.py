@@ -46,6 +46,23 @@ def only_the_end(vocabulary: LLTokenizer) -> Masks:
     return bits.view(np.int32)
 
 
+def spelled(text: str, tokenizer: Any, vocabulary: LLTokenizer) -> list[int]:
+    """Ids that spell the text byte by byte, as a matcher hears it; none of them is special.
+
+    Some tokenizers put a space before every text; behind a line break they do not. Some compose characters; what they
+    change is spelled by the longest tokens that fit.
+    """
+    wanted = text.encode()
+    for before in ("", "\n"):
+        encoded: Any = tokenizer(before + text, add_special_tokens=False, split_special_tokens=True)
+        ids: list[int] = encoded["input_ids"]
+        for first in range(3):  # where the text begins behind a space and a line break
+            if vocabulary.decode_bytes(ids[first:]) == wanted:
+                return ids[first:]
+    spelt: list[int] = vocabulary.greedy_tokenize(text)
+    return spelt
+
+
 def reply_of(ids: list[int], vocabulary: LLTokenizer) -> str:
     """The text of a reply up to its end token; a character that was cut in half is left out."""
     end = ids.index(vocabulary.eos_token) if vocabulary.eos_token in ids else len(ids)

@@ -12,10 +12,10 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from text2grad.errors import UserError
 from text2grad.lm.batching import TokenRows
 from text2grad.lm.flat import attend_flat
 from text2grad.lm.logprobs import chunked_logprobs, tokens_at_once
+from text2grad.lm.output import check_output, output, trunk, vocabulary_of
 from text2grad.policy.compiling import Trunks
 from text2grad.policy.layout import can_share_prompts
 
@@ -65,7 +65,7 @@ class Policy(nn.Module):
         self.value_head = nn.Linear(int(model.config.hidden_size), 1, dtype=torch.float32)
         nn.init.zeros_(self.value_head.weight)
         nn.init.zeros_(self.value_head.bias)
-        _check_head(model)
+        check_output(model)
         self._trunks = Trunks(torch_compile)
 
     def forward(
@@ -76,12 +76,11 @@ class Policy(nn.Module):
         entropy_gradient: whether the entropy is part of a loss.
         """
         with self.scorer(reference) as model:
-            project: Any = model.get_output_embeddings()
-            hidden = self._trunks.of(_trunk(model))(**batch.inputs(compute_dtype(model)), use_cache=False)[0]
+            hidden = self._trunks.of(trunk(model))(**batch.inputs(compute_dtype(model)), use_cache=False)[0]
             before = hidden[batch.rows, batch.before]  # (valid tokens, width)
             targets = batch.ids[batch.rows, batch.columns]
-            chunk = tokens_at_once(len(project.weight))
-            logprobs, entropy = chunked_logprobs(before, project, targets, temperature, chunk, entropy_gradient)
+            chunk = tokens_at_once(vocabulary_of(model))
+            logprobs, entropy = chunked_logprobs(before, output(model), targets, temperature, chunk, entropy_gradient)
         with torch.autocast(before.device.type, enabled=False):
             values = self.value_head(before.float()).squeeze(-1)
         return Scores(*(batch.scatter(scores) for scores in (logprobs, entropy, values)))
@@ -107,11 +106,6 @@ class Policy(nn.Module):
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
 
 
-def _trunk(model: PreTrainedModel | PeftModel) -> Any:
-    causal = model.get_base_model() if isinstance(model, PeftModel) else model
-    return causal.base_model
-
-
 def compute_dtype(model: PreTrainedModel | PeftModel) -> torch.dtype:
     """What attention is computed in."""
     kind = model.device.type
@@ -134,17 +128,3 @@ def _disable_dropout(model: nn.Module) -> None:
         for name, rate in vars(module).items():  # what is handed to functions: `dropout`, `attention_dropout`, ...
             if name.endswith("dropout") and isinstance(rate, float):
                 setattr(module, name, 0.0)
-
-
-@torch.no_grad()
-def _check_head(model: PreTrainedModel | PeftModel) -> None:
-    """Refuse models whose logits are more than their output layer (soft-capped or rescaled ones, say)."""
-    ids = torch.arange(4, device=model.device).unsqueeze(0)
-    whole = model(input_ids=ids, use_cache=False).logits.float()
-    project: Any = model.get_output_embeddings()
-    ours = project(_trunk(model)(input_ids=ids, use_cache=False)[0]).float()
-    if not torch.allclose(whole, ours, rtol=1e-2, atol=1e-2):
-        kind = type(_trunk(model)).__name__
-        raise UserError(
-            f"{kind}: its logits are more than its output layer, which the policy relies on; use another model"
-        )

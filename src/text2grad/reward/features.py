@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
+from llguidance import LLTokenizer
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from text2grad.lm.matching import spelled, tokens_to_match
 from text2grad.reward.head import IGNORE, token_labels
 from text2grad.reward.judgement import target
 from text2grad.reward.layout import Reader, TooLongError
@@ -42,6 +43,7 @@ class Prepared:
 def prepare(examples: Iterable[Example], tokenizer: PreTrainedTokenizerBase, layout: Layout) -> Prepared:
     """One row an example: question, judgement and end token, with the labels of the head and of the language model."""
     reader = Reader(tokenizer, layout)
+    vocabulary = tokens_to_match(tokenizer, len(tokenizer))
     prepared = Prepared()
     for example in examples:
         feedback = example.feedback
@@ -55,7 +57,7 @@ def prepare(examples: Iterable[Example], tokenizer: PreTrainedTokenizerBase, lay
             except TooLongError:
                 prepared.left_out["answer empty or too long"] += 1
                 continue
-            judgement = _judgement(example.completion, feedback, tokenizer, layout)
+            judgement = _judgement(example.completion, feedback, tokenizer, vocabulary, layout)
             start, end = question.judged
             head_labels = [IGNORE] * (len(question.ids) + len(judgement))
             head_labels[start:end] = token_labels(feedback, question.offsets)
@@ -70,7 +72,9 @@ def prepare(examples: Iterable[Example], tokenizer: PreTrainedTokenizerBase, lay
     return prepared
 
 
-def _judgement(answer: str, feedback: Feedback, tokenizer: PreTrainedTokenizerBase, layout: Layout) -> list[int]:
+def _judgement(
+    answer: str, feedback: Feedback, tokenizer: PreTrainedTokenizerBase, vocabulary: LLTokenizer, layout: Layout
+) -> list[int]:
     """What should be written, with the end token; nothing where a critique is wanted and nobody wrote one.
 
     A stand-in for the critique would be what the model learns to say: it is the most frequent one.
@@ -78,8 +82,7 @@ def _judgement(answer: str, feedback: Feedback, tokenizer: PreTrainedTokenizerBa
     if layout.order != "spans_only" and not feedback.critique.strip():
         return []
     written = target(feedback, answer, layout.order, layout.limits)
-    encoded: Any = tokenizer(written, add_special_tokens=False, split_special_tokens=True)
-    return [*encoded["input_ids"], int(tokenizer.eos_token_id)]
+    return [*spelled(written, tokenizer, vocabulary), int(vocabulary.eos_token)]
 
 
 def collate(rows: Sequence[Row], pad_id: int) -> dict[str, Tensor]:

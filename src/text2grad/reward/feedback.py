@@ -40,7 +40,7 @@ def span_feedback(answer: str, scored: Scored, floor: float, critic: str) -> Fee
         end = at + 1
         while end < len(words) and classes[end] == classes[at]:
             end += 1
-        severity = float(probabilities[at:end, classes[at]].mean())
+        severity = min(float(probabilities[at:end, classes[at]].mean()), 1.0)  # sums that are rounded can pass it
         if classes[at] in (GOOD, POOR) and severity >= floor:
             label = "good" if classes[at] == GOOD else "poor"
             spans.append(
@@ -63,7 +63,9 @@ def written_feedback(judgement: Judgement, scored: Scored, critic: str, raw: str
     for label, (start, end) in judgement.spans():
         inside = [i for i, (a, b) in enumerate(scored.offsets) if a < end and b > start]
         column = GOOD if label == "good" else POOR
-        severity = max(float(scored.probabilities[inside, column].mean()), _LEAST_SEVERITY)
+        # What a tokenizer composes with the character before it, an accent say, belongs to no token of its own.
+        found = float(scored.probabilities[inside, column].mean()) if inside else 0.0
+        severity = min(max(found, _LEAST_SEVERITY), 1.0)
         spans.append(Span(start=start, end=end, label=label, severity=severity, confidence=severity, match="exact"))
     return Feedback(
         critic=critic,

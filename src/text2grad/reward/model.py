@@ -25,6 +25,7 @@ from text2grad.errors import UserError
 from text2grad.files import replace_text
 from text2grad.lm.batching import by_token_budget, pad_right_rows
 from text2grad.lm.matching import reply_of, tokens_to_match
+from text2grad.lm.output import vocabulary_of
 from text2grad.lm.sampling import noise, sample
 from text2grad.lm.streams import Stream
 from text2grad.models import load_model, load_tokenizer
@@ -231,8 +232,7 @@ class SpanRewardModel:
 
     @cached_property
     def _vocabulary(self) -> Any:
-        logits = int(self.scorer.model.get_output_embeddings().weight.shape[0])
-        return tokens_to_match(self.tokenizer, logits)
+        return tokens_to_match(self.tokenizer, vocabulary_of(self.scorer.model))
 
     @torch.no_grad()
     def _head_logits(self, questions: Sequence[Question]) -> list[Tensor]:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from text2grad.lm.logprobs import chunked_logprobs, tokens_at_once
+from text2grad.lm.output import output, trunk, vocabulary_of
 from text2grad.reward.head import IGNORE, TokenHead, head_loss
 
 
@@ -29,7 +30,7 @@ class SpanScorer(nn.Module):
 
     def states(self, input_ids: Tensor) -> Tensor:
         """(batch, tokens, width) of right-padded rows: a causal model never looks at padding on the right."""
-        hidden: Tensor = self._trunk()(input_ids=input_ids, use_cache=False)[0]
+        hidden: Tensor = trunk(self.model)(input_ids=input_ids, use_cache=False)[0]
         return hidden
 
     def forward(self, input_ids: Tensor, head_labels: Tensor, lm_labels: Tensor) -> dict[str, Tensor]:
@@ -42,15 +43,11 @@ class SpanScorer(nn.Module):
         written = lm_labels[:, 1:] != IGNORE
         language = states.sum() * 0.0
         if self.lm_weight and bool(written.any()):
-            project = self.model.get_output_embeddings()
-            targets, chunk = lm_labels[:, 1:][written], tokens_at_once(len(project.weight))
+            project, chunk = output(self.model), tokens_at_once(vocabulary_of(self.model))
+            targets = lm_labels[:, 1:][written]
             logprobs, _ = chunked_logprobs(states[:, :-1][written], project, targets, temperature=1.0, chunk=chunk)
             language = -logprobs.mean()
         return {"loss": head + self.lm_weight * language, "head_loss": head.detach(), "lm_loss": language.detach()}
-
-    def _trunk(self) -> Any:
-        causal = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
-        return causal.base_model
 
     def gradient_checkpointing_enable(self, **options: Any) -> None:
         """As the trainer calls it; options: those of the language model's own method."""

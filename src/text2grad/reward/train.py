@@ -17,6 +17,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from text2grad.config import LoraSettings
 from text2grad.errors import UserError
 from text2grad.files import replace_text
+from text2grad.lm.output import check_output
 from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.reward.features import Prepared, collate, prepare
 from text2grad.reward.head import calibrate, class_weights
@@ -87,6 +88,8 @@ def train_reward_model(
         )
     torch.manual_seed(settings.seed)
     base: Any = load_model(settings.model)
+    if settings.lm_weight:
+        check_output(base)
     lora = settings.lora
     if lora is not None:
         base = get_peft_model(
