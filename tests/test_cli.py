@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 from support import PROMPTS, listen_to_ctrl_c
 
-from text2grad.cli import main
+from text2grad.cli import _can_resume, main
 from text2grad.config import load_config
 from text2grad.errors import UserError
 from text2grad.schema import Example, write_examples
@@ -144,7 +144,7 @@ def test_ctrl_c_ends_in_one_sentence_and_the_run_can_go_on(config: Path, tmp_pat
     run.send_signal(signal.SIGINT)
     _, stderr = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert stderr.strip() == "Interrupted. What was saved is whole; a run goes on with --resume."
+    assert stderr.strip() == "Interrupted. What was saved is whole. It goes on with --resume."
     assert (tmp_path / "run" / "checkpoints" / "last" / "progress.json").is_file()
 
 
@@ -195,6 +195,17 @@ def test_resume_refuses_other_settings(config: Path, tmp_path: Path, refused: Re
     (tmp_path / "run" / "config.yaml").write_text(load_config(config).to_yaml())
     said = refused("run", config, "--resume", "policy.beta=0.7", "policy.max_steps=7")
     assert "other settings (policy.beta)" in said
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(config: Path, tmp_path: Path, refused: Refused) -> None:
+    assert f"{tmp_path}: Is a directory" in refused(
+        "annotate", tmp_path / "prompts.jsonl", "--critic", "qa", "-o", tmp_path
+    )
+
+
+def test_only_what_can_be_resumed_says_so() -> None:
+    assert [_can_resume(words) for words in (["run", "x"], ["train", "x"], ["reward", "train"])] == [True] * 3
+    assert [_can_resume(words) for words in (["reward", "score"], ["annotate"], [])] == [False] * 3
 
 
 def test_debug_shows_the_traceback(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,3 +1,4 @@
+import gzip
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,36 @@ def test_an_error_names_file_line_and_field(tmp_path: Path, record: str, says: s
         list(read_examples(path))
     assert str(error.value).startswith(f"{path}:3: ")
     assert says in str(error.value)
+
+
+def test_only_the_column_is_told_beside_the_files_own_line(tmp_path: Path) -> None:
+    path = tmp_path / "feedback.jsonl"
+    path.write_text('{"id": "0", "prompt": "fine"}\n{"id": "1" "prompt"}\n')
+    with pytest.raises(UserError, match=r":2: Invalid JSON: expected .* at column 12$"):
+        list(read_examples(path))
+
+
+def test_files_may_be_packed_and_may_begin_with_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "marked.jsonl").write_text('{"id": "0", "prompt": "é"}\n', encoding="utf-8-sig")
+    with gzip.open(tmp_path / "packed.jsonl.gz", "wt", encoding="utf-8") as out:
+        out.write('{"id": "0", "prompt": "é"}\n')
+    for name in ("marked.jsonl", "packed.jsonl.gz"):
+        assert [example.prompt for example in read_examples(tmp_path / name)] == ["é"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("latin.jsonl", b'{"id": "0", "prompt": "\xe9"}\n', "not UTF-8"),
+        ("torn.jsonl.gz", gzip.compress(b'{"id": "0", "prompt": "p"}\n' * 99)[:-9], "not a whole gzip file"),
+        ("plain.jsonl.gz", b'{"id": "0", "prompt": "p"}\n', "not a whole gzip file"),
+    ],
+)
+def test_a_file_that_is_not_what_it_should_be_is_named(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=says) as error:
+        list(read_examples(tmp_path / name))
+    assert name in str(error.value)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

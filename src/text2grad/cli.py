@@ -137,7 +137,19 @@ def main() -> None:
             sys.exit(1)  # another process says it
         Console(stderr=True).print(f"[bold red]Error:[/bold red] {escape(str(error))}", soft_wrap=True)
         sys.exit(1)
+    except OSError as error:
+        if debug or not error.filename:
+            raise
+        Console(stderr=True).print(
+            f"[bold red]Error:[/bold red] {escape(f'{error.filename}: {error.strerror}')}", soft_wrap=True
+        )
+        sys.exit(1)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
-            print("Interrupted. What was saved is whole; a run goes on with --resume.", file=sys.stderr)
+            on = " It goes on with --resume." if _can_resume(sys.argv[1:]) else ""
+            print(f"Interrupted. What was saved is whole.{on}", file=sys.stderr)
         raise
+
+
+def _can_resume(arguments: list[str]) -> bool:
+    return arguments[:1] in (["run"], ["train"]) or arguments[:2] == ["reward", "train"]

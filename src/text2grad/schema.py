@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -143,10 +144,20 @@ def read_examples(path: str | Path) -> Iterator[Example]:
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example a line")
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield parse_example(line, where=f"{path}:{number}")
+    with _opened(path) as lines:
+        try:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield parse_example(line.strip(), where=f"{path}:{number}")
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8") from error
+        except (gzip.BadGzipFile, EOFError) as error:
+            raise UserError(f"{path}: not a whole gzip file ({error}); pack it again") from error
+
+
+def _opened(path: Path) -> IO[str]:
+    """JSON lines, packed or not; the mark that some editors put first is no part of them."""
+    return gzip.open(path, "rt", encoding="utf-8-sig") if path.suffix == ".gz" else path.open(encoding="utf-8-sig")
 
 
 def parse_example(line: str, where: str) -> Example:
@@ -154,7 +165,7 @@ def parse_example(line: str, where: str) -> Example:
     try:
         return Example.model_validate_json(line)
     except ValidationError as error:
-        raise UserError(f"{where}: {describe(error)}") from error
+        raise UserError(f"{where}: {describe(error).replace(' at line 1 column ', ' at column ')}") from error
 
 
 def describe(error: ValidationError) -> str:

@@ -30,6 +30,12 @@ def test_figures_are_means_over_answers_with_ok_feedback():
     assert summary.causes == {"http 500": 2}
 
 
+def test_words_with_a_score_of_their_own_count_as_spans():
+    summary = Summary()
+    summary.add({"completion": "0123456789", "feedback": {"scores": [[0, 3, 0.5], [4, 6, -0.1]]}})
+    assert (summary.spans_per_answer, summary.coverage) == (2.0, 0.5)
+
+
 def test_an_empty_summary_has_figures():
     assert (Summary().spans_per_answer, Summary().coverage, Summary().rate) == (0.0, 0.0, 0.0)
 

@@ -139,6 +139,17 @@ def test_other_settings_are_other_feedback(run: Run, model: Path, tmp_path: Path
     assert example.feedback.scores is None
 
 
+def test_the_floor_is_an_option_and_an_empty_answer_is_no_long_one(run: Run, model: Path, tmp_path: Path) -> None:
+    source, high, low = (tmp_path / name for name in ("answers.jsonl", "high.jsonl", "low.jsonl"))
+    write_examples(source, asked(["The fox jumps.", ""]))
+    said = run("score", model, source, "-o", high, "--option", "floor=0.999").output
+    assert "empty" in said
+    assert "too long" not in said
+    run("score", model, source, "-o", low, "--option", "floor=0")
+    scores = [next(read_examples(path)).feedback.scores or [] for path in (high, low)]  # type: ignore[union-attr]
+    assert (len(scores[0]), len(scores[1])) == (0, 3)
+
+
 def test_a_path_that_is_not_there_is_named(run: Run, model: Path, feedback: Path, tmp_path: Path) -> None:
     result = run("score", model, feedback, "-o", tmp_path / "out.jsonl", "--path", "telepathy")
     assert "reward model: path" in str(result.exception)

@@ -12,6 +12,7 @@ from text2grad import Text2GradTrainer
 from text2grad.align.tokens import decode
 from text2grad.errors import UserError
 from text2grad.policy.callbacks import Callback, Metrics
+from text2grad.policy.trainer import NOTHING_LEARNED
 from text2grad.schema import Example, Feedback, Span
 
 
@@ -74,6 +75,17 @@ def test_without_any_valid_critique_nothing_moves_and_the_run_stops_with_the_cau
     recorded = [json.loads(line) for line in trainer.run.metrics.read_text().splitlines()]
     assert recorded[0]["reward"] is None
     assert recorded[0]["failed"] == 4
+
+
+def test_a_critic_that_says_nothing_is_warned_of(make_trainer: MakeTrainer) -> None:
+    class Silent:
+        def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+            return [Feedback(critic="silent") for _ in examples]
+
+    seen, heard = Seen(), Seen()
+    make_trainer("silent", critic=Silent(), max_steps=1, beta=0.0, callbacks=[seen]).train()
+    make_trainer("heard", max_steps=1, beta=0.0, callbacks=[heard]).train()
+    assert ([m["warnings"] for m in seen.steps], heard.steps[0]["warnings"]) == ([[NOTHING_LEARNED]], [])
 
 
 def test_feedback_that_points_outside_the_answer_is_a_failure(make_trainer: MakeTrainer) -> None:

@@ -390,6 +390,54 @@ def test_a_server_that_is_stopped_finishes_what_is_under_way(stop):
     assert (process.returncode, out) == ((0, "stopped\n") if stop == signal.SIGINT else (-signal.SIGTERM, ""))
 
 
+def test_a_server_that_is_told_twice_stops_at_once():
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW_SERVER.replace("time.sleep(1)", "time.sleep(60)")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=listen_to_ctrl_c,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    ) as process:
+        host, port = process.stdout.readline().split("//")[1].split("/")[0].split(":")
+        with socket.create_connection((host, int(port))) as client:
+            body = json.dumps({"examples": [ONE]})
+            client.sendall(
+                f"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
+            )
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            assert process.stderr.readline().startswith("Stopping when requests are answered, or in 30 s")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=10) == 128 + signal.SIGINT
+
+
+def test_who_waits_too_long_for_a_server_that_stops_hears_that_it_does():
+    program = SLOW_SERVER.replace("time.sleep(1)", "time.sleep(4)").replace("port=0", "port=0, max_shutdown_seconds=1")
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=listen_to_ctrl_c,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    ) as process:
+        url = process.stdout.readline().split()[3].rstrip(";")
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(httpx2.post(url, json={"examples": [ONE]}, timeout=30)))
+        asking.start()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        asking.join()
+        _, err = process.communicate(timeout=30)
+    assert (answers[0].status_code, answers[0].json()) == (
+        503,
+        {"detail": "the server is stopping: try again in 60 s"},
+    )
+    assert "Traceback" not in err
+
+
 def _until(condition) -> None:
     for _ in range(3000):
         if condition():

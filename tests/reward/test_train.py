@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,18 @@ class StoppedError(Exception):
 
 @pytest.fixture
 def train(tiny_model: Path, tmp_path: Path) -> Train:
-    def train(folder: str = "rm", resume: bool = False, stop: int | None = None, **settings: Any) -> SpanRewardModel:
+    def train(
+        folder: str = "rm",
+        resume: bool = False,
+        stop: int | None = None,
+        examples: Sequence[Example] = EXAMPLES,
+        each_step: Callable[[int], None] = lambda step: None,
+        **settings: Any,
+    ) -> SpanRewardModel:
         def watch(model: SpanRewardModel, step: int, last: int) -> None:
             if step == stop:
                 raise StoppedError
+            each_step(step)
 
         defaults: dict[str, Any] = {
             "model": str(tiny_model),
@@ -51,7 +60,7 @@ def train(tiny_model: Path, tmp_path: Path) -> Train:
             "bf16": False,
         }
         return train_reward_model(
-            EXAMPLES,
+            examples,
             RewardTraining.parse(defaults | settings, where="test"),
             tmp_path / folder,
             resume=resume,
@@ -140,11 +149,54 @@ def test_checkpoints_hold_only_what_is_trained(train: Train, tmp_path: Path) -> 
         assert all("lora_" in name or name.startswith("head.") for name in stored.keys())  # noqa: SIM118
 
 
-def test_a_checkpoint_of_other_settings_is_refused(train: Train) -> None:
+def test_a_training_is_resumed_with_the_same_settings_and_examples(train: Train) -> None:
     with pytest.raises(StoppedError):
         train(max_steps=3, stop=2, lora={"r": 2, "target_modules": ["q_proj"]})
-    with pytest.raises(UserError, match="was made with other settings: it lacks"):
+    with pytest.raises(
+        UserError, match=r"continues the same training, but lora.target_modules was \['q_proj'\] and is"
+    ):
         train(max_steps=3, resume=True, lora={"r": 2, "target_modules": ["q_proj", "v_proj"]})
+    with pytest.raises(UserError, match="but the examples are others"):
+        train(max_steps=3, resume=True, examples=EXAMPLES[1:], lora={"r": 2, "target_modules": ["q_proj"]})
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_saves_the_step_under_way(
+    train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
+    whole = train("whole", max_steps=4)
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt):
+        train(max_steps=4, save_steps=1000, each_step=lambda step: signal.raise_signal(number) if step == 2 else None)
+    assert signal.getsignal(number) is before
+    assert "Stopping after this step" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "rm" / "checkpoints").iterdir()] == ["checkpoint-2"]
+    resumed = train(max_steps=4, save_steps=1000, resume=True)
+    assert weights(resumed).keys() == weights(whole).keys()
+    assert all(torch.equal(weights(resumed)[name], tensor) for name, tensor in weights(whole).items())
+    with pytest.raises(UserError, match="this training is finished"):
+        train(max_steps=4, save_steps=1000, resume=True)
+
+
+def test_a_second_ctrl_c_stops_at_once(train: Train, tmp_path: Path) -> None:
+    def impatient(step: int) -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(max_steps=4, save_steps=1000, each_step=impatient)
+    assert not list((tmp_path / "rm" / "checkpoints").glob("checkpoint-*"))
+
+
+def test_without_praise_or_blame_there_is_nothing_to_learn(train: Train) -> None:
+    silent = [Example(id="1", prompt="p", completion="x", feedback=Feedback(critic="c", critique="Poor."))]
+    with pytest.raises(UserError, match=r"no word of the 1 answers is praised or blamed.*text2grad align"):
+        train(examples=silent, heldout_share=0)
+
+
+def test_what_the_trainer_refuses_is_said(train: Train) -> None:
+    with pytest.raises(UserError, match="reward train: foo is not a valid SchedulerType"):
+        train(max_steps=1, lr_scheduler_type="foo")
 
 
 def test_a_folder_is_started_once_and_resumed_only_where_there_is_something(train: Train) -> None:
@@ -183,6 +235,8 @@ def test_mixed_precision_gradient_checkpointing_and_accumulation_are_passed_on(t
         ({"layout": {"reading": "thrice"}}, "layout.reading"),
         ({"layout": {"limits": {"quote": 3}}}, "layout.limits.quote"),
         ({"heldout_share": 1.0}, "heldout_share"),
+        ({"max_steps": 0}, "max_steps"),
+        ({"max_steps": -5}, "max_steps"),
     ],
 )
 def test_wrong_settings_are_named(values: dict[str, Any], says: str) -> None:

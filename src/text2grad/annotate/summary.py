@@ -38,7 +38,7 @@ class Summary:
 
     @property
     def spans_per_answer(self) -> float:
-        """Mean over the answers with ok feedback."""
+        """Spans, and words with a score of their own: the mean over the answers with ok feedback."""
         return self.spans / self.ok if self.ok else 0.0
 
     @property
@@ -61,6 +61,7 @@ class Summary:
             self._count_cause(feedback["error"])
             return
         spans = [(span["start"], span["end"]) for span in feedback.get("spans", ())]
+        spans += [(start, end) for start, end, _ in feedback.get("scores", ())]
         self.spans += len(spans)
         self.omissions += len(feedback.get("omissions", ()))
         self._covered += covered(spans) / max(1, len(record.get("completion", "")))

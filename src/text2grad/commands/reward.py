@@ -48,7 +48,7 @@ def train(
     """Train a reward model on feedback: which words of an answer are good or poor, and the critique that says why.
 
     Failed feedback, and answers that are too long to read, are left out and counted. A tenth of the prompts is held out
-    to calibrate the probabilities and for the figures at the end.
+    to calibrate the probabilities. Ctrl-C finishes the step under way and saves it; --resume goes on from there.
 
     Example: text2grad reward train feedback.jsonl -o runs/rm
     """
@@ -97,7 +97,8 @@ def evaluate(
     with console.status(f"Judging {len(examples)} answers"):
         judged, left_out = judge(critic, examples)
     if not judged:
-        raise UserError(f"{sources[0]}: no example has feedback to compare with ({left_out})")
+        reasons = ", ".join(f"{count} {why}" for why, count in left_out.items() if count) or "no examples"
+        raise UserError(f"{sources[0]}: no example has feedback to compare with ({reasons})")
     unreadable = left_out.get("unreadable", 0)
     figures = figures_of(judged) | {"left_out": left_out, "parse_rate": len(judged) / (len(judged) + unreadable)}
     console.print(figures_table(figures))
@@ -119,7 +120,10 @@ def score(
     rewards: Annotated[
         str | None, typer.Option(help="graded: every word's expectation; spans: words that are probably good or poor.")
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Records a call (256).")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="Any other setting of the rewards, as name=value: floor=0.")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Records a call (256 on a GPU, else 16).")] = None,
     device: Device = None,
     debug: Debug = False,
 ) -> None:
@@ -132,7 +136,7 @@ def score(
     quieten()
     chosen: dict[str, Any] = {
         name: value for name, value in {"path": path, "rewards": rewards}.items() if value is not None
-    }
+    } | parsed_options(option or [])
     watched(source, output, SpanRewardModel.from_pretrained(model, device, **chosen), batch_size=batch_size)
 
 

@@ -30,7 +30,8 @@ def make_critic(name: str, options: dict[str, Any]) -> Critic:
     if name.startswith(REWARD_MODEL):
         return _reward_model(name.removeprefix(REWARD_MODEL), options)
     if ":" not in name and name not in CRITICS:
-        raise UserError(f'unknown critic "{name}"{did_you_mean(name, CRITICS)}; your own is package.module:Class')
+        known = did_you_mean(name, [*CRITICS, f"{REWARD_MODEL}FOLDER"])
+        raise UserError(f'unknown critic "{name}"{known}; your own is package.module:Class')
     kind = _imported(CRITICS.get(name, name))
     try:
         critic: Critic = kind(**options)

@@ -51,6 +51,9 @@ from text2grad.runs import RunFolder
 from text2grad.schema import Example, Feedback, from_dataset
 
 log = logging.getLogger(__name__)
+NOTHING_LEARNED = (
+    "no word was found better or worse than another, so nothing was learned: does the critic say anything?"
+)
 
 
 class Text2GradTrainer:
@@ -229,7 +232,8 @@ class Text2GradTrainer:
     def _warn(self, metrics: Metrics) -> None:
         """Say what is wrong with a step, and keep it with its metrics."""
         broken = [f"{metrics['broken']}; its step is left out"] if metrics["broken"] else []
-        metrics["warnings"] = [*broken, *self.monitor.observe(metrics)]
+        idle = [NOTHING_LEARNED] if metrics["grad_norm"] == 0 else []
+        metrics["warnings"] = [*broken, *idle, *self.monitor.observe(metrics)]
         for sentence in metrics["warnings"] if self.processes.is_main else ():
             log.warning("step %d: %s", metrics["step"], sentence)
 

@@ -82,12 +82,12 @@ class Reader:
 
     def _question(self, source: list[int], answer: list[int], offsets: list[Range]) -> Question | TooLongError:
         if not answer:
-            return TooLongError("the answer is empty: there is nothing to judge")
+            return TooLongError("empty: there is no answer to judge")
         room = self._room - self._copies * len(answer)
         if room < min(len(source), len(self._cut)):
             return TooLongError(
-                f"the answer has {len(answer)} tokens and is read {self._copies} times; only {self._layout.max_length} "
-                f"fit (max_length)"
+                f"too long: the answer has {len(answer)} tokens and is read {self._copies} times; only "
+                f"{self._layout.max_length} fit (max_length)"
             )
         kept = cut_middle(source, room, self._cut)
         ids: list[int] = []

@@ -184,7 +184,9 @@ class SpanRewardModel:
         rooms = [most_tokens(example.completion, self.layout.limits) for example in examples]
         for i, question in enumerate(questions):
             if isinstance(question, Question) and len(question.ids) + rooms[i] > context:
-                results[i] = TooLongError(f"a judgement may take {rooms[i]} tokens; the context has {context}")
+                results[i] = TooLongError(
+                    f"too long: a judgement may take {rooms[i]} tokens; the context has {context}"
+                )
         fitting = [i for i, result in enumerate(results) if isinstance(result, Question)]
         fitting.sort(key=lambda i: len(results[i].ids))
         for start in range(0, len(fitting), batch_size):
@@ -218,7 +220,7 @@ class SpanRewardModel:
     @property
     def batch_size(self) -> int:
         """How many examples may usefully be given at once."""
-        return 256
+        return 256 if self.scorer.model.device.type == "cuda" else 16
 
     @contextmanager
     def using(self, **rewards: Any) -> Iterator[None]:
@@ -263,7 +265,7 @@ class SpanRewardModel:
     ) -> Feedback:
         for result in (scored, written):
             if isinstance(result, TooLongError):
-                return Feedback.failure(self.name, f"too long: {result}")
+                return Feedback.failure(self.name, str(result))
         assert isinstance(scored, Scored)
         if isinstance(written, str):
             try:

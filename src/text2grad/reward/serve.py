@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
+from types import FrameType
 from typing import Annotated, Any, Self
 
 import uvicorn
@@ -81,7 +84,10 @@ def create_app(critic: Critic, settings: ServeSettings) -> FastAPI:
     async def score(body: ScoreRequest, request: Request) -> ScoreResponse | Response:
         """Judge answers: one feedback each, in order, the same as without a server."""
         _check(body, settings)
-        feedback = await _unless_gone(request, batcher.critique(body.as_examples()))
+        try:
+            feedback = await _unless_gone(request, batcher.critique(body.as_examples()))
+        except asyncio.CancelledError:  # only a server that has waited long enough for its clients does that
+            raise BusyError("the server is stopping", retry_after=60) from None
         if feedback is None:
             return Response(status_code=503)  # nobody is left to read it
         return ScoreResponse(feedback=feedback)
@@ -105,6 +111,18 @@ def serve(critic: Critic, settings: ServeSettings) -> None:
         create_server(critic, settings).run(sockets=[listening])
 
 
+class _Server(uvicorn.Server):
+    """Says that it stops, and stops at once when it is told twice: the model's thread cannot be interrupted."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:
+            os._exit(128 + sig)
+        super().handle_exit(sig, frame)
+        if self.server_state.tasks:
+            patience = self.config.timeout_graceful_shutdown
+            print(f"Stopping when requests are answered, or in {patience} s; once more stops at once.", file=sys.stderr)
+
+
 def create_server(critic: Critic, settings: ServeSettings) -> uvicorn.Server:
     """The app in the server that runs it."""
     config = uvicorn.Config(
@@ -115,7 +133,7 @@ def create_server(critic: Critic, settings: ServeSettings) -> uvicorn.Server:
         access_log=False,
         timeout_graceful_shutdown=settings.max_shutdown_seconds,
     )
-    return uvicorn.Server(config)
+    return _Server(config)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from peft import LoraConfig, get_peft_model
@@ -20,16 +21,17 @@ from text2grad.files import replace_text
 from text2grad.lm.output import check_output
 from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.reward.features import Prepared, collate, prepare
-from text2grad.reward.head import calibrate, class_weights
+from text2grad.reward.head import GOOD, POOR, calibrate, class_weights
 from text2grad.reward.model import SpanRewardModel
 from text2grad.reward.scorer import SpanScorer
 from text2grad.reward.settings import Layout, Rewards
+from text2grad.reward.stopping import StopWithCheckpoint
 from text2grad.reward.trainer import SpanRewardTrainer
 from text2grad.schema import Example
-from text2grad.settings import Settings
+from text2grad.settings import Settings, flat
 from text2grad.tasks.split import split_by_prompt
 
-CHECKPOINTS = "checkpoints"
+CHECKPOINTS, BEGINNING, SUMMARY = "checkpoints", "beginning.json", "training.json"
 Watch = Callable[[SpanRewardModel, int, int], None]  # the model so far, the step, the last step
 
 
@@ -41,7 +43,7 @@ class RewardTraining(Settings):
     layout: Layout = Layout()
     rewards: Rewards = Rewards()
     num_train_epochs: PositiveFloat = 3.0
-    max_steps: int = Field(-1, description="optimiser steps; -1 leaves it to num_train_epochs")
+    max_steps: Literal[-1] | PositiveInt = Field(-1, description="optimiser steps; -1 leaves it to num_train_epochs")
     per_device_train_batch_size: PositiveInt = 16
     gradient_accumulation_steps: PositiveInt = 1
     learning_rate: PositiveFloat = 1e-4
@@ -53,7 +55,7 @@ class RewardTraining(Settings):
         0.3, description="weight of the written judgement's loss; 0 trains the head only"
     )
     class_balance: float = Field(0.5, ge=0, le=1, description="0: all tokens count alike; 1: all classes do")
-    heldout_share: float = Field(0.1, ge=0, lt=1, description="of the prompts, kept for calibration and figures")
+    heldout_share: float = Field(0.1, ge=0, lt=1, description="of the prompts, kept to calibrate the probabilities")
     gradient_checkpointing: bool = False
     bf16: bool = True
     logging_steps: PositiveInt = 10
@@ -75,9 +77,11 @@ def train_reward_model(
     callbacks: of the trainer; they replace its own printing. watch: called after every optimiser step.
 
     `output_dir/training.json` says what was used, what was left out and why; `output_dir/checkpoints` is the trainer's.
+    Ctrl-C finishes and saves the step under way before it is raised.
     """
     output_dir = Path(output_dir)
-    checkpoint = _starting_point(output_dir, resume)
+    began = _beginning(settings, examples)
+    checkpoint = _starting_point(output_dir, resume, began)
     tokenizer = load_tokenizer(settings.model)
     seen, unseen = split_by_prompt(examples, settings.heldout_share)
     train, heldout = (prepare(part, tokenizer, settings.layout) for part in (seen, unseen))
@@ -85,6 +89,11 @@ def train_reward_model(
         raise UserError(
             f"nothing to train on: of {len(seen)} examples none can be used ({_counts(train)}); each needs a prompt, a "
             f"completion and feedback that did not fail"
+        )
+    if not any(train.class_counts()[label] for label in (GOOD, POOR)):
+        raise UserError(
+            f"no word of the {len(train.rows)} answers is praised or blamed, so the head has nothing to learn; "
+            f"`text2grad align` finds the words that comments are about"
         )
     torch.manual_seed(settings.seed)
     base: Any = load_model(settings.model)
@@ -98,24 +107,34 @@ def train_reward_model(
     model = SpanRewardModel(SpanScorer(base), tokenizer, settings.layout, settings.rewards, base=settings.model)
     model.scorer.lm_weight = settings.lm_weight
     model.scorer.class_weights = class_weights(train.class_counts(), settings.class_balance)
-    trainer = SpanRewardTrainer(
-        model=model.scorer,
-        args=training_arguments(settings, output_dir / CHECKPOINTS),
-        train_dataset=train.rows,
-        data_collator=partial(collate, pad_id=int(tokenizer.pad_token_id)),
-        callbacks=[*callbacks, *([_Watching(model, watch)] if watch else [])],
-    )
+    try:
+        trainer = SpanRewardTrainer(
+            model=model.scorer,
+            args=training_arguments(settings, output_dir / CHECKPOINTS),
+            train_dataset=train.rows,
+            data_collator=partial(collate, pad_id=int(tokenizer.pad_token_id)),
+            callbacks=[*callbacks, *([_Watching(model, watch)] if watch else [])],
+        )
+    except ValueError as error:  # the trainer's own settings are its own to check
+        raise UserError(f"reward train: {error}") from error
     if callbacks:
         trainer.remove_callback(PrinterCallback)
         trainer.remove_callback(ProgressCallback)
-    trainer.train(resume_from_checkpoint=checkpoint)
+    if trainer.is_world_process_zero():
+        output_dir.mkdir(parents=True, exist_ok=True)
+        replace_text(output_dir / BEGINNING, json.dumps(began, indent=2))
+    with StopWithCheckpoint(alone=trainer.args.world_size == 1) as stop:
+        trainer.add_callback(stop)
+        trainer.train(resume_from_checkpoint=checkpoint)
+    if stop.asked:
+        raise KeyboardInterrupt
     if heldout.rows:
         logits, labels = model.head_logits(heldout)
         model.calibration = calibrate(logits, labels)
     model.calibration = model.calibration.model_copy(update={"prior": _shares(train.class_counts())})
     if trainer.is_world_process_zero():
         model.save_pretrained(output_dir)
-        replace_text(output_dir / "training.json", json.dumps(_summary(settings, train, heldout, trainer), indent=2))
+        replace_text(output_dir / SUMMARY, json.dumps(_summary(settings, train, heldout, trainer), indent=2))
     return model
 
 
@@ -128,7 +147,15 @@ class _Watching(TrainerCallback):
         self._watch(self._model, state.global_step, state.max_steps)
 
 
-def _starting_point(output_dir: Path, resume: bool) -> str | None:
+def _beginning(settings: RewardTraining, examples: Sequence[Example]) -> dict[str, Any]:
+    """What a training that is resumed must have in common with its first part."""
+    digest = hashlib.blake2b(digest_size=16)
+    for example in examples:
+        digest.update(example.model_dump_json().encode())
+    return {"settings": settings.model_dump(mode="json"), "examples": digest.hexdigest()}
+
+
+def _starting_point(output_dir: Path, resume: bool, began: dict[str, Any]) -> str | None:
     """The last checkpoint that is whole, to resume from. A new run wants a folder without any."""
     # The trainer writes its state last; a folder without it is what a kill left.
     whole = [state.parent for state in (output_dir / CHECKPOINTS).glob(f"{PREFIX_CHECKPOINT_DIR}-*/trainer_state.json")]
@@ -139,8 +166,22 @@ def _starting_point(output_dir: Path, resume: bool) -> str | None:
         raise UserError(
             f"{output_dir} already holds a training run; continue it with --resume, or choose another folder"
         )
+    if resume:
+        _check_same(output_dir, began)
     last = max(whole, key=lambda folder: int(folder.name.removeprefix(f"{PREFIX_CHECKPOINT_DIR}-")), default=None)
     return str(last) if last else None
+
+
+def _check_same(output_dir: Path, began: dict[str, Any]) -> None:
+    if (output_dir / SUMMARY).is_file():  # written last
+        raise UserError(f"{output_dir}: this training is finished; choose another folder to train anew")
+    before = json.loads((output_dir / BEGINNING).read_text(encoding="utf-8"))
+    old, new = (flat(given["settings"]) for given in (before, began))
+    changed = [f"{name} was {old.get(name)} and is {new.get(name)}" for name in new if old.get(name) != new[name]]
+    if before["examples"] != began["examples"]:
+        changed.append("the examples are others")
+    if changed:
+        raise UserError(f"{output_dir}: --resume continues the same training, but {'; '.join(changed)}")
 
 
 def training_arguments(settings: RewardTraining, folder: Path) -> TrainingArguments:

@@ -13,8 +13,6 @@ from torch.utils.data import Sampler
 from transformers import Trainer
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
-from text2grad.errors import UserError
-
 WEIGHTS_FILE = "model.safetensors"  # the name that the trainer looks for
 
 
@@ -58,9 +56,6 @@ class SpanRewardTrainer(Trainer):
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         network: Any = model or self.model
         state = safetensors.torch.load_file(Path(resume_from_checkpoint) / WEIGHTS_FILE)
-        missing = [name for name in _trained(network) if name not in state]
-        if missing:
-            raise UserError(f"{resume_from_checkpoint} was made with other settings: it lacks {missing[0]}")
         network.load_state_dict(state, strict=False)
 
 
