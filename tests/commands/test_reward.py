@@ -182,6 +182,8 @@ def test_the_table_shows_the_figures() -> None:
     assert columns[0] == ["poor tokens", "poor words", "poor spans", "good tokens", "good words", "good spans"]
     assert columns[2] == ["0.600", "", "0.600"] * 2
     assert columns[5] == ["0.400", "0.400", ""] * 2
+    nobody_praised = figures | {"tokens": by_label | {"good": ranked | agreed | {"share": 0.0}}}
+    assert list(figures_table(nobody_praised).columns[0].cells) == ["poor tokens", "poor words", "poor spans"]
 
 
 @pytest.mark.parametrize("command", ["train", "eval", "score"])

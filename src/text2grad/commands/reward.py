@@ -222,12 +222,17 @@ _LOSSES = ("loss", "head_loss", "lm_loss")
 
 
 def figures_table(figures: dict[str, Any]) -> Table:
-    """Precision and recall of hard predictions, ranking and calibration of probabilities, by polarity."""
+    """Precision and recall of hard predictions, ranking and calibration of probabilities, by polarity.
+
+    A polarity that people have not marked anywhere has no figures.
+    """
     title = f"{figures['examples']} answers; {figures['spans_per_answer']:.2f} spans an answer"
     table = Table(title=f"{title}; {figures['parse_rate']:.1%} could be read")
-    for column in ("", "share", "precision", "recall", "F1", "average precision", "P at R .25", "ECE"):
-        table.add_column(column, justify="left" if not column else "right")
+    for column in ("", "share", "precision", "recall", "F1", "AP", "P at R .25", "ECE"):
+        table.add_column(column, justify="left" if not column else "right", no_wrap=True)
     for label in ("poor", "good"):
+        if not figures["tokens"][label]["share"]:
+            continue
         for unit in ("tokens", "words", "spans"):
             row = figures[unit][label]
             names = ("share", "precision", "recall", "f1", "average_precision", "precision_at_recall_25", "ece")
