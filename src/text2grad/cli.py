@@ -146,8 +146,8 @@ def main() -> None:
         sys.exit(1)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
-            on = " It goes on with --resume." if _can_resume(sys.argv[1:]) else ""
-            print(f"Interrupted. What was saved is whole.{on}", file=sys.stderr)
+            on = " What was saved is whole. It goes on with --resume." if _can_resume(sys.argv[1:]) else ""
+            print(f"Interrupted.{on}", file=sys.stderr)
         raise
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
 
 from text2grad.lm import decoders, norms
 from text2grad.lm.batching import pad_left
@@ -62,6 +63,7 @@ def test_a_step_in_fixed_places_computes_every_norm_in_one_kernel(model, monkeyp
 
 def test_models_that_ask_the_host_in_a_step_are_not_captured(model):
     assert can_be_captured(model)
+    assert can_be_captured(get_peft_model(model, LoraConfig(target_modules=["q_proj"])))
     model.config.rope_parameters = {"rope_type": "dynamic", "factor": 2.0}
     assert not can_be_captured(model)
     model.config.rope_parameters = {"full_attention": {"rope_type": "longrope"}}

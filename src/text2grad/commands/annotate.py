@@ -151,7 +151,7 @@ def watched(
             )
         except KeyboardInterrupt:
             display.finished(output)
-            display.console.print("Interrupted; the same command continues where it stopped.")
+            display.console.print("What is finished is saved; the same command continues where it stopped.")
             raise typer.Exit(130) from None
         except UserError:
             display.finished(output)

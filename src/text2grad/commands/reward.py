@@ -228,7 +228,7 @@ def figures_table(figures: dict[str, Any]) -> Table:
     """
     title = f"{figures['examples']} answers; {figures['spans_per_answer']:.2f} spans an answer"
     table = Table(title=f"{title}; {figures['parse_rate']:.1%} could be read")
-    for column in ("", "share", "precision", "recall", "F1", "AP", "P at R .25", "ECE"):
+    for column in ("", "share", "precision", "recall", "F1", "AP", "P@R .25", "ECE"):
         table.add_column(column, justify="left" if not column else "right", no_wrap=True)
     for label in ("poor", "good"):
         if not figures["tokens"][label]["share"]:
