@@ -133,3 +133,10 @@ def test_severity_and_confidence_have_bounds() -> None:
     for field, value in [("severity", 0.0), ("severity", 1.1), ("confidence", -0.1), ("confidence", 1.1)]:
         with pytest.raises(ValidationError, match=field):
             Span.model_validate({"start": 0, "end": 1, "label": "poor", field: value})
+
+
+def test_no_right_answer_is_no_reference_and_meta_must_be_a_record(tmp_path: Path) -> None:
+    assert Example.model_validate({"id": "1", "prompt": "p", "reference": []}).reference is None
+    (tmp_path / "x.jsonl").write_text('{"id": "1", "prompt": "p", "meta": [1]}\n')
+    with pytest.raises(UserError, match=r"x.jsonl:1: meta"):
+        list(read_examples(tmp_path / "x.jsonl"))

@@ -52,7 +52,9 @@ def run(
 
     quieten()
     named = {"model.name": model, "output_dir": output_dir}
-    options = [f"{key}={json.dumps(str(value))}" for key, value in named.items() if value is not None]
+    options = [
+        f"{key}={json.dumps(str(value), ensure_ascii=False)}" for key, value in named.items() if value is not None
+    ]
     settings = load_config(config, [*(overrides or []), *options])
     with TerminalDisplay(terminal()) as display:
         run_pipeline(settings, display, resume)

@@ -135,4 +135,7 @@ def _set(values: dict[str, Any], override: str) -> None:
         values = values[section]
         if not isinstance(values, dict):
             raise UserError(f'"{override}": "{section}" is not a section')
-    values[key] = yaml.safe_load(text)
+    try:
+        values[key] = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UserError(f'"{override}": the value is not valid YAML; put quotes around it') from error

@@ -116,6 +116,8 @@ def step(
     weights = torch.tensor([list(rewards)], device=scores.logprobs.device)
     (weights * scores.logprobs).sum().backward()
     moved = [(p, p.grad) for p in policy.model.parameters() if p.grad is not None]
+    if not any(rewards):
+        raise UserError("what the comment says about these words cancels out; say one thing about each")
     squared_norm = sum(float(gradient.square().sum()) for _, gradient in moved)
     eta = step_size * float(weights.abs().sum()) / squared_norm
     with torch.no_grad():

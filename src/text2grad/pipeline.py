@@ -64,7 +64,7 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
 
-    if heldout and not on_main(folder.before.exists):
+    if heldout and not (resume and on_main(folder.before.exists)):  # a run that never began may have left another's
         display.phase("Answering held-out prompts before training")
         answered = judged(trainer, heldout, reference=True)
         lines = "".join(a.model_dump_json(exclude_defaults=True) + "\n" for a in answered)

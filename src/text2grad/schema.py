@@ -112,7 +112,10 @@ class Example(Strict):
             return data
         known = {k: v for k, v in data.items() if k in cls.model_fields}
         unknown = {k: v for k, v in data.items() if k not in cls.model_fields}
-        return {**known, "meta": {**(known.get("meta") or {}), **unknown}}
+        if known.get("reference") == []:  # a question without a right answer
+            known["reference"] = None
+        meta = known.get("meta") or {}
+        return {**known, "meta": {**meta, **unknown}} if isinstance(meta, dict) else known
 
     @model_validator(mode="after")
     def _spans_inside_completion(self) -> Self:

@@ -407,10 +407,21 @@ def test_the_pieces_of_a_tokenizer_go_when_it_goes():
     assert gone() is None
 
 
-@pytest.mark.parametrize("outside", [-100, 10_000, 2**40])
-def test_an_id_outside_the_vocabulary_is_named(outside):
-    with pytest.raises(UserError, match=f"token id {outside} is not in the vocabulary"):
-        offsets([5, outside], KINDS["byte-level"][0])
+@pytest.mark.parametrize("wrong", [-100, 2**40])
+def test_what_is_no_id_is_named(wrong):
+    with pytest.raises(UserError, match=f"{wrong} is no token id"):
+        offsets([5, wrong], KINDS["byte-level"][0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_id_that_only_the_output_layer_has_spells_nothing(kind):
+    tokenizer = KINDS[kind][0]
+    ids = tokenizer("a b", add_special_tokens=False)["input_ids"]
+    spare = [len(tokenizer) + 7, *ids[:1], len(tokenizer), *ids[1:]]
+    assert decode(spare, tokenizer) == decode(ids, tokenizer) == tokenizer.decode(spare)
+    places = offsets(spare, tokenizer)
+    assert [place for i, place in enumerate(places) if i not in (0, 2)] == offsets(ids, tokenizer)
+    assert all(start == end for start, end in (places[0], places[2]))
 
 
 @pytest.mark.parametrize(

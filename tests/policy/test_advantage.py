@@ -85,3 +85,18 @@ def test_kl_and_explained_variance() -> None:
     assert explained_variance(returns, returns, mask) == 1.0
     assert explained_variance(torch.zeros(1, 3), returns, mask) == 0.0
     assert math.isnan(explained_variance(returns, torch.ones(1, 3), mask))
+
+
+def test_advantages_that_are_all_alike_do_not_become_huge() -> None:
+    same = torch.full((2, 3), -0.4)
+    torch.testing.assert_close(normalize(same, torch.ones(2, 3), "scale"), torch.full((2, 3), -10.0), atol=1e-3, rtol=0)
+    assert not normalize(same, torch.ones(2, 3), "whiten").any()
+
+
+def test_adaptive_kl_control_never_pays_for_kl() -> None:
+    control = KLControl(beta=0.05, target=6, horizon=100)
+    control.update(0.0, samples=512)
+    assert 0 < control.beta < 0.05
+    before = control.beta
+    control.update(math.nan, samples=512)
+    assert control.beta == before

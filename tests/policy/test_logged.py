@@ -131,3 +131,12 @@ def test_the_name_of_the_end_token_does_not_end_an_answer(tiny_model):
 @pytest.mark.parametrize(("examples", "batch", "epochs", "steps"), [(10, 4, 2, 5), (3, 8, 1, 1), (9, 4, 1, 3)])
 def test_steps_for_some_epochs(examples, batch, epochs, steps):
     assert steps_for(examples, batch, epochs) == steps
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [({"num_generations": 2}, "num_generations must be 1"), ({"kl_placement": "reward"}, "kl_placement must be loss")],
+)
+def test_settings_that_would_do_nothing_or_harm_are_refused(learn, settings, says):
+    with pytest.raises(UserError, match=says):
+        learn([told(), told()], **settings)

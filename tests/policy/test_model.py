@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -57,11 +58,45 @@ def test_an_adapter_that_was_trained_before_is_part_of_the_reference(tiny_model:
     nudge(earlier)
     earlier.model.save_pretrained(tmp_path)
     batch = pad_right(PROMPTS, COMPLETIONS, CPU)
-    for lora in (None, LORA):
-        loaded = PeftModel.from_pretrained(load_model(tiny_model), tmp_path, is_trainable=True)
-        policy = Policy(loaded, lora)
-        reference = policy(batch, 1.0, reference=True).logprobs
-        torch.testing.assert_close(reference, earlier(batch, 1.0).logprobs, atol=1e-4, rtol=0)
+    policy = Policy(PeftModel.from_pretrained(load_model(tiny_model), tmp_path, is_trainable=True))
+    reference = policy(batch, 1.0, reference=True).logprobs
+    torch.testing.assert_close(reference, earlier(batch, 1.0).logprobs, atol=1e-4, rtol=0)
+
+
+def test_an_adapter_upon_an_adapter_could_not_be_saved_and_is_refused(tiny_model: Path, tmp_path: Path) -> None:
+    from peft import PeftModel
+
+    Policy(load_model(tiny_model), LORA).model.save_pretrained(tmp_path)
+    trainable = PeftModel.from_pretrained(load_model(tiny_model), tmp_path, is_trainable=True)
+    for model, lora in ((trainable, LORA), (load_model(tmp_path), LORA), (load_model(tmp_path), None)):
+        with pytest.raises(UserError, match=r"has an adapter already.*text2grad export"):
+            Policy(model, lora)
+
+
+def test_a_model_that_cannot_be_trained_is_refused(tiny_model: Path, tmp_path: Path) -> None:
+    from peft import PeftModel
+
+    Policy(load_model(tiny_model), LORA).model.save_pretrained(tmp_path)
+    with pytest.raises(UserError, match="no weight of the model can be trained"):
+        Policy(PeftModel.from_pretrained(load_model(tiny_model), tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("more", "is_copied"), [({}, False), ({"modules_to_save": ["lm_head"]}, True), ({"use_dora": True}, True)]
+)
+def test_only_plain_adapters_are_switched_off_for_the_reference(
+    tiny_model: Path, more: dict[str, Any], is_copied: bool
+) -> None:
+    policy = Policy(load_model(tiny_model), LoraConfig(r=2, target_modules=["q_proj"], **more))
+    assert policy.has_reference_copy == is_copied
+
+
+def test_states_may_be_narrower_than_the_layers() -> None:
+    config = OPTConfig(
+        vocab_size=64, hidden_size=16, ffn_dim=32, num_hidden_layers=1, num_attention_heads=2, word_embed_proj_dim=8
+    )
+    policy = Policy(OPTForCausalLM(config))
+    assert policy(pad_right(PROMPTS, COMPLETIONS, CPU), 1.0).values.shape == (len(PROMPTS), max(map(len, COMPLETIONS)))
 
 
 def test_values_start_at_zero_and_read_the_state_before_the_token(tiny_model: Path) -> None:

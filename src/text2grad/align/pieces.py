@@ -53,7 +53,6 @@ class Vocabulary(ABC):
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         # Not the tokenizer itself: a reference to the key would keep its entry in `_VOCABULARIES` for ever.
         self._backend: Tokenizer = tokenizer.backend_tokenizer
-        self._owner = _name(tokenizer)
         self._tiles: dict[int, bytes] = {}
         self._begun: dict[int, int] = {}
         self._special: set[int] = set()
@@ -98,7 +97,7 @@ class Vocabulary(ABC):
     def _learn(self, token_id: int) -> None:
         token = self._token(token_id)
         shown, hidden = (self._backend.decode([token_id], skip_special_tokens=skip) for skip in (False, True))
-        if shown != hidden:
+        if token is None or shown != hidden:
             self._special.add(token_id)
             tile = b""
         else:
@@ -112,18 +111,16 @@ class Vocabulary(ABC):
         self._tiles[token_id] = tile
         self._begun[token_id] = characters_begun(tile)
 
-    def _token(self, token_id: int) -> str:
+    def _token(self, token_id: int) -> str | None:
+        """None for the ids that many models have on top of their tokenizer's, to fill their output layer up: whoever
+        samples one has said nothing.
+        """
         if not isinstance(token_id, Integral):
             raise TypeError(f"token ids are integers, not {type(token_id).__name__}: call tolist() first")
         try:
             token: str | None = self._backend.id_to_token(token_id)
-        except OverflowError:  # negative, or beyond 32 bits
-            token = None
-        if token is None:
-            raise UserError(
-                f"token id {token_id} is not in the vocabulary of {self._owner}; "
-                "use the tokenizer of the model that sampled it"
-            )
+        except OverflowError as error:
+            raise UserError(f"{token_id} is no token id: it is negative, or beyond 32 bits") from error
         return token
 
 
@@ -180,7 +177,7 @@ class Pieces(Vocabulary):
         visible = [index for index, token_id in enumerate(ids) if token_id not in self._special]
         changed = {} if self._loose.isdisjoint(ids) else self._mended(ids, visible)
         if visible and ids[visible[0]] not in self._loose:
-            changed[visible[0]] = self._join([self._token(ids[visible[0]])]).encode()
+            changed[visible[0]] = self._join([self._token(ids[visible[0]]) or ""]).encode()
         for character, at_most in self._strips:
             changed |= self._stripped(ids, visible, changed, character.encode(), at_most)
         return changed

@@ -12,6 +12,8 @@ from text2grad.errors import UserError
 from text2grad.launch import process_count
 from text2grad.progress import quieten, terminal
 
+EPOCHS = 3.0
+
 
 def train(
     overrides: Annotated[
@@ -26,7 +28,9 @@ def train(
     output_dir: Annotated[
         Path | None, typer.Option("--output-dir", "-o", help="Same as output_dir=...: the run's folder.")
     ] = None,
-    epochs: Annotated[float, typer.Option(min=0.01, help="How often each piece of logged feedback is met.")] = 3.0,
+    epochs: Annotated[
+        float | None, typer.Option(min=0.01, help="How often each piece of logged feedback is met; default: 3.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in output_dir where it stopped.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
@@ -48,7 +52,7 @@ def train(
         raise UserError("what should it learn from? give --feedback FILE, or --config FILE with prompts and a critic")
     quieten()
     named = {"model.name": model, "output_dir": output_dir, "data.train": feedback}
-    given = [f"{key}={json.dumps(str(value))}" for key, value in named.items() if value is not None]
+    given = [f"{key}={json.dumps(str(value), ensure_ascii=False)}" for key, value in named.items() if value is not None]
     settings = [*(overrides or []), *given]
     if feedback is not None or load_config(config, settings).policy.eval_steps is None:
         settings.append("data.heldout=null")
@@ -59,6 +63,7 @@ def train(
         defaults = {"policy": DEFAULTS, "critic": {"name": "logged"}}
         examples = sum(1 for _ in read_examples(feedback))
         samples_per_step = load_config(config, settings, defaults).policy.samples_per_step * process_count()
-        steps = steps_for(examples, samples_per_step, epochs)
-        defaults["policy"] = DEFAULTS | {"max_steps": steps}
+        defaults["policy"] = DEFAULTS | {"max_steps": steps_for(examples, samples_per_step, epochs or EPOCHS)}
+        if epochs is not None:
+            settings.append(f"policy.max_steps={defaults['policy']['max_steps']}")
         learn_logged(load_config(config, settings, defaults), display, resume)

@@ -41,6 +41,12 @@ def vocabulary_of(model: PreTrainedModel | PeftModel) -> int:
     return len(layer.weight)
 
 
+def width_of(model: PreTrainedModel | PeftModel) -> int:
+    """Of the trunk's states; in some families it is not the hidden size of their layers."""
+    layer: Any = model.get_output_embeddings()
+    return int(layer.weight.shape[1])
+
+
 @torch.no_grad()
 def check_output(model: PreTrainedModel | PeftModel) -> None:
     """Refuse models whose logits are not what `output` makes of their trunk's states."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,13 +40,16 @@ def normalize(advantages: Tensor, mask: Tensor, how: Normalization) -> Tensor:
 
     advantages, mask: (batch, tokens). `scale` divides by the standard deviation and leaves the mean: subtracting it
     would make unmentioned tokens positive wherever blame is sparse, which rewards length. `whiten` subtracts it too.
+    Where all are nearly the same, `scale` divides by a tenth of their size instead, so that none becomes huge.
     Returns (batch, tokens), 0 where mask is 0.
     """
     if how == "none" or mask.sum() < 2:
         return advantages * mask
     valid = advantages[mask.bool()]
-    shift = valid.mean() if how == "whiten" else torch.zeros(())
-    return (advantages - shift) / (valid.std(correction=0) + 1e-6) * mask
+    spread = valid.std(correction=0)
+    if how == "whiten":
+        return (advantages - valid.mean()) / (spread + 1e-6) * mask
+    return advantages / (torch.maximum(spread, 0.1 * valid.square().mean().sqrt()) + 1e-6) * mask
 
 
 def explained_variance(values: Tensor, returns: Tensor, mask: Tensor) -> float:
@@ -98,6 +102,6 @@ class KLControl:
 
     def update(self, kl: float, samples: int) -> None:
         """kl: mean over samples of the KL summed over a sample's tokens."""
-        if self.target is not None:
+        if self.target is not None and math.isfinite(kl):
             error = min(max(kl / self.target - 1, -0.2), 0.2)
-            self.beta *= 1 + error * samples / self.horizon
+            self.beta *= max(1 + error * samples / self.horizon, 0.1)  # many samples must not turn its sign

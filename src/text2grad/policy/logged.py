@@ -63,6 +63,10 @@ class LoggedTrainer(Text2GradTrainer):
                 f"nothing to learn from: of {len(train_dataset)} examples none has a completion and feedback that did "
                 f"not fail; `text2grad annotate` or `text2grad align` gives it"
             )
+        if args.num_generations != 1:
+            raise UserError("num_generations must be 1: logged answers have no siblings")
+        if args.beta and args.kl_placement == "reward":
+            raise UserError("kl_placement must be loss here: logged answers are as near to the reference as can be")
         super().__init__(
             model, Remembered(), args, usable, processing_class, peft_config, plain_prompts, callbacks=callbacks
         )

@@ -12,10 +12,11 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from text2grad.errors import UserError
 from text2grad.lm.batching import TokenRows
 from text2grad.lm.flat import attend_flat
 from text2grad.lm.logprobs import chunked_logprobs, tokens_at_once
-from text2grad.lm.output import check_output, output, trunk, vocabulary_of
+from text2grad.lm.output import check_output, output, trunk, vocabulary_of, width_of
 from text2grad.policy.compiling import Trunks
 from text2grad.policy.layout import can_share_prompts
 
@@ -49,8 +50,17 @@ class Policy(nn.Module):
         """
         super().__init__()
         self._reference: PreTrainedModel | PeftModel | None = None
+        if getattr(model, "_hf_peft_config_loaded", False) or (
+            isinstance(model, PeftModel) and peft_config is not None
+        ):
+            raise UserError(
+                "the model has an adapter already, which another one could not be saved with; merge it first: "
+                "`text2grad export RUN -o FOLDER`, or its merge_and_unload()"
+            )
         if peft_config is not None:
-            model = get_peft_model(_merged(model), peft_config)
+            model = get_peft_model(model, peft_config)
+        if not any(parameter.requires_grad for parameter in model.parameters()):
+            raise UserError("no weight of the model can be trained; load its adapter with is_trainable=True")
         _disable_dropout(model)
         self.model: Any = model
         self.share_prompts = share_prompts and can_share_prompts(model)
@@ -62,7 +72,7 @@ class Policy(nn.Module):
         for parameter in model.parameters():
             if parameter.requires_grad:
                 parameter.data = parameter.data.float()  # bf16 weights do not move at small learning rates
-        self.value_head = nn.Linear(int(model.config.hidden_size), 1, dtype=torch.float32)
+        self.value_head = nn.Linear(width_of(model), 1, dtype=torch.float32)
         nn.init.zeros_(self.value_head.weight)
         nn.init.zeros_(self.value_head.bias)
         check_output(model)
@@ -112,12 +122,11 @@ def compute_dtype(model: PreTrainedModel | PeftModel) -> torch.dtype:
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else model.dtype
 
 
-def _merged(model: PreTrainedModel | PeftModel) -> PreTrainedModel:
-    return model.merge_and_unload() if isinstance(model, PeftModel) else model
-
-
 def _starts_as_identity(model: PeftModel) -> bool:
-    return all(bool((p == 0).all()) for name, p in model.named_parameters() if "lora_B" in name)
+    """Whether the model with its adapter off is the model as it is now, and stays it: plain LoRA that is still zero."""
+    trained = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+    is_plain = all("lora_A" in name or "lora_B" in name for name in trained)
+    return is_plain and all(bool((p == 0).all()) for name, p in trained.items() if "lora_B" in name)
 
 
 def _disable_dropout(model: nn.Module) -> None:

@@ -93,7 +93,7 @@ class Text2GradTrainer:
             model = models.load_model(model, torch.bfloat16 if frozen_in_bf16 else torch.float32)
         self.tokenizer = processing_class or models.load_tokenizer(str(model.config.name_or_path))
         self.end_ids = models.end_ids(model, self.tokenizer)
-        self.context: int = model.config.max_position_embeddings
+        self.context = int(getattr(model.config, "max_position_embeddings", 1 << 30))
         self.examples, heldout = _examples(train_dataset), _examples(eval_dataset)
         self.prompts = self.encode(self.examples)
         if heldout:
@@ -178,7 +178,7 @@ class Text2GradTrainer:
         A broken update leaves the checkpoint before it alone. The run ends early when a callback asks for it, when
         `early_stopping_patience` is spent, or, with `stop_on_hacking`, at the first sign that the reward is gamed.
         """
-        if not self.started:
+        if resume or not self.started:
             self.start(resume)
         self.callbacks.on_start(self.progress.step, self.args.max_steps)
         try:

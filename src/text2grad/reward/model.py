@@ -25,7 +25,7 @@ from text2grad.errors import UserError
 from text2grad.files import replace_text
 from text2grad.lm.batching import by_token_budget, pad_right_rows
 from text2grad.lm.matching import reply_of, tokens_to_match
-from text2grad.lm.output import vocabulary_of
+from text2grad.lm.output import vocabulary_of, width_of
 from text2grad.lm.sampling import noise, sample
 from text2grad.lm.streams import Stream
 from text2grad.models import load_model, load_tokenizer
@@ -101,7 +101,7 @@ class SpanRewardModel:
         model: Any = load_model(saved.base if is_adapter else folder, dtype)
         if is_adapter:
             model = PeftModel.from_pretrained(model, folder, use_safetensors=True).merge_and_unload()
-        head = TokenHead(int(model.config.hidden_size))
+        head = TokenHead(width_of(model))
         head.load_state_dict(safetensors.torch.load_file(folder / HEAD_FILE))
         scorer = SpanScorer(model, head).to(place).eval()
         return cls(scorer, load_tokenizer(folder), saved.layout, chosen, saved.base, saved.calibration)

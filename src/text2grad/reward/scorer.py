@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from text2grad.lm.logprobs import chunked_logprobs, tokens_at_once
-from text2grad.lm.output import output, trunk, vocabulary_of
+from text2grad.lm.output import output, trunk, vocabulary_of, width_of
 from text2grad.reward.head import IGNORE, TokenHead, head_loss
 
 
@@ -20,7 +20,7 @@ class SpanScorer(nn.Module):
     def __init__(self, model: PreTrainedModel | PeftModel, head: TokenHead | None = None) -> None:
         super().__init__()
         self.model: Any = model
-        self.head = head or TokenHead(int(model.config.hidden_size))
+        self.head = head or TokenHead(width_of(model))
         self.lm_weight = 1.0
         self.register_buffer("class_weights", torch.ones(3), persistent=False)
 
