@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -69,7 +70,7 @@ class Feedback(Strict):
     omissions: list[Omission] = []
     unmatched: list[str] = []
     scores: list[tuple[int, int, Annotated[float, Field(ge=-1, le=1)]]] | None = None
-    score: float | None = None
+    score: Annotated[float, Field(allow_inf_nan=False)] | None = None
     critic: str
     raw: str | None = None
     status: Literal["ok", "failed"] = "ok"
@@ -154,7 +155,7 @@ def read_examples(path: str | Path) -> Iterator[Example]:
                     yield parse_example(line.strip(), where=f"{path}:{number}")
         except UnicodeDecodeError as error:
             raise UserError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8") from error
-        except (gzip.BadGzipFile, EOFError) as error:
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise UserError(f"{path}: not a whole gzip file ({error}); pack it again") from error
 
 

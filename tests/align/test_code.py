@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from text2grad.align.code import locate
+from text2grad.align.code import _numbered, locate
 
 CODE = """Here it is:
 ```python
@@ -103,3 +105,14 @@ def test_a_completion_that_continues_the_prompt() -> None:
 def test_code_that_does_not_parse_still_has_lines() -> None:
     assert found("line 2 is wrong", "def f(x:\n    return x\n") == ["return x"]
     assert found("the loop is wrong", "for x in (:\n") == []
+
+
+def test_absurd_line_numbers_take_no_time() -> None:
+    from text2grad.align.program import extract
+
+    answer = extract("x = 1\ny = 2\n", "", frozenset())
+    assert answer is not None
+    began = time.perf_counter()
+    found = [*_numbered("lines 1-9999999 are wrong", answer), *_numbered(f"line {'9' * 5000} is wrong", answer)]
+    assert len(found) == 2
+    assert time.perf_counter() - began < 2

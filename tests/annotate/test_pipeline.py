@@ -237,6 +237,46 @@ def test_a_file_of_something_else_is_not_touched(source, tmp_path, shouter):
     assert out.read_text() == '{"id": "1"}\n'
 
 
+@pytest.mark.parametrize("text", ['{"a": "my config"}', "line one\nline two is not lost"])
+def test_a_file_of_something_else_keeps_its_last_line(source, tmp_path, shouter, text):
+    out = tmp_path / "config.json"
+    out.write_text(text)
+    with pytest.raises(UserError, match=r"config\.json.*this is no"):
+        annotate(source, out, shouter())
+    assert out.read_text() == text
+
+
+def test_half_a_first_record_is_moved_aside(source, tmp_path, shouter):
+    out = tmp_path / "feedback.jsonl"
+    out.write_text('{"id": "7", "prom')
+    annotate(source, out, shouter())
+    assert ids(out) == EVERY_ONE_ONCE
+    assert (tmp_path / "feedback.jsonl.torn").read_text() == '{"id": "7", "prom'
+
+
+def test_whatever_goes_wrong_in_writing_ends_the_run(source, tmp_path, monkeypatch):
+    class Fine:
+        async def acritique(self, examples):
+            return [Feedback(critic="x") for _ in examples]
+
+    def broken(self, records):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(store.Store, "append", broken)
+    with pytest.raises(OSError, match="Input/output error"):
+        annotate(source, tmp_path / "feedback.jsonl", Fine(), concurrency=4, batch_size=2)
+
+
+def test_half_a_character_makes_failed_feedback(source, tmp_path):
+    class Odd:
+        def critique(self, examples):
+            return [Feedback(critic="x", critique="bad \ud800") for _ in examples]
+
+    summary = annotate(source, tmp_path / "feedback.jsonl", Odd())
+    assert (summary.failed, summary.causes) == (100, {"invalid": 100})
+    assert ids(tmp_path / "feedback.jsonl") == EVERY_ONE_ONCE
+
+
 def test_the_source_is_not_written_to(source, shouter):
     with pytest.raises(UserError, match="is the source itself"):
         annotate(source, source, shouter())

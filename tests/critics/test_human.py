@@ -269,6 +269,9 @@ def test_label_studio_marks_on_the_prompt_are_left_out_and_other_regions_refused
         )
     )
     assert [(span.start, span.end) for span in feedback.spans] == [(18, 24)]
+    choice = {"id": "c", "from_name": "verdict", "to_name": "prompt", "type": "choices", "value": {"choices": ["poor"]}}
+    _, feedback = only(dumped(tmp_path / "d.json", [task(choice, region("r", 18, 24, "good", "Friday"))]))
+    assert feedback.score is None or feedback.score >= 0
     hypertext = task(region("r", 0, 3, "poor", None, type="hypertextlabels"))
     with pytest.raises(UserError, match=r'b\.json: record 1: result type "hypertextlabels" has no offsets'):
         list(read_feedback(dumped(tmp_path / "b.json", [hypertext])))

@@ -260,6 +260,40 @@ def test_a_server_that_counts_no_tokens_cannot_break_the_maximum_cost(server, cr
         priced.critique([example(id=str(i)) for i in range(100)])
 
 
+def test_a_server_that_counts_badly_has_answered_all_the_same(server, critic, completion, served):
+    body = completion(GOOD_REPLY, tokens=(7, 7)).body
+    server.script = [
+        served(body=body.replace('"completion_tokens": 7', wrong)) for wrong in ('"x": 1', '"completion_tokens": -7')
+    ]
+    counting = critic(max_attempts=1)
+    assert [f.status for f in counting.critique([example(id="1"), example(id="2")])] == ["ok", "ok"]
+    assert (counting.ledger.tokens_in, counting.ledger.tokens_out) == (0, 0)
+
+
+def test_a_number_of_thousands_of_digits_is_no_reason_to_stop(server, critic, completion):
+    server.always = completion(GOOD_REPLY.replace('"major"', "1" * 6000))
+    (feedback,) = critic(max_attempts=1).critique([example()])
+    assert feedback.status in ("ok", "failed")
+
+
+def test_a_key_with_a_line_break_is_sent_without_and_odd_ones_are_refused(server, critic, completion, monkeypatch):
+    server.always = completion(GOOD_REPLY)
+    monkeypatch.setenv("MY_KEY", "sk-secret-0123456789\n")
+    critic(api_key_env="MY_KEY").critique([example()])
+    assert server.keys[0] == "Bearer sk-secret-0123456789"
+    monkeypatch.setenv("MY_KEY", "sk-secret\n0123456789")
+    with pytest.raises(UserError, match="MY_KEY holds no key: it has odd characters") as refused:
+        critic(api_key_env="MY_KEY")
+    assert "secret" not in str(refused.value)
+
+
+def test_an_address_in_the_environment_must_hold_no_key_either(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://user:hunter2@host/v1")
+    with pytest.raises(UserError, match="the address must hold no key") as refused:
+        LLMCritic(model="m")
+    assert "hunter2" not in str(refused.value)
+
+
 def test_the_key_goes_to_the_server_and_nowhere_else(server, critic, completion, served, monkeypatch, caplog, capfd):
     key = "sk-secret-0123456789"
     escaped = key.replace("-", "\\u002d")

@@ -19,6 +19,7 @@ from text2grad.critics.retry import PassingError, attempts, retry_after
         ({"retry-after": "1.5"}, 1.5),
         ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "Mon, 01 Jan 99999 00:00:00 GMT"}, None),
         ({"retry-after": "-1"}, None),
         ({"retry-after": "inf"}, None),
     ],

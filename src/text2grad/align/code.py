@@ -15,9 +15,11 @@ from text2grad.align.stance import sentence_around, stances
 from text2grad.align.statements import Statement, statements
 from text2grad.schema import Span
 
-_FRAME = re.compile(r'File "[^"\n]*", line (?P<line>\d+)(?:, in (?P<function>\S+))?(?:\n\s+(?P<text>\S[^\n]*))?')
+_FRAME = re.compile(
+    r'File "[^"\n]*", line (?P<line>\d{1,7})(?!\d)(?:, in (?P<function>\S+))?(?:\n\s+(?P<text>\S[^\n]*))?'
+)
 _LINES = re.compile(
-    r"\b(?:lines?|ln\.?|L)\s*(?P<first>\d+)(?:\s*(?P<join>-|–|to|through|until|and|,|&)\s*(?P<last>\d+))?",
+    r"\b(?:lines?|ln\.?|L)\s*(?P<first>\d{1,7})(?!\d)(?:\s*(?P<join>-|–|to|through|until|and|,|&)\s*(?P<last>\d{1,7})(?!\d))?",
     re.IGNORECASE,
 )
 _MOST_OCCURRENCES = 3
@@ -87,8 +89,9 @@ def _traceback(comment: str, answer: Answer) -> Iterator[_Found]:
 
 def _numbered(comment: str, answer: Answer) -> Iterator[_Found]:
     own = statements(answer)
+    most = len(answer.source) + 1  # there are no more lines than that
     for match in _LINES.finditer(comment):
-        first, last = int(match["first"]), int(match["last"] or match["first"])
+        first, last = (min(int(number), most) for number in (match["first"], match["last"] or match["first"]))
         numbers = [first, last] if match["join"] in ("and", ",", "&") else range(first, last + 1)
         for number in numbers:
             line = number + answer.first_line - 1

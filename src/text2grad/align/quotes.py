@@ -113,7 +113,7 @@ def _neighbourhood(candidates: list[Match], quote: str, text: str, context: str)
     low = text.lower()
     words = set(_CONTEXT_WORD.findall(context.lower())) - set(_CONTEXT_WORD.findall(quote.lower()))
     totals = [0.0] * len(candidates)
-    for word in words:
+    for word in sorted(words):  # a sum depends on its order
         if _EVERYWHERE.fullmatch(word):
             continue
         positions = [match.start() for match in re.finditer(rf"\b{re.escape(word)}\b", low)]

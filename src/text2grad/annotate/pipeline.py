@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -102,7 +103,7 @@ class _Run:
         self, questions: Iterator[tuple[bytes, Example]], critic: AsyncCritic, concurrency: int
     ) -> None:
         """`concurrency` workers share the questions. When one cannot go on, the others finish what they have begun."""
-        stopped: list[UserError] = []
+        stopped: list[Exception] = []
         over = False
 
         async def work() -> None:
@@ -148,7 +149,7 @@ class _Run:
         self.summary.added += 1
 
     async def _keep_writing(
-        self, full: asyncio.Event, written: asyncio.Event, closing: asyncio.Event, stopped: list[UserError]
+        self, full: asyncio.Event, written: asyncio.Event, closing: asyncio.Event, stopped: list[Exception]
     ) -> None:
         """Write when a batch is full, and every second. Waiting for the disk must not keep answers waiting."""
         last = False
@@ -160,7 +161,7 @@ class _Run:
             finished, self._finished = self._finished, []
             try:
                 await asyncio.to_thread(self._write, finished)
-            except UserError as error:
+            except Exception as error:  # whatever it is: the workers wait for this task
                 stopped.append(error)
             written.set()
             self._report()
@@ -188,9 +189,11 @@ def _record(annotated: Example) -> dict[str, Any]:
     record = annotated.model_dump(mode="json", exclude_defaults=True)
     try:
         Example.model_validate(record)
-    except ValidationError as error:
+        json.dumps(record["feedback"], ensure_ascii=False).encode()
+    except (ValidationError, UnicodeEncodeError) as error:
         feedback = annotated.feedback
-        failure = Feedback.failure(feedback.critic if feedback else "", f"invalid: {describe(error)}")
+        why = describe(error) if isinstance(error, ValidationError) else "half a character"
+        failure = Feedback.failure(feedback.critic if feedback else "", f"invalid: {why}")
         return record | {"feedback": failure.model_dump(mode="json", exclude_defaults=True)}
     return record
 

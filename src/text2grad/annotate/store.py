@@ -33,6 +33,7 @@ class Store:
     def open(self, summary: Summary, retry_failed: bool) -> None:
         """Mend the file, move records of other critics aside, forget failed ones if asked, and count the others."""
         self.path.touch()
+        refuse_strangers(self.path)
         cut_torn_line(self.path)
         stale = failed = 0
         for record in read_records(self.path):
@@ -103,6 +104,22 @@ def keep_records(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
         sync(path.parent)
 
 
+def refuse_strangers(path: Path) -> None:
+    """Raise UserError where the file does not begin as ours do, before anything in it is touched.
+
+    Nothing but half a line may be the first write of a run that was killed, or anybody's: it is moved to NAME.torn.
+    """
+    with path.open("rb") as file:
+        first = file.readline()
+    if first.endswith(b"\n"):
+        next(read_records(path))
+    elif first.startswith(b'{"id":'):
+        path.replace(path.with_name(f"{path.name}.torn"))
+        path.touch()
+    elif first:
+        raise UserError(f"{path}: this is no file of annotated records; give another file to write to")
+
+
 def cut_torn_line(path: Path) -> None:
     """Drop what follows the last line break: a kill in the middle of a write leaves half a record there."""
     with disk_errors(path), path.open("r+b") as file:
@@ -130,6 +147,9 @@ def sole_writer(path: Path) -> Iterator[None]:
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever held it may have removed the file in between: this lock would then be on nothing.
+            if not lock.exists() or not os.path.samestat(os.fstat(file.fileno()), lock.stat()):
+                raise BlockingIOError
         except BlockingIOError as error:
             raise UserError(f"another run is writing {path}; wait for it, or give another file") from error
         try:

@@ -35,12 +35,18 @@ class _Session:
     client: openai.AsyncOpenAI
 
 
+def _address_in_environment() -> str | None:
+    """Held to the same rules as an address that is given: it is shown in errors, and must hold no key."""
+    url = os.environ.get("OPENAI_BASE_URL")
+    return LLMSettings.parse({"base_url": url, "model": "any"}, where="OPENAI_BASE_URL").base_url if url else None
+
+
 class Endpoint:
     """Asks questions; how many at a time is up to the caller."""
 
     def __init__(self, settings: LLMSettings) -> None:
         self.settings = settings
-        self.url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+        self.url = settings.base_url or _address_in_environment() or OPENAI
         self.ledger = Ledger(settings.price_in, settings.price_out, settings.max_cost)
         self._key = self._read_key()
         self._breaker = Breaker(self.url, settings.breaker_failures, settings.breaker_seconds)
@@ -161,7 +167,9 @@ class Endpoint:
             self.ledger.add(len(question.encode()), len(completion.content.encode()))
 
     def _read_key(self) -> str | None:
-        key = os.environ.get(self.settings.api_key_env)
+        key = os.environ.get(self.settings.api_key_env, "").strip()
+        if not key.isprintable() or not key.isascii():
+            raise UserError(f"the environment variable {self.settings.api_key_env} holds no key: it has odd characters")
         if not key and urlsplit(self.url).hostname == urlsplit(OPENAI).hostname:
             raise UserError(
                 f"{self.url} needs a key; put it into the environment variable {self.settings.api_key_env}, or name "

@@ -59,6 +59,8 @@ def label_studio(record: Mapping[str, Any], fields: Fields, labels: Labels, wher
         for region in regions.values():
             remarks += _region(region, annotator, fields.comment, where)
         for result in results:
+            if result.get("to_name") == prompt:
+                continue
             value, name = result["value"], str(result.get("from_name"))
             for choice in value.get("choices", []):
                 if labels.knows(choice) and "start" not in value:

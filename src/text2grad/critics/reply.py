@@ -102,7 +102,7 @@ def _objects(text: str) -> Iterator[dict[str, Any] | NotJsonError]:
         try:
             value, end = decoder.raw_decode(text, at)
             yield value
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # of numbers with thousands of digits, too
             try:
                 read = read_object(text, at)
                 end = read.end

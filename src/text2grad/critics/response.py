@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, NonNegativeInt, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 
 class UnansweredError(Exception):
@@ -25,8 +25,8 @@ class GarbageError(ValueError):
 class Usage(BaseModel):
     """Tokens as the server counts them."""
 
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: NonNegativeInt
+    completion_tokens: NonNegativeInt
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,24 @@ class _Choice(BaseModel):
     finish_reason: str | None = None
 
 
+def _none_if_invalid(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """A server that counts badly has answered all the same."""
+    try:
+        return read(given)
+    except ValidationError:
+        return None
+
+
 class _Body(BaseModel):
     choices: Annotated[list[_Choice], Field(min_length=1)]
-    usage: Usage | None = None
+    usage: Annotated[Usage | None, WrapValidator(_none_if_invalid)] = None
 
 
 def read_completion(text: str, clean: Callable[[str], str]) -> Completion:
     """The first choice of a chat completion, its texts cleaned; GarbageError if the text is none."""
     try:
         body = _Body.model_validate(json.loads(text))
-    except (json.JSONDecodeError, ValidationError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # of numbers with thousands of digits, too
         raise GarbageError(str(error)) from error
     choice = body.choices[0]
     content, refusal = choice.message.get("content"), choice.message.get("refusal")

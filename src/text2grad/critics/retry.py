@@ -52,7 +52,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     if seconds is not None:
         return seconds
     date = email.utils.parsedate_tz(given)
-    return max(0.0, email.utils.mktime_tz(date) - time.time()) if date else None
+    try:
+        return max(0.0, email.utils.mktime_tz(date) - time.time()) if date else None
+    except (ValueError, OverflowError):  # a year that no calendar has
+        return None
 
 
 def _number(text: str | None) -> float | None:

@@ -9,6 +9,7 @@ left behind, because it is the first process of its namespace; where there is no
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import marshal
 import os
 import resource
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 _TICK_MS = 40
 _PR_SET_NOT_DUMPABLE, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = (4, 0), (36, 1), (38, 1)
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
-_SIGKILL = 9  # the module `signal` would take longer to import than all the others together
+_SIGINT, _SIGKILL = 2, 9  # the module `signal` would take longer to import than all the others together
 
 
 def main(status_fd: int) -> None:
+    _signal.signal(_SIGINT, _signal.SIG_DFL)  # the kernel then keeps it from a first process, as all but its own
     os.set_inheritable(status_fd, False)
     job = _read_job()
     if os.getpid() != 1:

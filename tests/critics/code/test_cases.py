@@ -51,3 +51,44 @@ def test_any_other_script_is_one_case() -> None:
 
 def test_tests_that_do_not_parse() -> None:
     assert read_tests("assert f(") is None
+
+
+def test_what_stands_before_an_assert_runs_before_it() -> None:
+    found = suite("import math\nr = f(1)\nassert r == 2\nr = f(5)\nassert r == 6\n")
+    assert found.setup == "import math\nr = f(1)\n"
+    assert [case.setup for case in found.cases] == ["", "r = f(5)\n"]
+
+
+def test_a_loop_that_asserts_is_repeated_for_the_cases_after_it() -> None:
+    tests = "def check(g):\n    out = []\n    for i in range(2):\n        out.append(g(i))\n        assert out\n    assert out == [1, 2]\n"
+    _, last = suite(tests, "f").cases
+    assert "except AssertionError" in last.setup
+    names = {"f": lambda i: i + 1}
+    exec(last.setup + last.source, names)
+    assert names["out"] == [1, 2]
+
+
+def test_classes_coroutines_and_the_main_block_are_run() -> None:
+    tests = """
+import unittest
+class TestPlain:
+    def test_a(self): assert f(1) == 2
+class Cases(unittest.TestCase):
+    def test_b(self): self.assertEqual(f(1), 2)
+async def test_c(n=1): assert f(n) == 2
+if __name__ == "__main__":
+    assert f(2) == 3
+    unittest.main()
+"""
+    assert [case.source for case in suite(tests).cases] == [
+        "TestPlain().test_a()",
+        "Cases('test_b').debug()",
+        "asyncio.run(test_c())",
+        "assert f(2) == 3",
+    ]
+
+
+def test_tests_that_need_a_runner_are_not_passed_by_running_nothing() -> None:
+    assert read_tests("@pytest.mark.parametrize('n', [1])\ndef test_a(n): assert f(n)\n") is None
+    assert read_tests("def test_a(tmp_path): assert f(tmp_path)\n") is None
+    assert read_tests("class TestF:\n    def test_a(self, tmp_path): assert f(1)\n") is None

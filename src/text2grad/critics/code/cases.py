@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from text2grad.align.program import tree
 
@@ -13,6 +13,8 @@ _OPERATORS = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
+
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)
@@ -37,35 +39,49 @@ class Suite:
 
 
 def read_tests(tests: str, entry_point: str | None = None) -> Suite | None:
-    """Take a test script apart; None if it does not parse.
+    """Take a test script apart; None if it does not parse, or has tests that only a test runner could run.
 
-    Asserts at the top level are cases; so are the statements with asserts in `def check(candidate)` and functions
-    named `test_...` without parameters. `check` gets `entry_point`, else what the script itself passes to it. All
-    other statements are set-up. A script without any of these is one case as a whole.
+    Asserts at the top level are cases, each after the statements before it; so are the statements with asserts in
+    `def check(candidate)`, functions named `test...`, and the methods named so of test classes, after everything else.
+    `check` gets `entry_point`, else what the script itself passes to it. A script without any of these is one case as
+    a whole. What stands under `if __name__ == "__main__"` is run like the rest.
     """
     module = tree(tests)
     if module is None:
         return None
-    setup: list[ast.stmt] = []
-    cases: list[Case] = []
+    statements = [statement for statement in _unguarded(module.body) if not _starts_a_runner(statement)]
+    if any(_needs_a_runner(node) for node in ast.walk(module)):
+        return None
     called = _argument_of_check(module) or entry_point
-    for statement in module.body:
+    setup: list[ast.stmt] = []
+    later: list[ast.stmt] = []  # what is not a case, behind the first assert
+    cases: list[Case] = []
+    last: list[int] = []  # cases that run after everything else
+    for statement in statements:
         if isinstance(statement, ast.FunctionDef) and statement.name == "check" and len(statement.args.args) == 1:
-            cases += _checks(statement, called)
-        elif isinstance(statement, ast.FunctionDef) and _is_test(statement):
-            setup.append(statement)
-            cases.append(Case(f"{statement.name}()"))
-        elif not isinstance(statement, ast.FunctionDef | ast.ClassDef) and _asserts(statement):
-            cases.append(_case(statement, ""))
-        elif not _calls_check(statement):
-            setup.append(statement)
+            found = _checks(statement, called)
+        elif found := _tests_of(statement):
+            (later if _has_asserted(cases, last) else setup).append(statement)
+        elif not isinstance(statement, _DEFINITIONS) and _asserts(statement):
+            cases.append(_case(statement, _text(later)))
+            later += _repeated(statement)
+            continue
+        else:
+            if not _calls_check(statement):
+                (later if _has_asserted(cases, last) else setup).append(statement)
+            continue
+        last += range(len(cases), len(cases) + len(found))
+        cases += found
+    for i in last:
+        cases[i] = replace(cases[i], setup=_text(later) + cases[i].setup)
     if not cases:
-        setup, cases = [], [Case(tests)]
+        whole = tests if statements == module.body else _text(statements)
+        setup, cases = [], [Case(whole)]
     return Suite(_text(setup), tuple(cases), _free_names(module, called), _imports(module))
 
 
 def _checks(function: ast.FunctionDef, called: str | None) -> list[Case]:
-    """Each statement of `check` that asserts something, after those before it that do not."""
+    """Each statement of `check` that asserts something, after those before it."""
     before: list[ast.stmt] = []
     found = []
     name = function.args.args[0].arg
@@ -73,9 +89,18 @@ def _checks(function: ast.FunctionDef, called: str | None) -> list[Case]:
     for statement in function.body:
         if _asserts(statement):
             found.append(_case(statement, binding + _text(before), {name: called} if called else {}))
+            before += _repeated(statement)
         else:
             before.append(statement)
     return found
+
+
+def _repeated(statement: ast.stmt) -> list[ast.stmt]:
+    """What a case leaves behind for the cases after it, whether it passes or not: a loop may collect as it asserts."""
+    if isinstance(statement, ast.Assert):
+        return []
+    body = ast.unparse(statement).replace("\n", "\n    ")
+    return ast.parse(f"try:\n    {body}\nexcept AssertionError:\n    pass").body
 
 
 def _case(statement: ast.stmt, setup: str, renamed: dict[str, str] | None = None) -> Case:
@@ -105,8 +130,48 @@ def _asserts(statement: ast.AST) -> bool:
     return any(isinstance(node, ast.Assert) for node in ast.walk(statement))
 
 
-def _is_test(function: ast.FunctionDef) -> bool:
-    return function.name.startswith("test_") and not function.args.args and not function.decorator_list
+def _has_asserted(cases: Sequence[Case], last: Sequence[int]) -> bool:
+    return len(cases) > len(last)
+
+
+def _unguarded(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in statements:
+        if isinstance(statement, ast.If) and ast.unparse(statement.test) == "__name__ == '__main__'":
+            yield from statement.body
+        else:
+            yield statement
+
+
+def _starts_a_runner(statement: ast.stmt) -> bool:
+    """Tests are run one by one here; a runner would end the program after them."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and ast.unparse(call.func) in ("unittest.main", "pytest.main")
+
+
+def _tests_of(statement: ast.stmt) -> list[Case]:
+    """The tests of a function or of a class."""
+    if isinstance(statement, ast.ClassDef):
+        methods = [m.name for m in statement.body if isinstance(m, ast.FunctionDef) and m.name.startswith("test")]
+        if _is_unittest(statement):
+            return [Case(f"{statement.name}({name!r}).debug()") for name in methods]
+        return [Case(f"{statement.name}().{name}()") for name in methods] if statement.name.startswith("Test") else []
+    if isinstance(statement, ast.FunctionDef) and statement.name.startswith("test_"):
+        return [Case(f"{statement.name}()")]
+    if isinstance(statement, ast.AsyncFunctionDef) and statement.name.startswith("test_"):
+        return [Case(f"asyncio.run({statement.name}())", setup="import asyncio\n")]
+    return []
+
+
+def _is_unittest(statement: ast.ClassDef) -> bool:
+    return any(ast.unparse(base).endswith("TestCase") for base in statement.bases)
+
+
+def _needs_a_runner(node: ast.AST) -> bool:
+    """A test with parameters that somebody has to fill, or that a decorator changes in ways unknown here."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.name.startswith("test_"):
+        return False
+    required = [argument.arg for argument in node.args.args[: len(node.args.args) - len(node.args.defaults)]]
+    return bool(node.decorator_list) or required not in ([], ["self"])
 
 
 def _calls_check(statement: ast.stmt) -> bool:

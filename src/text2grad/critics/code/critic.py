@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from text2grad.align.program import Answer, extract
 from text2grad.critics.code.cases import Suite, read_tests
 from text2grad.critics.code.review import review, score
-from text2grad.critics.code.trial import Trial, try_all
+from text2grad.critics.code.trial import Result, Trial, try_all
 from text2grad.sandbox import Limits, Sandbox, SandboxError
 from text2grad.schema import Example, Feedback, Omission
 
@@ -63,7 +63,7 @@ class CodeCritic:
         prompt = example.prompt if isinstance(example.prompt, str) else ""
         suite = read_tests(example.tests, example.meta.get("entry_point") or _last_function(prompt, example.completion))
         if suite is None:
-            return Feedback.failure(self.name, "the example's tests are not valid Python")
+            return Feedback.failure(self.name, "the example's tests are not valid Python, or need a test runner")
         answer = extract(example.completion, prompt, suite.wanted)
         if answer is None:
             words = "The answer has no code in it"
@@ -74,7 +74,7 @@ class CodeCritic:
     def _feedback(self, job: _Job, trial: Trial | SandboxError) -> Feedback:
         if isinstance(trial, SandboxError):
             return Feedback.failure(self.name, str(trial))
-        broken = next((result for result in trial.results if _tests_are_broken(result.phase, result.places)), None)
+        broken = next((result for result in trial.results if _tests_are_broken(result)), None)
         if broken is not None and broken.name not in job.suite.wanted:
             error = f"the example's tests cannot run: {broken.kind}: {broken.message}"
             return Feedback.failure(self.name, error)
@@ -84,9 +84,9 @@ class CodeCritic:
         )
 
 
-def _tests_are_broken(phase: str, places: Sequence[object]) -> bool:
-    """Set-up fails before the answer is called, unless it calls the answer itself."""
-    return phase == "setup" and not places
+def _tests_are_broken(result: Result) -> bool:
+    """Set-up fails before the answer is called, unless it calls the answer itself, or asserts something about it."""
+    return result.phase == "setup" and not result.places and result.kind != "AssertionError"
 
 
 def _last_function(prompt: str, completion: str) -> str | None:

@@ -223,13 +223,14 @@ def _raised(error: BaseException, phase: str, case: dict[str, Any]) -> Result:
     frames = _answer_frames(error.__traceback__)
     failed = isinstance(error, AssertionError) and not frames
     kind = type(error)
+    name = getattr(error, "name", None) if isinstance(error, ImportError | NameError | AttributeError) else None
     return {
         "verdict": "failed" if failed else "raised",
         "phase": phase,
         "kind": kind.__name__,
         "family": [base.__name__ for base in kind.__mro__],
         "message": _shown(error, str),
-        "name": getattr(error, "name", None) if isinstance(error, ImportError | NameError | AttributeError) else None,
+        "name": name if type(name) is str else None,
         "places": frames if len(frames) <= 20 else frames[:10] + frames[-10:],
     }
 
@@ -298,6 +299,7 @@ def _shown(value: Any, how: Callable[[Any], str] = repr) -> str:
         text = how(value)
     except BaseException as error:
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
+    text = text.encode("utf-8", "replace").decode()  # half a character cannot be written down
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
