@@ -36,6 +36,7 @@ JSON = json.dumps(PLAIN)
         f"```json\n{JSON}\n```",
         f"Here is my review:\n\n{JSON}\n\nI hope that helps {{you}}!",
         f"<think>Perhaps {{'critique': 'draft'}}?</think>{JSON}",
+        f"Perhaps {{'critique': 'draft', 'spans': []}}? No.</think>{JSON}",
         f"The set {{1, 2}} first. {JSON}",
         json.dumps(PLAIN, indent=2),
         repr(PLAIN),
@@ -43,7 +44,19 @@ JSON = json.dumps(PLAIN)
         JSON.replace('\\"fox\\"', '"fox"'),
         JSON.replace('"', "'").replace("\\'fox\\'", '"fox"'),
     ],
-    ids=["plain", "fence", "prose", "thoughts", "braces", "indented", "python", "commas", "unescaped", "single quotes"],
+    ids=[
+        "plain",
+        "fence",
+        "prose",
+        "thoughts",
+        "end of thoughts",
+        "braces",
+        "indented",
+        "python",
+        "commas",
+        "unescaped",
+        "single quotes",
+    ],
 )
 def test_wrappings_do_not_matter(raw):
     assert read_reply(raw) == READ
@@ -139,3 +152,10 @@ def test_valid_json_is_read_as_it_is(critique, quote):
     reply = read_reply(raw)
     assert reply.critique == f"c{critique}".strip()
     assert reply.spans == [Quoted(f"q{quote}".strip(), None, "good")]
+
+
+def test_a_reply_may_speak_of_thoughts_and_one_that_never_ends_thinking_says_nothing():
+    said = {"critique": "The <think> block should go", "spans": [{"quote": "</think>", "label": "poor"}]}
+    assert [span.quote for span in read_reply(json.dumps(said)).spans] == ["</think>"]
+    with pytest.raises(UnreadableError):
+        read_reply(f"<think>Perhaps {JSON}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
 from support import Silent
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from text2grad.config import load_config
 from text2grad.errors import UserError
@@ -47,3 +48,22 @@ def test_what_cannot_be_exported_is_said(finished, tmp_path):
         export(tmp_path, tmp_path / "plain")
     with pytest.raises(UserError, match="float12"):
         export(finished.root, tmp_path / "plain", dtype="float12")
+
+
+@pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`")  # peft's own warning of the danger
+@pytest.mark.parametrize("target", ["lm_head", "embed_tokens"])
+def test_an_adapter_on_one_of_two_tied_layers_stays_on_that_one(tiny_model, tmp_path, target):
+    config = AutoConfig.from_pretrained(tiny_model, tie_word_embeddings=True)
+    torch.manual_seed(0)
+    base = AutoModelForCausalLM.from_config(config)
+    base.save_pretrained(tmp_path / "tied")
+    AutoTokenizer.from_pretrained(tiny_model).save_pretrained(tmp_path / "tied")
+    folder = RunFolder(tmp_path / "run")
+    folder.final.mkdir(parents=True)
+    folder.config.write_text(f'model: {{name: "{tmp_path}/tied"}}\n')
+    adapted = get_peft_model(base, LoraConfig(r=2, target_modules=[target, "q_proj"], init_lora_weights=False)).eval()
+    adapted.save_pretrained(folder.final, save_embedding_layers=False)
+    export(folder.root, tmp_path / "plain", dtype="float32")
+    ids = torch.arange(5, 15).unsqueeze(0)
+    plain = AutoModelForCausalLM.from_pretrained(tmp_path / "plain")
+    torch.testing.assert_close(plain(ids).logits, adapted(ids).logits, atol=1e-4, rtol=1e-4)

@@ -131,11 +131,14 @@ def _sentence(comment: str, phrase: Range, ranges: list[Range]) -> str:
     return comment[start:end].strip()
 
 
+_LONGEST_NAME = 8  # words
+
+
 def _names(comment: str, bounds: Range, completion: str) -> list[Range]:
     """The longest runs of the capitalised words in `bounds` that are names in the completion."""
     start, end = bounds
     words = [(start + word.start(), start + word.end()) for word in re.finditer(r"\S+", comment[start:end])]
-    for size in range(len(words), 0, -1):
+    for size in range(min(len(words), _LONGEST_NAME), 0, -1):
         for first in range(len(words) - size + 1):
             run = (words[first][0], words[first + size - 1][1])
             if _is_name(comment, run, completion):

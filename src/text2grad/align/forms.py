@@ -21,7 +21,7 @@ _SHORTEST_INSIDE_WORD = 4  # "art" is not a quotation from "party", "report" is 
 _SHORTEST_SQUEEZED = 16  # without spaces, short strings turn up anywhere
 _SELF_OVERLAPPING = 64  # from this length on, occurrences that overlap each other are not looked for
 _WIDEST_ELLIPSIS = 400
-_ELLIPSIS = re.compile(r"\s*[\[(]?\s*(?:…|\.\s?\.\s?\.(?:\s?\.)*)\s*[\])]?\s*")
+_ELLIPSIS = re.compile(r"\s*(?:[\[(]\s*)?(?:…|\.\s?\.\s?\.(?:\s?\.)*)\s*(?:[\])]\s*)?")
 
 
 @dataclass(frozen=True)

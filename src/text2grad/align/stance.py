@@ -29,7 +29,7 @@ _CLAUSE_END = re.compile(r",\s+|\s(?=(?:and|but|while|whereas|although|though|ho
 
 _FLAW = (
     r"wrong\w*|incorrect\w*|inaccura\w+|false\w*|bad|badly|errors?|mistakes?|mistaken\w*|mislead\w+|problems?|"
-    r"problematic|issues?|fail(?:s|ed|ure|ures)?|bugs?|buggy|confus\w+|unclear|missing"
+    r"problematic|issues?|fail(?:s|ed|ure|ures)?|bugs?|buggy|confus\w+|unclear|missing|flaws?|faults?|complaints?"
 )
 _BLAME = (
     rf"{_FLAW}|not|\w+n['’]t|never|no|nor|none|nowhere|cannot|poor\w*|unsupported|invent\w*|made[ -]up|hallucinat\w*|"
@@ -42,11 +42,20 @@ _MERIT = (
     r"good|great|nice\w*|excellent\w*|correct|correctly|right|rightly|accurate|accurately|(?<!as )well|clear|clearly|"
     r"helpful\w*|useful|precise|precisely|perfect|perfectly|fine|true|proper|properly|elegant\w*|strong|apt|aptly|"
     r"supported|faithful\w*|concise\w*|love|loved|best|works|relevant|brilliant\w*|spot on|liked|enjoy\w*|appreciat\w*|"
-    r"praise\w*|thanks|kudos|impress\w*|I(?:\s+\w+)?\s+like"
+    r"praise\w*|thanks|kudos|impress\w*|I(?:\s+\w+)?\s+like|amazing\w*|fantastic\w*|wonderful\w*|superb\w*|flawless\w*|"
+    r"outstanding\w*|beautiful\w*|interesting|informative|strongest"
 )
-_NEGATION = r"(?:not|\w+n['’]t|never|no|nothing|hardly|barely|without)(?!\s+(?:only|just)\b)"
+_NEGATION = (
+    r"(?:not|cannot|\w+n['’]t|never|no|nothing|hardly|barely|without|free (?:of|from)|far from|anything but|less than"
+    r"|neither)(?!\s+(?:only|just)\b)"
+)
+# Praise that speaks of faults or of changes.
+_CONTENT = (
+    r"(?:could(?:\s+not|n['’]t)|can(?:\s?not|['’]t))\s+be\s+(?:better|improved)|would(?:\s+not|n['’]t)\s+change|(?:should|must)\s+keep|"
+    r"(?:error|bug)-free"
+)
 _CUE = re.compile(
-    rf"\b(?:(?P<no_flaw>{_NEGATION}\s+(?:\w+\s+){{0,2}}?(?:{_FLAW}))"
+    rf"\b(?:(?P<no_flaw>{_CONTENT}|{_NEGATION}\s+(?:\w+\s+){{0,2}}?(?:{_FLAW}))"
     rf"|(?P<no_merit>{_NEGATION}\s+(?:\w+\s+){{0,2}}?(?:{_MERIT}))"
     rf"|(?P<blame>{_BLAME})|(?P<merit>{_MERIT}))(?!\w)",
     re.IGNORECASE,

@@ -17,7 +17,8 @@ _LABELS: dict[str, Label] = {
     **dict.fromkeys(("good", "positive", "praise", "correct"), "good"),
     **dict.fromkeys(("poor", "bad", "negative", "blame", "wrong", "incorrect", "error"), "poor"),
 }
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_THOUGHT_BEGINS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _MOST_BRACES_TRIED = 50
 
 
@@ -82,7 +83,7 @@ def read_reply(raw: str) -> Reply:
     What is not finished is left out; the critique itself must be finished.
     """
     problem = "there is no JSON object in the reply"
-    for value in _objects(_THOUGHTS.sub("", raw)):
+    for value in _objects(_without_thoughts(raw)):
         if isinstance(value, NotJsonError):
             problem = f"the reply is not JSON: {value}"
         elif not _text(value.get("critique")):
@@ -90,6 +91,21 @@ def read_reply(raw: str) -> Reply:
         else:
             return _reply(value)
     raise UnreadableError(problem)
+
+
+def _without_thoughts(raw: str) -> str:
+    """What comes after the last thought, whose beginning the chat template may have kept; an unfinished one is cut.
+
+    A reply that is JSON as a whole is nothing but that: it may speak of such marks.
+    """
+    try:
+        json.loads(raw)
+    except (ValueError, RecursionError):
+        ends = [match.end() for match in _THOUGHT_ENDS.finditer(raw)]
+        text = raw[ends[-1] :] if ends else raw
+        begins = _THOUGHT_BEGINS.search(text)
+        return text[: begins.start()] if begins else text
+    return raw
 
 
 def _objects(text: str) -> Iterator[dict[str, Any] | NotJsonError]:

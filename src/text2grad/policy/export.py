@@ -8,6 +8,8 @@ from typing import Any
 import torch
 import yaml
 from peft import PeftModel
+from peft.tuners.tuners_utils import BaseTunerLayer
+from torch import nn
 
 from text2grad.errors import UserError
 from text2grad.files import replace_folder, replace_text
@@ -16,6 +18,16 @@ from text2grad.policy.card import CARD, merged_card
 from text2grad.runs import RunFolder
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
+
+
+def _untie(model: Any) -> None:
+    """Give input and output embeddings weights of their own where an adapter changes one of them alone."""
+    ends = [model.get_input_embeddings(), model.get_output_embeddings()]
+    adapted = [isinstance(layer, BaseTunerLayer) for layer in ends]
+    if model.config.tie_word_embeddings and any(adapted):
+        layer = ends[1].get_base_layer() if adapted[1] else ends[1]
+        layer.weight = nn.Parameter(layer.weight.detach().clone())
+        model.config.tie_word_embeddings = False
 
 
 def export(run: Path, output: Path, dtype: str = "bfloat16") -> None:
@@ -32,7 +44,9 @@ def export(run: Path, output: Path, dtype: str = "bfloat16") -> None:
     model: Any
     if (folder.final / "adapter_config.json").is_file():
         base = load_model(config["model"]["name"])
-        model = PeftModel.from_pretrained(base, folder.final, use_safetensors=True).merge_and_unload()
+        adapted = PeftModel.from_pretrained(base, folder.final, use_safetensors=True)
+        _untie(adapted.get_base_model())
+        model = adapted.merge_and_unload()
     else:
         model = load_model(folder.final)
     tokenizer = load_tokenizer(config["model"]["name"])
