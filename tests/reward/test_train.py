@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +160,15 @@ def test_a_training_is_resumed_with_the_same_settings_and_examples(train: Train)
         train(max_steps=3, resume=True, examples=EXAMPLES[1:], lora={"r": 2, "target_modules": ["q_proj"]})
 
 
+@pytest.fixture
+def listening() -> Iterator[None]:
+    """A shell that starts tests in the background lets them ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_saves_the_step_under_way(
     train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
@@ -178,6 +187,7 @@ def test_ctrl_c_saves_the_step_under_way(
         train(max_steps=4, save_steps=1000, resume=True)
 
 
+@pytest.mark.usefixtures("listening")
 def test_a_second_ctrl_c_stops_at_once(train: Train, tmp_path: Path) -> None:
     def impatient(step: int) -> None:
         signal.raise_signal(signal.SIGINT)
