@@ -51,7 +51,7 @@ def test_overrides_reach_every_section(tmp_path: Path) -> None:
     assert config.model.lora.r == 8
 
 
-@pytest.mark.parametrize("override", ["max_steps", "seed.more=3"])
+@pytest.mark.parametrize("override", ["max_steps", "seed.more=3", "model.name={", "critic.name=a: b: c"])
 def test_an_override_that_is_no_setting_is_quoted(tmp_path: Path, override: str) -> None:
     with pytest.raises(UserError, match=f'"{override}"'):
         load_config(write(tmp_path, "seed: 1"), [override])

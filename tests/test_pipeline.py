@@ -118,3 +118,11 @@ def test_a_run_that_was_stopped_ends_at_once_when_it_is_resumed(config: Path, ca
 def test_settings_that_cannot_work_are_refused_with_a_remedy(config: Path, overrides: list[str], said: str) -> None:
     with pytest.raises(UserError, match=said):
         run(load_config(config, overrides), Silent())
+
+
+def test_answers_that_another_run_left_are_not_taken_for_those_before_training(config: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    write_examples(tmp_path / "run" / "before.jsonl", [Example(id="stale", prompt="Other.", completion="x")])
+    folder = run(load_config(config, ["policy.report_to=none", "policy.max_steps=1"]), Silent())
+    compared = json.loads(folder.evaluation.read_text())["examples"]
+    assert [example["id"] for example in compared] == [example.id for example in HELD_OUT]

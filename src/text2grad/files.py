@@ -1,18 +1,31 @@
-"""Writing that a kill or a full disk cannot damage."""
+"""Writing that a kill or a full disk cannot damage, and reading what may be packed."""
 
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import math
 import os
 import shutil
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from text2grad.errors import UserError
+
+
+@contextmanager
+def opened(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
+    """A file to read, plain or gzipped by its name; UserError where it is not the whole gzip file that it should be."""
+    open_it: Any = gzip.open if path.suffix == ".gz" else open
+    try:
+        with open_it(path, mode, **options) as file:
+            yield file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: not a whole gzip file ({error}); pack it again") from error
 
 
 @contextmanager

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from text2grad.errors import UserError
+from text2grad.files import opened
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -148,20 +147,13 @@ def read_examples(path: str | Path) -> Iterator[Example]:
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example a line")
-    with _opened(path) as lines:
+    with opened(path, "rt", encoding="utf-8-sig") as lines:  # the mark that some editors put first is no part of them
         try:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     yield parse_example(line.strip(), where=f"{path}:{number}")
         except UnicodeDecodeError as error:
             raise UserError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8") from error
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise UserError(f"{path}: not a whole gzip file ({error}); pack it again") from error
-
-
-def _opened(path: Path) -> IO[str]:
-    """JSON lines, packed or not; the mark that some editors put first is no part of them."""
-    return gzip.open(path, "rt", encoding="utf-8-sig") if path.suffix == ".gz" else path.open(encoding="utf-8-sig")
 
 
 def parse_example(line: str, where: str) -> Example:

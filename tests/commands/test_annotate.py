@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -84,3 +85,10 @@ def test_lines_are_counted(tmp_path):
     path = tmp_path / "lines"
     path.write_text(json.dumps({}) + "\n" + "\n" * 3)
     assert count_lines(path) == 4
+
+
+def test_a_torn_gzip_file_is_named(tmp_path):
+    path = tmp_path / "torn.jsonl.gz"
+    path.write_bytes(gzip.compress(b"{}\n" * 99)[:-9])
+    with pytest.raises(UserError, match=r"torn\.jsonl\.gz: not a whole gzip file"):
+        count_lines(path)

@@ -363,16 +363,20 @@ print("stopped")
 """
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_a_server_that_is_stopped_finishes_what_is_under_way(stop):
-    with subprocess.Popen(
-        [sys.executable, "-c", SLOW_SERVER],
+def program_running(program: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=listen_to_ctrl_c,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
-    ) as process:
+    )
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_stopped_finishes_what_is_under_way(stop):
+    with program_running(SLOW_SERVER) as process:
         said = process.stdout.readline()
         assert said.startswith("Serving slow at http://127.0.0.1:")
         answers = []
@@ -391,14 +395,7 @@ def test_a_server_that_is_stopped_finishes_what_is_under_way(stop):
 
 
 def test_a_server_that_is_told_twice_stops_at_once():
-    with subprocess.Popen(
-        [sys.executable, "-c", SLOW_SERVER.replace("time.sleep(1)", "time.sleep(60)")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=listen_to_ctrl_c,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    ) as process:
+    with program_running(SLOW_SERVER.replace("time.sleep(1)", "time.sleep(60)")) as process:
         host, port = process.stdout.readline().split("//")[1].split("/")[0].split(":")
         with socket.create_connection((host, int(port))) as client:
             body = json.dumps({"examples": [ONE]})
@@ -415,14 +412,7 @@ def test_a_server_that_is_told_twice_stops_at_once():
 
 def test_who_waits_too_long_for_a_server_that_stops_hears_that_it_does():
     program = SLOW_SERVER.replace("time.sleep(1)", "time.sleep(4)").replace("port=0", "port=0, max_shutdown_seconds=1")
-    with subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=listen_to_ctrl_c,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    ) as process:
+    with program_running(program) as process:
         url = process.stdout.readline().split()[3].rstrip(";")
         answers = []
         asking = threading.Thread(target=lambda: answers.append(httpx2.post(url, json={"examples": [ONE]}, timeout=30)))

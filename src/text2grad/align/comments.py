@@ -12,6 +12,7 @@ from text2grad.schema import Span
 
 Label = Literal["good", "poor"]
 
+_LONGEST_NAME = 8  # words
 _NAMED_CONFIDENCE = 0.8  # a word that is merely named may be meant elsewhere
 
 # Opening mark, contents, closing mark. A mark inside a word or after a number is an apostrophe or a unit, and single
@@ -129,9 +130,6 @@ def _pointed(comment: str, ranges: list[Range], completion: str) -> list[tuple[R
 def _sentence(comment: str, phrase: Range, ranges: list[Range]) -> str:
     start, end = sentence_around(comment, phrase, ranges)
     return comment[start:end].strip()
-
-
-_LONGEST_NAME = 8  # words
 
 
 def _names(comment: str, bounds: Range, completion: str) -> list[Range]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from text2grad.errors import UserError
+from text2grad.files import opened
 from text2grad.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def count_lines(path: Path) -> int:
     """How many lines a file has, read in blocks."""
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example a line")
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+    with opened(path, "rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 

@@ -12,7 +12,14 @@ from typing import Any, Literal
 import torch
 from peft import LoraConfig, get_peft_model
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
-from transformers import PrinterCallback, ProgressCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers import (
+    PreTrainedTokenizerBase,
+    PrinterCallback,
+    ProgressCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from text2grad.config import LoraSettings
@@ -95,17 +102,7 @@ def train_reward_model(
             f"no word of the {len(train.rows)} answers is praised or blamed, so the head has nothing to learn; "
             f"`text2grad align` finds the words that comments are about"
         )
-    torch.manual_seed(settings.seed)
-    base: Any = load_model(settings.model)
-    if settings.lm_weight:
-        check_output(base)
-    lora = settings.lora
-    if lora is not None:
-        base = get_peft_model(
-            base, LoraConfig(r=lora.r, lora_alpha=lora.alpha, target_modules=lora.target_modules, task_type="CAUSAL_LM")
-        )
-    model = SpanRewardModel(SpanScorer(base), tokenizer, settings.layout, settings.rewards, base=settings.model)
-    model.scorer.lm_weight = settings.lm_weight
+    model = _untrained(settings, tokenizer)
     model.scorer.class_weights = class_weights(train.class_counts(), settings.class_balance)
     try:
         trainer = SpanRewardTrainer(
@@ -135,6 +132,21 @@ def train_reward_model(
     if trainer.is_world_process_zero():
         model.save_pretrained(output_dir)
         replace_text(output_dir / SUMMARY, json.dumps(_summary(settings, train, heldout, trainer), indent=2))
+    return model
+
+
+def _untrained(settings: RewardTraining, tokenizer: PreTrainedTokenizerBase) -> SpanRewardModel:
+    torch.manual_seed(settings.seed)
+    base: Any = load_model(settings.model)
+    if settings.lm_weight:
+        check_output(base)
+    lora = settings.lora
+    if lora is not None:
+        base = get_peft_model(
+            base, LoraConfig(r=lora.r, lora_alpha=lora.alpha, target_modules=lora.target_modules, task_type="CAUSAL_LM")
+        )
+    model = SpanRewardModel(SpanScorer(base), tokenizer, settings.layout, settings.rewards, base=settings.model)
+    model.scorer.lm_weight = settings.lm_weight
     return model
 
 
