@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from text2grad.errors import UserError
-from text2grad.explain import Explanation, explain, located
+from text2grad.explain import Explanation, explain, located, step
 from text2grad.models import load_model, load_tokenizer
+from text2grad.policy.model import Policy
 
 SUMMARY_SOURCE = (
     "Householders who own a Brightwell BK-20 electric kettle should stop using it at once. The maker has received 17 "
@@ -65,6 +66,12 @@ def test_a_comment_that_points_nowhere_says_so() -> None:
         located("I do not like it.", "We meet on Friday at noon.", "When?")
     with pytest.raises(UserError, match="not found: Tuesday"):
         located('It was not "Tuesday".', "We meet at noon.", "When?")
+
+
+def test_praise_and_blame_that_cancel_out_are_said_to(tiny_model: Path) -> None:
+    policy = Policy(load_model(tiny_model), keep_reference=False)
+    with pytest.raises(UserError, match="cancels out"):
+        step(policy, [5, 6], [7, 8], rewards=[0.0, 0.0], step_size=0.5)
 
 
 def test_the_famous_example_needs_no_quoted_word() -> None:

@@ -39,6 +39,15 @@ def test_logged_feedback_trains_a_model_that_can_be_exported(feedback, tiny_mode
     assert (tmp_path / "plain" / "model.safetensors").is_file()
 
 
+def test_epochs_that_are_given_count_more_than_a_files_steps(feedback, tiny_model, tmp_path):
+    (tmp_path / "run.yaml").write_text("policy: {max_steps: 7}\n")
+    given = ("--feedback", feedback, "--model", tiny_model, "--config", tmp_path / "run.yaml", *SMALL)
+    assert invoke(*given, "-o", tmp_path / "by file").exit_code == 0
+    assert invoke(*given, "-o", tmp_path / "by epochs", "--epochs", 1).exit_code == 0
+    steps = [len((tmp_path / name / "metrics.jsonl").read_text().splitlines()) for name in ("by file", "by epochs")]
+    assert steps == [7, 2]
+
+
 def test_steps_can_be_set_and_a_run_resumed(feedback, tiny_model, tmp_path):
     given = ("--feedback", feedback, "--model", tiny_model, "-o", tmp_path / "run", *SMALL)
     assert invoke(*given, "policy.max_steps=1").exit_code == 0

@@ -179,6 +179,26 @@ def test_a_new_run_does_not_overwrite_an_old_one(make_trainer: MakeTrainer) -> N
         make_trainer(max_steps=1).train()
 
 
+def test_the_same_trainer_resumes_from_its_checkpoint_too(make_trainer: MakeTrainer) -> None:
+    class Interrupt(Callback):
+        done = False
+
+        def on_step(self, metrics: Metrics) -> str | None:
+            if metrics["step"] == 2 and not self.done:
+                self.done = True
+                raise KeyboardInterrupt
+            return None
+
+    through = make_trainer("through", max_steps=3)
+    through.train()
+    trainer = make_trainer("interrupted", max_steps=3, callbacks=[Interrupt()])
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    trainer.train(resume=True)
+    torch.testing.assert_close(weights(trainer), weights(through), rtol=0, atol=0)
+    assert len(trainer.run.metrics.read_text().splitlines()) == 3
+
+
 def test_a_run_that_was_killed_before_its_first_record_resumes(make_trainer: MakeTrainer) -> None:
     make_trainer("killed").start()
     resumed, through = make_trainer("killed"), make_trainer("through")

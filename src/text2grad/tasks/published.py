@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TextIO, cast
+from typing import IO
 
 from text2grad.errors import UserError
+from text2grad.files import opened
 
 
-def open_published(path: str | Path, wanted: str, newline: str | None = None) -> TextIO:
+def open_published(path: str | Path, wanted: str, newline: str | None = None) -> AbstractContextManager[IO[str]]:
     """The file's text. wanted: what the error asks for where there is no such file."""
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of {wanted}")
-    opener = gzip.open if path.suffix == ".gz" else open
-    return cast(TextIO, opener(path, "rt", encoding="utf-8", newline=newline))
+    return opened(path, "rt", encoding="utf-8", newline=newline)
