@@ -12,7 +12,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 .PHONY: quickstart test test-all lint format model tables clean
 
 quickstart: $(INSTALLED)  ## train the default model on the CPU; an interrupted run goes on where it stopped
-	$(BIN)/text2grad run configs/quickstart.yaml seed=$(SEED) output_dir=$(RUN) \
+	$(BIN)/text2grad run quickstart seed=$(SEED) output_dir=$(RUN) \
 	  $(if $(wildcard $(RUN)/config.yaml),--resume)
 
 test: lint model  ## what CI runs
@@ -31,7 +31,7 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 
 model: $(INSTALLED)  ## fetch the default model once, before several test processes ask for it
-	$(BIN)/python -c 'from text2grad.models import resolve; print(resolve("smollm2"))'
+	$(BIN)/python -c 'from text2grad.models.loading import resolve; print(resolve("smollm2"))'
 
 tables: $(INSTALLED)  ## put the figures of docs/results into README and docs
 	$(BIN)/python benchmarks/tables.py

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 from harness import Bar, data_folder, options, report, show
 
 from text2grad.align.tokens import offsets, overlapping
-from text2grad.models import DEFAULT_MODEL, load_tokenizer
+from text2grad.models.loading import DEFAULT_MODEL, load_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -28,7 +28,7 @@ from typing import Any
 from harness import ROOT, Bar, options, report, show
 
 from text2grad.annotate import annotate
-from text2grad.critics.llm import LLMCritic
+from text2grad.critics.llm.critic import LLMCritic
 from text2grad.schema import Example, write_examples
 
 SEED = 0
@@ -38,7 +38,7 @@ ANNOTATE_OVER_HTTP = """
 import sys
 from pathlib import Path
 from text2grad.annotate import annotate
-from text2grad.critics.llm import LLMCritic
+from text2grad.critics.llm.critic import LLMCritic
 source, out, url = sys.argv[1:]
 critic = LLMCritic(model="m", base_url=url, timeout=1, backoff=0.05, max_attempts=6)
 annotate(Path(source), Path(out), critic, concurrency=32)
@@ -48,7 +48,7 @@ ANNOTATE_AT_ONCE = """
 import json, sys
 from pathlib import Path
 from text2grad.annotate import annotate
-from text2grad.critics.verdict import verdict
+from text2grad.critics.llm.verdict import verdict
 
 class AtOnce:
     async def acritique(self, examples):

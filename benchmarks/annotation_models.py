@@ -28,9 +28,9 @@ from annotation import not_exactly_once
 from harness import Bar, options, report, show
 
 from text2grad.annotate import Summary, annotate
-from text2grad.critics.llm import LLMCritic
-from text2grad.critics.local import LocalCritic
-from text2grad.models import DEFAULT_MODEL, resolve
+from text2grad.critics.llm.critic import LLMCritic
+from text2grad.critics.llm.local import LocalCritic
+from text2grad.models.loading import DEFAULT_MODEL, resolve
 from text2grad.schema import Example, write_examples
 
 

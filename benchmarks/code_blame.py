@@ -17,13 +17,13 @@ from dataclasses import dataclass
 
 from harness import Bar, data_folder, options, report, show
 
-from text2grad.align import freeform
+from text2grad.align.learned import freeform
 from text2grad.align.program import Answer, extract
 from text2grad.align.statements import statements
 from text2grad.critics.code import CodeCritic
-from text2grad.evaluate.significance import Interval, paired_bootstrap
+from text2grad.data import ilf_code
+from text2grad.evaluation.significance import Interval, paired_bootstrap
 from text2grad.schema import Example, Span
-from text2grad.tasks import ilf_code
 
 SHARE = 0.3
 RESAMPLES, SEED = 10_000, 0

@@ -36,7 +36,7 @@ from copy_fields_task import (
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from text2grad import Text2GradConfig, Text2GradTrainer
-from text2grad.reward.mapping import Credit
+from text2grad.rewards.mapping import Credit
 from text2grad.schema import Example
 
 SEEDS, BATCHES, STEPS, EVERY = range(5), (8, 32), 120, 5

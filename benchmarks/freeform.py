@@ -24,11 +24,11 @@ from freeform_cases import Case, defacto_cases, defacto_variants, halu_cases, un
 from harness import Bar, data_folder, options, report, show
 from numpy.typing import NDArray
 
-from text2grad.align.attention import AttentionScorer, Scorer
-from text2grad.align.features import lexical
-from text2grad.align.freeform import locate
-from text2grad.align.words import cut
-from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer
+from text2grad.align.learned.attention import AttentionScorer, Scorer
+from text2grad.align.learned.freeform import locate
+from text2grad.align.learned.word_features import lexical
+from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
+from text2grad.text.parts import cut
 
 RESAMPLES, SEED = 10_000, 0
 HALU_TRAINED_STEP = 3

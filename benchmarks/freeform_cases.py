@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from text2grad.align.words import cut
-from text2grad.tasks import defacto, haluquestqa
+from text2grad.data import defacto, haluquestqa
+from text2grad.text.parts import cut
 
 Gold = list[bool]
 

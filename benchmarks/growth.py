@@ -22,7 +22,7 @@ from small_model import small_model
 
 from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.files import read_json_lines
-from text2grad.models import DEFAULT_MODEL, resolve
+from text2grad.models.loading import DEFAULT_MODEL, resolve
 from text2grad.schema import Example, Feedback
 
 STEPS = 3

@@ -95,7 +95,7 @@ def _print_bars(figures: Mapping[str, Any], bars: Mapping[str, Bar], missed: lis
 def commit() -> str:
     """The commit that was measured, marked where what could have changed a figure differs from it."""
     head = _git("rev-parse", "HEAD") or os.environ.get("TEXT2GRAD_COMMIT", "")  # a copy of the tree has no history
-    changed = _git("status", "--porcelain", "--", "src", "benchmarks", "configs", "constraints.txt", "pyproject.toml")
+    changed = _git("status", "--porcelain", "--", "src", "benchmarks", "constraints.txt", "pyproject.toml")
     return f"{head}-dirty" if head and changed else head or "none"
 
 

@@ -15,9 +15,9 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from text2grad.align.tokens import decode, offsets, overlapping
-from text2grad.models import DEFAULT_MODEL, load_tokenizer
+from text2grad.data import fgrlhf
+from text2grad.models.loading import DEFAULT_MODEL, load_tokenizer
 from text2grad.schema import Example, Range
-from text2grad.tasks import fgrlhf
 
 VOCABULARY = 4_000
 

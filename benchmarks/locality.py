@@ -25,17 +25,17 @@ from harness import Bar, data_folder, options, report, show
 from torch import Tensor
 
 from text2grad.align.tokens import offsets, overlapping
-from text2grad.lm.batching import TokenRows, pad_right
-from text2grad.lm.prompts import encode_prompt
-from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer
-from text2grad.policy.advantage import normalize
-from text2grad.policy.config import PolicySettings
-from text2grad.policy.estimators import estimate
-from text2grad.policy.model import Policy
-from text2grad.reward.mapping import Credit, token_rewards
+from text2grad.data import defacto, ilf_code
+from text2grad.data.debugbench import changed_code
+from text2grad.models.batching import TokenRows, pad_right
+from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
+from text2grad.models.policy import Policy
+from text2grad.models.prompts import encode_prompt
+from text2grad.rewards.mapping import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Span
-from text2grad.tasks import defacto, ilf_code
-from text2grad.tasks.debugbench import changed_code
+from text2grad.trainer.advantage import normalize
+from text2grad.trainer.config import PolicySettings
+from text2grad.trainer.estimators import estimate
 
 EACH = 100
 STEP = 1e-4  # of the weights' norm

@@ -23,14 +23,14 @@ from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from text2grad import Text2GradConfig, Text2GradTrainer
-from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer, resolve
-from text2grad.policy.advantage import normalize
-from text2grad.policy.batch import Rollout
-from text2grad.policy.layout import micro_batches
-from text2grad.policy.learner import Learner
-from text2grad.policy.model import Scores
-from text2grad.policy.update import Batch, update
+from text2grad.distributed.learner import Learner
+from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer, resolve
+from text2grad.models.packing import micro_batches
+from text2grad.models.policy import Scores
 from text2grad.schema import Example, Feedback
+from text2grad.trainer.advantage import normalize
+from text2grad.trainer.batch import Rollout
+from text2grad.trainer.update import Batch, update
 
 GENERATIONS, PASSES, ROUNDS = 4, 2, 5
 VOCABULARY = 8192  # of the model that stands in; the default one's is larger

@@ -14,7 +14,7 @@ from typing import Any
 import harness
 
 SEEDS = (0, 1, 2)
-CONFIG = harness.ROOT / "configs" / "quickstart.yaml"
+CONFIG = Path("quickstart")
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def run(seed: int, overrides: list[str]) -> dict[str, Any]:
     """One whole `text2grad run` in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         settings = [f"seed={seed}", f"output_dir={folder}/run", "report.examples=0", *overrides]
-        program = "from text2grad.cli import main; main()"
+        program = "from text2grad.cli.app import main; main()"
         began = time.monotonic()
         process = subprocess.Popen([sys.executable, "-c", program, "run", str(CONFIG), *settings])
         _, status, usage = os.wait4(process.pid, 0)

@@ -1,6 +1,6 @@
 """Where experts' quotations stand: HaluQuestQA's 1 672 spans, which come as text only.
 
-Every span is sought in its answer as `text2grad.tasks.haluquestqa` does it: those of one aspect together, with the
+Every span is sought in its answer as `text2grad.data.haluquestqa` does it: those of one aspect together, with the
 expert's reason as context. By plain string comparisons that share no code with the aligner, a span is
   verbatim      in the answer as it is
   case          so but for case
@@ -45,7 +45,7 @@ from harness import Bar, data_folder, options, report, show
 
 from text2grad.align import normalize
 from text2grad.align.quotes import Match, locate, locate_all
-from text2grad.tasks.haluquestqa import Answer, answers, locate_marks
+from text2grad.data.haluquestqa import Answer, answers, locate_marks
 
 SEED = 0
 DRAWS = 5

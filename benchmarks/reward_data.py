@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from text2grad.reward.curves import average_precision
-from text2grad.reward.feedback import words_of
+from text2grad.data import debugbench, defacto, fgrlhf, haluquestqa
+from text2grad.data.split import split_by_prompt
+from text2grad.reward_model.curves import average_precision
+from text2grad.reward_model.feedback import words_of
 from text2grad.schema import Example
-from text2grad.tasks import debugbench, defacto, fgrlhf, haluquestqa
-from text2grad.tasks.split import split_by_prompt
 
 OTHERS: dict[str, Callable[[Path], Iterator[Example]]] = {
     "haluquestqa": lambda data: haluquestqa.read(data / "haluquestqa" / "HaluQuestQA.csv.gz"),

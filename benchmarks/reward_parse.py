@@ -20,11 +20,11 @@ from reward_data import others
 from reward_model import folder
 from reward_runs import KEPT, base_model
 
-from text2grad.models import load_model, load_tokenizer
-from text2grad.reward.judgement import UnreadableError, read
-from text2grad.reward.model import SpanRewardModel
-from text2grad.reward.scorer import SpanScorer
-from text2grad.reward.settings import Layout, Rewards
+from text2grad.models.loading import load_model, load_tokenizer
+from text2grad.reward_model.judgement import UnreadableError, read
+from text2grad.reward_model.model import SpanRewardModel
+from text2grad.reward_model.scorer import SpanScorer
+from text2grad.reward_model.settings import Layout, Rewards
 from text2grad.schema import Example
 
 EACH = 1_700  # judgements for each model and temperature

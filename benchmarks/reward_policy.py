@@ -12,19 +12,20 @@ import shutil
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import torch
-from harness import ROOT, Bar, data_folder, options, report, show
+from harness import Bar, data_folder, options, report, show
 from reward_model import folder
 from reward_runs import KEPT, base_model
 from rich.console import Console
 
-from text2grad.config import load_config
-from text2grad.display import TerminalDisplay
+from text2grad.cli.display import TerminalDisplay
+from text2grad.config.run import load_config
+from text2grad.data import defacto
 from text2grad.pipeline import run
 from text2grad.schema import Example, write_examples
-from text2grad.tasks import defacto
 
 PROMPT = "{article}\n\nSummarise the text above in one sentence."
 STEPS, BATCH = 30, 32
@@ -75,7 +76,7 @@ def trained(name: str, train: str, heldout: str, seed: int, quick: bool) -> dict
         f"{key}={value if isinstance(value, int) else json.dumps(str(value))}" for key, value in settings.items()
     ]
     with TerminalDisplay(Console()) as display:
-        done = run(load_config(ROOT / "configs" / "quickstart.yaml", overrides), display)
+        done = run(load_config(Path("quickstart"), overrides), display)
     evaluation = json.loads(done.evaluation.read_text(encoding="utf-8"))
     return {"n": evaluation["n"], "figures": evaluation["figures"]}
 

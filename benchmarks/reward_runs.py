@@ -15,12 +15,12 @@ from harness import data_folder
 from reward_data import defacto_train, defacto_val, gold_words, others
 from transformers.utils import logging
 
-from text2grad.models import DEFAULT_MODEL
-from text2grad.reward.curves import average_precision
-from text2grad.reward.evaluate import evaluate, judge, word_table
-from text2grad.reward.head import POOR
-from text2grad.reward.model import SpanRewardModel
-from text2grad.reward.train import RewardTraining, train_reward_model
+from text2grad.models.loading import DEFAULT_MODEL
+from text2grad.reward_model.curves import average_precision
+from text2grad.reward_model.evaluate import evaluate, judge, word_table
+from text2grad.reward_model.head import POOR
+from text2grad.reward_model.model import SpanRewardModel
+from text2grad.reward_model.train import RewardTraining, train_reward_model
 from text2grad.schema import Example
 
 MIX = {f"mix-{seed}": {"seed": seed, "mix": True} for seed in (0, 1, 2)}

@@ -33,10 +33,10 @@ import torch
 from harness import Bar, options, report, show
 from small_model import small_llama
 
-from text2grad.models import DEFAULT_MODEL, load_tokenizer, resolve
-from text2grad.reward.model import SpanRewardModel
-from text2grad.reward.scorer import SpanScorer
-from text2grad.reward.settings import Layout, Rewards
+from text2grad.models.loading import DEFAULT_MODEL, load_tokenizer, resolve
+from text2grad.reward_model.model import SpanRewardModel
+from text2grad.reward_model.scorer import SpanScorer
+from text2grad.reward_model.settings import Layout, Rewards
 from text2grad.schema import Example, Feedback
 
 SEED = 0
@@ -53,8 +53,8 @@ Attack = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[tuple[
 
 SERVE = f"""
 import sys
-from text2grad.reward.model import SpanRewardModel
-from text2grad.reward.serve import ServeSettings, serve
+from text2grad.reward_model.model import SpanRewardModel
+from text2grad.reward_model.serving.app import ServeSettings, serve
 critic = SpanRewardModel.from_pretrained(sys.argv[1], device=sys.argv[2])
 serve(critic, ServeSettings(port=0, max_body_seconds={DRIP_SECONDS}))
 """

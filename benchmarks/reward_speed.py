@@ -29,11 +29,11 @@ from reward_model import folder
 from reward_runs import KEPT
 from torch import Tensor
 
-from text2grad.lm import sampling
-from text2grad.reward.grammar import most_tokens
-from text2grad.reward.judgement import read
-from text2grad.reward.layout import Question, Reader
-from text2grad.reward.model import SpanRewardModel
+from text2grad.reward_model.grammar import most_tokens
+from text2grad.reward_model.inputs import Question, Reader
+from text2grad.reward_model.judgement import read
+from text2grad.reward_model.model import SpanRewardModel
+from text2grad.rollout import sampling
 from text2grad.schema import Example
 
 ANSWERS, BATCH, TURNS = 256, 64, 9

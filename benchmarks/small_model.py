@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase
 
-from text2grad.models import DEFAULT_MODEL, load_tokenizer, resolve
+from text2grad.models.loading import DEFAULT_MODEL, load_tokenizer, resolve
 
 
 def small_llama(tokenizer: PreTrainedTokenizerBase, width: int, seed: int, **changes: Any) -> LlamaForCausalLM:

@@ -1,4 +1,4 @@
-"""Learn what the free-form aligner ships with: src/text2grad/data/freeform/*.json.
+"""Learn what the free-form aligner ships with: src/text2grad/align/learned/weights/*.json.
 
 Needs lightgbm and scikit-learn (`pip install lightgbm scikit-learn`); the aligner itself does not.
 
@@ -36,15 +36,15 @@ from harness import ROOT, data_folder, show
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from text2grad.align.attention import AttentionScorer
-from text2grad.align.features import lexical
-from text2grad.align.freeform import around, chosen, head_names
+from text2grad.align.learned.attention import AttentionScorer
+from text2grad.align.learned.freeform import around, chosen, head_names
+from text2grad.align.learned.statement_features import of_statements
+from text2grad.align.learned.trees import Trees
+from text2grad.align.learned.word_features import lexical
 from text2grad.align.program import extract, tree
-from text2grad.align.statement_features import of_statements
 from text2grad.align.statements import statements
-from text2grad.align.trees import Trees
-from text2grad.align.words import cut
-from text2grad.models import DEFAULT_MODEL, load_model, load_tokenizer
+from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
+from text2grad.text.parts import cut
 
 OUT = ROOT / "src" / "text2grad" / "data" / "freeform"
 FOLDS = 5
@@ -296,7 +296,7 @@ def _save(
 
 
 def _arrays(columns: Sequence[str], model: lightgbm.Booster) -> dict[str, Any]:
-    """LightGBM's trees as `text2grad.align.trees.Trees` reads them."""
+    """LightGBM's trees as `text2grad.align.learned.trees.Trees` reads them."""
     nodes: dict[str, list[Any]] = {
         key: [] for key in ("feature", "threshold", "missing_left", "left", "right", "value")
     }

@@ -26,9 +26,9 @@ import torch
 from harness import Bar, data_folder, options, report, show
 from small_model import small_model
 
-from text2grad.models import DEFAULT_MODEL, resolve
+from text2grad.data import scitldr
+from text2grad.models.loading import DEFAULT_MODEL, resolve
 from text2grad.schema import Example, Feedback
-from text2grad.tasks import scitldr
 
 WARM_UP, STEPS = 1, 5
 GENERATIONS, LONGEST, PASSES, BETA = 4, 40, 2, 0.02
@@ -84,7 +84,7 @@ def measured(name: str, setup: dict[str, Any]) -> dict[str, Any]:
 def ours(setup: dict[str, Any], folder: str) -> tuple[list[float], dict[str, float]]:
     from text2grad import Text2GradConfig, Text2GradTrainer
     from text2grad.files import read_json_lines
-    from text2grad.policy.callbacks import Callback
+    from text2grad.trainer.callbacks import Callback
 
     class Clock(Callback):
         def __init__(self) -> None:

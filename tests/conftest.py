@@ -1,18 +1,24 @@
-"""Fixtures that several rooms share: a tiny random model with a real tokenizer, and the default model."""
+"""Shared fixtures: a tiny random model with a real tokenizer, the default model, a trainer factory."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from accelerate.state import AcceleratorState
+from peft import LoraConfig
+from support import PROMPTS, MakeTrainer, VowelCritic
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from text2grad.models import load_tokenizer, resolve
+from text2grad import Text2GradConfig, Text2GradTrainer
+from text2grad.models.loading import load_tokenizer, resolve
+from text2grad.schema import Example
+from text2grad.trainer.callbacks import Callback
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -84,3 +90,33 @@ def smollm2_tokenizer(smollm2: str) -> PreTrainedTokenizerBase:
 def _fresh_accelerator() -> None:
     """Accelerate keeps its mixed precision for the life of a process; each test may choose its own."""
     AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture
+def make_trainer(tiny_model: Path, tmp_path: Path) -> MakeTrainer:
+    def make(
+        folder: str = "run",
+        critic: Any = None,
+        lora: bool = True,
+        eval_dataset: Sequence[Example] = (),
+        callbacks: Sequence[Callback] = (),
+        **settings: Any,
+    ) -> Text2GradTrainer:
+        defaults: dict[str, Any] = {
+            "max_steps": 3,
+            "per_device_train_batch_size": 4,
+            "max_completion_length": 10,
+            "learning_rate": 1e-2,
+            "bf16": False,
+        }
+        return Text2GradTrainer(
+            model=tiny_model,
+            critic=critic or VowelCritic(),
+            args=Text2GradConfig(output_dir=tmp_path / folder, **(defaults | settings)),
+            train_dataset=PROMPTS,
+            peft_config=LoraConfig(r=4, lora_alpha=8, target_modules="all-linear") if lora else None,
+            eval_dataset=eval_dataset,
+            callbacks=callbacks,
+        )
+
+    return make

@@ -21,20 +21,20 @@ from support import PROMPTS, VowelCritic
 from torch import Tensor
 
 from text2grad import Text2GradConfig, Text2GradTrainer
+from text2grad.distributed.parallelism import Parallelism
 from text2grad.errors import UserError
-from text2grad.lm.sampling import Sampled
-from text2grad.models import load_model
-from text2grad.policy.callbacks import Callback, Metrics
-from text2grad.policy.division import Division
-from text2grad.policy.logged import LoggedTrainer
-from text2grad.policy.samplers import Draws, Sampler
+from text2grad.models.loading import load_model
+from text2grad.rollout.samplers import Sampler, SamplingRequest
+from text2grad.rollout.sampling import Sampled
 from text2grad.schema import Example, Feedback
+from text2grad.trainer.callbacks import Callback, Metrics
+from text2grad.trainer.offline import OfflineTrainer
 
 needs_deepspeed = pytest.mark.skipif(find_spec("deepspeed") is None, reason="DeepSpeed is not installed")
 PATIENCE = 100  # seconds until processes that wait for each other count as deadlocked
 ZERO3 = Path(__file__).parent / "fixtures" / "zero3.json"
 _server = multiprocessing.get_context("forkserver")
-_server.set_forkserver_preload(["text2grad.policy.trainer", "peft", "transformers.models.llama.modeling_llama"])
+_server.set_forkserver_preload(["text2grad.trainer.trainer", "peft", "transformers.models.llama.modeling_llama"])
 
 
 def free_port() -> int:
@@ -46,7 +46,7 @@ def free_port() -> int:
             return port
 
 
-def launch(work: Callable[..., None], *arguments: Any, count: int = 2, division: Division = "none") -> list[int]:
+def launch(work: Callable[..., None], *arguments: Any, count: int = 2, division: Parallelism = "none") -> list[int]:
     """Run `work(*arguments)` on `count` processes, as a launcher would; returns their exit codes.
 
     One that fails takes the others with it. If they wait for each other, they are killed and the test fails.
@@ -170,7 +170,7 @@ class Biased:
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = sampler
 
-    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, draws: Draws) -> Sampled:
+    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, draws: SamplingRequest) -> Sampled:
         completions, logprobs = self.sampler.sample(prompts, num_generations, draws)
         assert logprobs is not None
         rows = zip(draws.samples, logprobs, strict=True)
@@ -243,7 +243,7 @@ def train_logged(model: Path, folder: Path, count: int) -> None:
         bf16=False,
         max_tokens_per_batch=60,
     )
-    made = LoggedTrainer(model=model, args=args, train_dataset=examples)
+    made = OfflineTrainer(model=model, args=args, train_dataset=examples)
     made.train()
     made.save_model()
 

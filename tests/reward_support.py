@@ -8,10 +8,10 @@ from pathlib import Path
 import torch
 from peft import LoraConfig, get_peft_model
 
-from text2grad.models import load_model, load_tokenizer
-from text2grad.reward.model import SpanRewardModel
-from text2grad.reward.scorer import SpanScorer
-from text2grad.reward.settings import Layout, Limits, Rewards
+from text2grad.models.loading import load_model, load_tokenizer
+from text2grad.reward_model.model import SpanRewardModel
+from text2grad.reward_model.scorer import SpanScorer
+from text2grad.reward_model.settings import Layout, Limits, Rewards
 from text2grad.schema import Example, Feedback, Span
 
 SHORT = Limits(critique=20, quote=40, spans=2, omissions=1, omission=10)

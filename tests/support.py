@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 
 from text2grad import Text2GradTrainer
-from text2grad.policy.callbacks import Callback, Metrics
 from text2grad.schema import Example, Feedback, Span
+from text2grad.trainer.callbacks import Callback, Metrics
 
 PROMPTS = [Example(id=str(i), prompt=f"Write the word number {i}.") for i in range(6)]
 

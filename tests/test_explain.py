@@ -5,8 +5,8 @@ import pytest
 
 from text2grad.errors import UserError
 from text2grad.explain import Explanation, explain, located, step
-from text2grad.models import load_model, load_tokenizer
-from text2grad.policy.model import Policy
+from text2grad.models.loading import load_model, load_tokenizer
+from text2grad.models.policy import Policy
 
 SUMMARY_SOURCE = (
     "Householders who own a Brightwell BK-20 electric kettle should stop using it at once. The maker has received 17 "

@@ -12,12 +12,12 @@ from support import PROMPTS, Silent
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from transformers import AutoModelForCausalLM
 
-from text2grad.config import load_config
-from text2grad.display import TerminalDisplay
+from text2grad.checkpoint.export import export
+from text2grad.checkpoint.markdown import split_front_matter
+from text2grad.cli.display import TerminalDisplay
+from text2grad.config.run import load_config
 from text2grad.errors import UserError
-from text2grad.markdown import split_front_matter
 from text2grad.pipeline import run
-from text2grad.policy.export import export
 from text2grad.schema import Example, write_examples
 
 HELD_OUT = [Example(id=f"h{i}", prompt=f"Say {i}.", reference="fox") for i in range(4)]

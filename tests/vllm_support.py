@@ -25,8 +25,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from text2grad.lm.sampling import sample
-from text2grad.models import load_model, load_tokenizer
+from text2grad.models.loading import load_model, load_tokenizer
+from text2grad.rollout.sampling import sample
 
 WIRES: dict[int, queue.Queue[list[Tensor]]] = {}  # by port: what NCCL would carry
 
@@ -275,7 +275,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, module)
     network: Any = sys.modules["vllm.utils.network_utils"]
     network.get_ip, network.get_open_port = lambda: "127.0.0.1", lambda: len(WIRES) + 1
-    monkeypatch.delitem(sys.modules, "text2grad.policy.vllm_link", raising=False)
+    monkeypatch.delitem(sys.modules, "text2grad.rollout.vllm_client", raising=False)
     monkeypatch.setenv("VLLM_ALLOW_INSECURE_SERIALIZATION", "0")
 
 

@@ -3,16 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from text2grad.policy.config import Text2GradConfig
-    from text2grad.policy.trainer import Text2GradTrainer
-    from text2grad.reward.model import SpanRewardModel
+    from text2grad.reward_model.model import SpanRewardModel
+    from text2grad.trainer.config import Text2GradConfig
+    from text2grad.trainer.trainer import Text2GradTrainer
 
 __all__ = ["SpanRewardModel", "Text2GradConfig", "Text2GradTrainer"]
 
 _HOMES = {
-    "SpanRewardModel": "text2grad.reward.model",
-    "Text2GradConfig": "text2grad.policy.config",
-    "Text2GradTrainer": "text2grad.policy.trainer",
+    "SpanRewardModel": "text2grad.reward_model.model",
+    "Text2GradConfig": "text2grad.trainer.config",
+    "Text2GradTrainer": "text2grad.trainer.trainer",
 }
 
 

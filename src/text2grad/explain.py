@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from text2grad.align.batch import CommentAligner
+from text2grad.align.comment_aligner import CommentAligner
 from text2grad.align.tokens import decode, offsets
 from text2grad.errors import UserError
-from text2grad.lm.batching import pad_right
-from text2grad.lm.prompts import PromptRoom, encode_prompts
-from text2grad.policy.model import Policy
-from text2grad.reward.mapping import Credit, token_rewards
+from text2grad.models.batching import pad_right
+from text2grad.models.policy import Policy
+from text2grad.models.prompts import PromptBudget, encode_prompts
+from text2grad.rewards.mapping import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Span
 
 
@@ -71,7 +71,7 @@ def explain(
     """
     example = Example(id="answer", prompt=prompt, completion=completion)
     feedback = located(comment, completion, prompt)
-    room = PromptRoom(model.config.max_position_embeddings, max_completion_length=1)
+    room = PromptBudget(model.config.max_position_embeddings, max_completion_length=1)
     (prompt_ids,) = encode_prompts([example], tokenizer, room, plain_prompts)
     ids = [*tokenizer(completion, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
     if len(prompt_ids) + len(ids) > model.config.max_position_embeddings:

@@ -10,21 +10,21 @@ from typing import Any, Protocol
 import yaml
 from peft import LoraConfig
 
-from text2grad.config import RunConfig, changed_keys
-from text2grad.critics import Critic
-from text2grad.critics.named import make_critic
+from text2grad.checkpoint.model_card import CARD, card_of
+from text2grad.checkpoint.run_folder import RunFolder
+from text2grad.config.run import RunConfig, changed_keys
+from text2grad.critics.base import Critic
+from text2grad.critics.registry import make_critic
+from text2grad.data.registry import load_examples
 from text2grad.errors import UserError
-from text2grad.evaluate.heldout import compare
+from text2grad.evaluation.heldout import compare
 from text2grad.files import replace_text
-from text2grad.policy.callbacks import Callback
-from text2grad.policy.card import CARD, card_of
-from text2grad.policy.evaluation import judged
-from text2grad.policy.logged import LoggedTrainer
-from text2grad.policy.trainer import Text2GradTrainer
 from text2grad.report import build_report
-from text2grad.runs import RunFolder
 from text2grad.schema import Example, read_examples
-from text2grad.tasks import load_examples
+from text2grad.trainer.callbacks import Callback
+from text2grad.trainer.evaluation import judged
+from text2grad.trainer.offline import OfflineTrainer
+from text2grad.trainer.trainer import Text2GradTrainer
 
 # When a run is resumed. A run whose updates broke is advised to go on with a lower learning rate; on more or fewer
 # processes each has another share of a step's answers, whose number the trainer checks.
@@ -86,13 +86,13 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     return folder
 
 
-def learn_logged(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
+def train_offline(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     """Train on the feedback in `config.data.train`, about answers that were given before, and write the report."""
     folder = RunFolder(config.output_dir)
     if resume:
         _refuse_other_settings(config, folder)
     display.phase("Loading the model")
-    trainer = LoggedTrainer(
+    trainer = OfflineTrainer(
         model=config.model.name,
         args=config.trainer_args(),
         train_dataset=list(read_examples(config.data.train)),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from text2grad.annotate.keys import critic_digest, record_key
+from text2grad.annotate.keys import record_key
+from text2grad.critics.fingerprint import critic_digest
 from text2grad.schema import Example, Feedback
 from text2grad.settings import Settings
 

@@ -285,7 +285,7 @@ def test_the_source_is_not_written_to(source, shouter):
 def command(source, out, url):
     annotating = (
         "import sys; from pathlib import Path; from text2grad.annotate import annotate; "
-        "from text2grad.critics.llm import LLMCritic; "
+        "from text2grad.critics.llm.critic import LLMCritic; "
         "critic = LLMCritic(model='m', base_url=sys.argv[3], timeout=0.5, backoff=0.02, max_attempts=4); "
         "annotate(Path(sys.argv[1]), Path(sys.argv[2]), critic, concurrency=8, batch_size=4)"
     )

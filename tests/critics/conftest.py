@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from text2grad.critics.llm import LLMCritic
+from text2grad.critics.llm.critic import LLMCritic
 
 
 @dataclass(frozen=True)

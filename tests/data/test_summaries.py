@@ -30,7 +30,7 @@ Record = dict[str, str]
 
 
 def load(split: str) -> list[Record]:
-    path = files("text2grad").joinpath("data", "summaries", f"{split}.jsonl")
+    path = files("text2grad").joinpath("data", "quickstart_texts", f"{split}.jsonl")
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any
 
-from pydantic import ValidationError
-
-from text2grad.annotate.keys import META, critic_digest, record_key
+from text2grad.annotate.keys import META, record_key
 from text2grad.annotate.store import Store, sole_writer
 from text2grad.annotate.summary import Summary
-from text2grad.critics import Critic
+from text2grad.critics.base import Critic, acollect_feedback, collect_feedback, critic_traits
+from text2grad.critics.fingerprint import critic_digest
 from text2grad.errors import UserError
-from text2grad.schema import Example, Feedback, describe, read_examples
+from text2grad.schema import Example, Feedback, read_examples
 
 _START_SECONDS = 0.3  # over which the workers of a run start, one after the other
 _MOST_BATCHES_WAITING = 4  # for the disk; then the workers wait too
 _FLUSH_SECONDS = 1.0  # a kill may cost the answers of the last second, which are asked for again
-
-
-class AsyncCritic(Protocol):
-    """A critic that waits on a network."""
-
-    async def acritique(self, examples: Sequence[Example]) -> list[Feedback]: ...
 
 
 def annotate(
@@ -60,14 +52,14 @@ def annotate(
         raise UserError(f"{out} is the source itself; give another file to write to")
     with sole_writer(out):
         store = Store(out, critic_digest(critic))
-        run = _Run(store, critic, batch_size or int(getattr(critic, "batch_size", 32)), on_progress)
+        traits = critic_traits(critic)
+        run = _Run(store, critic, batch_size or traits.batch_size, on_progress)
         store.open(run.summary, retry_failed)
         on_progress(run.summary)
-        if hasattr(critic, "acritique"):
-            width = concurrency or int(getattr(critic, "concurrency", 16))
-            asyncio.run(run.concurrently(run.questions(source), cast(AsyncCritic, critic), width))
+        if traits.acritique is not None:
+            asyncio.run(run.concurrently(run.questions(source), concurrency or traits.concurrency))
         else:
-            run.in_batches(run.questions(source), critic)
+            run.in_batches(run.questions(source))
         return run.summary
 
 
@@ -79,29 +71,26 @@ class _Run:
         self._store = store
         self._batch_size = batch_size
         self._on_progress = on_progress
-        self._ledger = getattr(critic, "ledger", None)
-        self._reads_feedback = bool(getattr(critic, "reads_feedback", False))
+        self._critic, self._traits = critic, critic_traits(critic)
         self._began = time.monotonic()
         self._finished: list[dict[str, Any]] = []
 
     def questions(self, source: Path) -> Iterator[tuple[bytes, Example]]:
         """The records that are still to do, with their keys."""
         for example in read_examples(source):
-            key = record_key(example, self._store.critic, self._reads_feedback)
+            key = record_key(example, self._store.critic, self._traits.reads_feedback)
             if key not in self._store.done:
                 self._store.done.add(key)
                 yield key, example
 
-    def in_batches(self, questions: Iterator[tuple[bytes, Example]], critic: Critic) -> None:
+    def in_batches(self, questions: Iterator[tuple[bytes, Example]]) -> None:
         while batch := list(islice(questions, self._batch_size)):
-            feedback = _one_each(critic.critique([example for _, example in batch]), len(batch))
+            feedback = collect_feedback(self._critic, [example for _, example in batch])
             for (key, example), given in zip(batch, feedback, strict=True):
                 self._finish(key, example, given)
             self._flush()
 
-    async def concurrently(
-        self, questions: Iterator[tuple[bytes, Example]], critic: AsyncCritic, concurrency: int
-    ) -> None:
+    async def concurrently(self, questions: Iterator[tuple[bytes, Example]], concurrency: int) -> None:
         """`concurrency` workers share the questions. When one cannot go on, the others finish what they have begun."""
         stopped: list[Exception] = []
         over = False
@@ -111,7 +100,7 @@ class _Run:
             try:
                 while not stopped and (question := next(questions, None)) is not None:
                     key, example = question
-                    (feedback,) = _one_each(await critic.acritique([example]), 1)
+                    (feedback,) = await acollect_feedback(self._critic, [example])
                     self._finish(key, example, feedback)
                     if len(self._finished) >= self._batch_size:
                         full.set()
@@ -136,14 +125,15 @@ class _Run:
             closing.set()
             full.set()
             await writing
-            if hasattr(critic, "aclose"):
-                await critic.aclose()
+            if self._traits.aclose is not None:
+                await self._traits.aclose()
         if stopped:
             raise stopped[0]
 
     def _finish(self, key: bytes, example: Example, feedback: Feedback) -> None:
         meta = example.meta | {META: {"key": key.hex(), "critic": self._store.critic}}
-        record = _record(example.model_copy(update={"feedback": feedback, "meta": meta}))
+        annotated = example.model_copy(update={"feedback": feedback, "meta": meta})
+        record = annotated.model_dump(mode="json", exclude_defaults=True)
         self._finished.append(record)
         self.summary.add(record)
         self.summary.added += 1
@@ -177,28 +167,8 @@ class _Run:
 
     def _report(self) -> None:
         self.summary.seconds = time.monotonic() - self._began
-        if self._ledger is not None:
-            self.summary.tokens_in = self._ledger.tokens_in
-            self.summary.tokens_out = self._ledger.tokens_out
-            self.summary.cost = self._ledger.cost
+        if (ledger := critic_traits(self._critic).ledger) is not None:
+            self.summary.tokens_in = ledger.tokens_in
+            self.summary.tokens_out = ledger.tokens_out
+            self.summary.cost = ledger.cost
         self._on_progress(self.summary)
-
-
-def _record(annotated: Example) -> dict[str, Any]:
-    """As it is written; feedback that does not fit its example is failed, so that the file can be read again."""
-    record = annotated.model_dump(mode="json", exclude_defaults=True)
-    try:
-        Example.model_validate(record)
-        json.dumps(record["feedback"], ensure_ascii=False).encode()
-    except (ValidationError, UnicodeEncodeError) as error:
-        feedback = annotated.feedback
-        why = describe(error) if isinstance(error, ValidationError) else "half a character"
-        failure = Feedback.failure(feedback.critic if feedback else "", f"invalid: {why}")
-        return record | {"feedback": failure.model_dump(mode="json", exclude_defaults=True)}
-    return record
-
-
-def _one_each(feedback: list[Feedback], examples: int) -> list[Feedback]:
-    if len(feedback) != examples:
-        raise UserError(f"the critic gave {len(feedback)} feedbacks for {examples} examples; it must give one for each")
-    return feedback

@@ -11,10 +11,10 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from text2grad.files import replace_text
-from text2grad.policy.monitor import HELDOUT
 from text2grad.report.figures import figure_rows
 from text2grad.report.read import MAX_EXAMPLES, MAX_STEPS, Run, Sample, Token, read_run
 from text2grad.report.select import spread
+from text2grad.trainer.monitor import HELDOUT
 
 PARTS = ("tooltip", "curves", "answer", "critique", "samples", "examples")
 STYLES = ("report.css", "figures.css", *(f"{part}.css" for part in PARTS))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from text2grad.align.program import Answer, extract
 from text2grad.critics.code.cases import Suite, read_tests
+from text2grad.critics.code.execution import Result, Trial, try_all
 from text2grad.critics.code.review import review, score
-from text2grad.critics.code.trial import Result, Trial, try_all
 from text2grad.sandbox import Limits, Sandbox, SandboxError
 from text2grad.schema import Example, Feedback, Omission
 

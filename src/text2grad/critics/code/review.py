@@ -8,8 +8,8 @@ from itertools import groupby
 
 from text2grad.align.program import Answer, defined
 from text2grad.align.statements import calls, loop_around, statements
+from text2grad.critics.code.execution import Mistake, ParserPlace, Place, Result, Trial
 from text2grad.critics.code.spectrum import suspicions
-from text2grad.critics.code.trial import Mistake, ParserPlace, Place, Result, Trial
 from text2grad.critics.code.writing import Critique, ticked
 
 _SHOWN_CASES = 3

@@ -1,0 +1,1 @@
+"""The free-form aligner: comments that quote nothing, by small learned models."""

@@ -1,0 +1,136 @@
+"""What speaks for each statement of a program being the one that a comment is about: one row of numbers each.
+
+People speak of code in words that the code does not have: "negative inputs" are a parameter and a comparison, "off by
+one" is a range or an index. A concept is such a word and what it looks like in code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from text2grad.align.learned.roles import Role, mentions
+from text2grad.align.learned.word_features import Matrix
+from text2grad.align.referents import called
+from text2grad.align.statements import Statement, own_nodes
+from text2grad.text.parts import key, parts
+
+Nodes = Sequence[ast.AST]
+_KINDS = (ast.FunctionDef, ast.Return, ast.If, ast.For, ast.While, ast.Assign, ast.AugAssign, ast.Expr, ast.Import)
+_NAME = re.compile(r"[^\W\d]\w*")
+_NUMBER = re.compile(r"(?<!\w)\d+(?:\.\d+)?(?!\w)")
+
+
+def _has(*kinds: type[ast.AST]) -> Callable[[Nodes], bool]:
+    return lambda nodes: any(isinstance(node, kinds) for node in nodes)
+
+
+def _calls(*names: str) -> Callable[[Nodes], bool]:
+    return lambda nodes: any(isinstance(node, ast.Call) and called(node) in names for node in nodes)
+
+
+def _is_zero_or_sign(node: ast.AST) -> bool:
+    return (isinstance(node, ast.Constant) and node.value == 0) or isinstance(node, ast.USub)
+
+
+_CONCEPTS: dict[str, tuple[str, Callable[[Nodes], bool]]] = {
+    "loop": (r"loop\w*|iterat\w+|travers\w+", _has(ast.For, ast.While, ast.comprehension)),
+    "condition": (r"condition\w*|if|check\w*|case|compar\w+|equal\w*|greater|less|edge", _has(ast.If, ast.Compare)),
+    "return": (r"return\w*|output\w*|result\w*", _has(ast.Return)),
+    "start": (r"initial\w*|start\w*|assign\w*|variable|set to|defined?|declar\w+", _has(ast.Assign, ast.AnnAssign)),
+    "index": (r"index\w*|indices|off.by.one|bound\w*|out of range|element|position", _has(ast.Subscript, ast.Slice)),
+    "range": (r"range\w*|off.by.one|bound\w*|up to|inclusive|exclusive|last element|upper", _calls("range", "len")),
+    "negative": (
+        r"negative\w*|positive|zero|absolute|sign|below|minus",
+        lambda nodes: any(map(_is_zero_or_sign, nodes)) or _calls("abs", "range")(nodes),
+    ),
+    "arithmetic": (
+        r"add\w*|sum\w*|subtract\w*|plus|minus|increment\w*|formula|calculat\w+|comput\w+|math",
+        _has(ast.BinOp),
+    ),
+    "division": (r"divi\w+|integer|float\w*|modulo|remainder|round\w*|decimal", _has(ast.Div, ast.FloorDiv, ast.Mod)),
+    "product": (r"multipl\w+|product|power|squar\w+|exponent\w*", _has(ast.Mult, ast.Pow)),
+    "order": (
+        r"sort\w*|order\w*|revers\w+|ascending|descending|large\w*|small\w*|max\w*|min\w*",
+        _calls("sort", "sorted", "max", "min", "reversed"),
+    ),
+    "update": (r"updat\w+|increment\w*|increas\w+|decreas\w+|accumulat\w+|count\w*", _has(ast.AugAssign)),
+    "collection": (
+        r"append\w*|list|dict\w*|set|tuple|array|push\w*|pop\w*",
+        _calls("append", "add", "extend", "list", "set", "dict", "pop", "get"),
+    ),
+    "pattern": (
+        r"regex\w*|regular|pattern|match\w*|expression",
+        _calls("search", "match", "findall", "sub", "compile", "fullmatch", "split"),
+    ),
+    "text": (
+        r"string\w*|character\w*|letter\w*|word\w*|lower\w*|upper\w*|case",
+        _calls("str", "join", "split", "lower", "upper", "strip", "replace"),
+    ),
+    "logic": (r"and|or|not|both|either|operator", _has(ast.BoolOp, ast.Not)),
+    "import": (r"import\w*|module|library|package", _has(ast.Import, ast.ImportFrom)),
+    "call": (r"call\w*|function|method|argument\w*|built.?in|recurs\w+", _has(ast.Call)),
+}
+_CUES = {name: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for name, (words, _) in _CONCEPTS.items()}
+_INPUT = re.compile(r"\b(?:inputs?|arguments?|parameters?|given|values?|numbers?)\b", re.IGNORECASE)
+
+
+def of_statements(comment: str, statements: Sequence[Statement], module: ast.Module) -> tuple[list[str], Matrix]:
+    """The names of the columns and the features (statements, columns); `module` is the program they belong to."""
+    rows = [_row(comment, number, statements, module) for number in range(len(statements))]
+    names = list(rows[0]) if rows else []
+    totals = {name: sum(row[name] for row in rows) for name in ("named", "said", "blamed", "agreeing")}
+    for row in rows:
+        row |= {f"share_{name}": row[name] / (total or 1.0) for name, total in totals.items()}
+        row |= {f"total_{name}": total for name, total in totals.items()}
+    names = list(rows[0]) if rows else names
+    return names, np.array([list(row.values()) for row in rows], dtype=np.float32)
+
+
+def _row(comment: str, number: int, statements: Sequence[Statement], module: ast.Module) -> dict[str, float]:
+    statement = statements[number]
+    nodes = list(own_nodes(statement.node))
+    text = ast.unparse(statement.node).partition("\n")[0]
+    said = mentions(comment)
+    words = {key(part) for part in parts(text)}
+    by_role = {role: {mention.key for mention in said if mention.is_content and mention.role is role} for role in Role}
+    agreeing = {
+        name: float(bool(_CUES[name].search(comment)) and looks(nodes)) for name, (_, looks) in _CONCEPTS.items()
+    }
+    names = {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        called(node) for node in nodes if isinstance(node, ast.Call)
+    }
+    return {
+        "named": float(len({name for name in names if name and len(name) > 1} & set(_NAME.findall(comment)))),
+        "said": float(len(words & {mention.key for mention in said if mention.is_content})),
+        "blamed": float(len(words & by_role[Role.BLAMED])),
+        "wanted": float(len(words & by_role[Role.WANTED])),
+        "numbers": float(len(set(_NUMBER.findall(text)) & set(_NUMBER.findall(comment)))),
+        "verbatim": float(_longest_verbatim(text, comment)),
+        **{f"concept_{name}": value for name, value in agreeing.items()},
+        "agreeing": sum(agreeing.values()),
+        "uses_input": float(bool(_INPUT.search(comment)) and bool(names & _parameters(module))),
+        "kind": float(next((i for i, kind in enumerate(_KINDS) if isinstance(statement.node, kind)), len(_KINDS))),
+        "size": float(statement.size),
+        "depth": float(statement.node.col_offset // 4),
+        "position": number / max(1, len(statements) - 1),
+        "from_start": float(min(number, 10)),
+        "from_end": float(min(len(statements) - 1 - number, 10)),
+        "statements": float(len(statements)),
+        "comment_length": float(min(len(said), 120)),
+    }
+
+
+def _parameters(module: ast.Module) -> set[str]:
+    return {node.arg for node in ast.walk(module) if isinstance(node, ast.arg)} - {"self"}
+
+
+def _longest_verbatim(text: str, comment: str) -> int:
+    """Characters of the longest piece between spaces of `text` that the comment has, symbols included."""
+    pieces = [piece.strip(":,") for piece in text.split()]
+    return max(
+        (len(piece) for piece in pieces if len(piece) > 2 and not piece.isalpha() and piece in comment), default=0
+    )

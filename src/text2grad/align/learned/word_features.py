@@ -1,0 +1,306 @@
+"""What speaks for each word of an answer being the one that a comment is about: one row of numbers per word.
+
+All of it is read off the letters: which words the comment mentions and in which role, which words the source does not
+have, what kind of word it is, what stands around it. A column of NaN says that there is no source to compare with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from text2grad.align.learned.roles import Mention, Role, mentions
+from text2grad.text.lexicon import CALENDAR_WORDS
+from text2grad.text.parts import MARKS, Kind, Word, cut, key, parts
+
+Matrix = NDArray[np.float32]
+Column = list[float]
+Columns = dict[str, Column]
+
+_REWRITE = re.compile(r"\b(?:rewrite|rephrase|entire(?:ly)?|whole|completely|everything|all of|none of)\b", re.I)
+_TOPICS = {
+    "age": r"age[ds]?|old",
+    "time": r"dates?|days?|when|times?|months?|years?|weeks?|period|hours?|season|duration|long|timing|timeframe",
+    "place": r"locat\w+|where|places?|city|town|country|county|state|region|area|venue|home|street|village|districts?",
+    "name": r"names?|named|who|identity|person|surname",
+    "number": r"numbers?|amount|many|much|figures?|cost|price|score|percent\w*|total|quantity|value|size|count",
+    "role": r"role|title|position|job|occupation|profession|status|rank|career|nationality|gender|relationship",
+}
+_TOPIC_PATTERNS = {topic: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for topic, words in _TOPICS.items()}
+_TIME = re.compile(
+    r"days?|weeks?|months?|years?|hours?|minutes?|today|yesterday|tomorrow|tonight|morning|evening|afternoon|night|weekend"
+    r"|season|century|decade|last|next|ago|since|earlier|later|recently|annual|first|time|early|late"
+)
+_PLACE_PREPOSITIONS = frozenset(("in", "at", "near", "from", "of", "across", "around", "on", "to"))
+_PERSON = re.compile(r"(?:er|or|ist|ian|man|woman|ant)s?$")
+_ENDINGS = ("ly", "ed", "ing", "s")
+_OPENS_CHUNK = frozenset({Kind.PREPOSITION, Kind.CONJUNCTION, Kind.AUXILIARY, Kind.SUBJECT})
+_FAR = 20.0
+_OUTSIDE = -1.0
+
+
+def lexical(comment: str, completion: str, prompt: str | None) -> tuple[list[Word], list[str], Matrix]:
+    """The words of the completion, the names of the columns, and the features (words, columns)."""
+    words = cut(completion)
+    columns = _columns(words, comment, prompt)
+    return words, list(columns), np.array(list(columns.values()), dtype=np.float32).T
+
+
+def _columns(words: Sequence[Word], comment: str, prompt: str | None) -> Columns:
+    said = mentions(comment)
+    columns = _matches(words, said)
+    columns |= _novelty(words, prompt)
+    columns |= _shape(words)
+    columns |= _topics(words, comment, said)
+    columns |= _comment(words, comment, said, columns)
+    columns |= _evidence(words, columns)
+    columns |= _groups(words, columns)
+    columns |= _neighbours(words, columns)
+    return columns
+
+
+def _matches(words: Sequence[Word], said: Sequence[Mention]) -> Columns:
+    """How the comment mentions each word."""
+    content = [mention for mention in said if mention.is_content]
+    by_role = {role: {mention.key for mention in content if mention.role is role} for role in Role}
+    counts = Counter(mention.key for mention in content)
+    sentences: defaultdict[str, set[int]] = defaultdict(set)
+    last: dict[str, float] = {}
+    for i, mention in enumerate(said):
+        sentences[mention.key].add(mention.sentence)
+        last[mention.key] = i / len(said)
+    trigrams = [_trigrams(each) for each in counts]
+
+    def of_content(value: Callable[[Word], float], otherwise: float = 0.0) -> Column:
+        return [value(word) if word.is_content else otherwise for word in words]
+
+    columns = {
+        "mentioned": of_content(lambda word: _share_in(word, counts.keys())),
+        "blamed": of_content(lambda word: _share_in(word, by_role[Role.BLAMED])),
+        "wanted": of_content(lambda word: _share_in(word, by_role[Role.WANTED])),
+        "quoted": of_content(lambda word: _share_in(word, {mention.key for mention in said if mention.is_quoted})),
+        "similar": of_content(lambda word: max((_similarity(each, trigrams) for each in word.keys), default=0.0)),
+        "mentions": of_content(lambda word: float(max(counts[each] for each in word.keys))),
+        "sentences_mentioning": of_content(lambda word: float(max(len(sentences[each]) for each in word.keys))),
+        "last_mention": of_content(lambda word: max(last.get(each, _OUTSIDE) for each in word.keys), _OUTSIDE),
+    }
+    for name, roles in {"": set(Role), "_blamed": {Role.BLAMED}, "_wanted": {Role.WANTED}}.items():
+        text = [mention.key if mention.role in roles else None for mention in said]
+        columns[f"run{name}"] = _longest_runs(words, text)
+    return columns
+
+
+def _novelty(words: Sequence[Word], prompt: str | None) -> Columns:
+    """What the source has of each word and of its company."""
+    if prompt is None:
+        names = ("novel", "source_count", "source_before", "source_after", "source_run", "novel_share")
+        return {name: [float("nan")] * len(words) for name in names}
+    source = [key(part) for part in parts(prompt)]
+    counts, pairs = Counter(source), set(pairwise(source))
+    novel = [fmean(counts[each] == 0 for each in word.keys) if word.keys else 0.0 for word in words]
+    content = [value for word, value in zip(words, novel, strict=True) if word.is_content]
+
+    def known_pair(i: int) -> float:
+        """Whether the source has word i - 1 followed by word i."""
+        inside = 0 < i < len(words) and words[i - 1].keys and words[i].keys
+        return float((words[i - 1].keys[-1], words[i].keys[0]) in pairs) if inside else _OUTSIDE
+
+    return {
+        "novel": novel,
+        "source_count": [float(min((counts[each] for each in word.keys), default=0)) for word in words],
+        "source_before": [known_pair(i) for i in range(len(words))],
+        "source_after": [known_pair(i + 1) for i in range(len(words))],
+        "source_run": _longest_runs(words, source),
+        "novel_share": [fmean(content) if content else 0.0] * len(words),
+    }
+
+
+def _shape(words: Sequence[Word]) -> Columns:
+    count = len(words)
+    bare = [word.text.strip(MARKS).lower() for word in words]
+    return {
+        "kind": [float(word.kind) for word in words],
+        "capital": [float(word.is_capital) for word in words],
+        "number": [float(word.kind == Kind.NUMBER) for word in words],
+        "length": [float(len(text)) for text in bare],
+        "ending": [float(next((i for i, end in enumerate(_ENDINGS, 1) if text.endswith(end)), 0)) for text in bare],
+        "closes": [1.0 if word.text[-1] in ".!?" else 0.5 if word.text[-1] in ",;:" else 0.0 for word in words],
+        "position": [i / max(1, count - 1) for i in range(count)],
+        "from_start": [float(min(i, 10)) for i in range(count)],
+        "from_end": [float(min(count - 1 - i, 10)) for i in range(count)],
+        "words": [float(count)] * count,
+    }
+
+
+def _topics(words: Sequence[Word], comment: str, said: Sequence[Mention]) -> Columns:
+    """The comment speaks of "the age" or "where it happened", and the word is of that sort: 0, 1 or more."""
+    asked = {topic: float(bool(pattern.search(comment))) for topic, pattern in _TOPIC_PATTERNS.items()}
+    numbers = {mention.key for mention in said if mention.key[0].isdigit()}
+    rows = []
+    for i, word in enumerate(words):
+        number, capital = word.kind == Kind.NUMBER, word.is_capital
+        before = [part for other in words[max(0, i - 3) : i] for part in other.parts[:1]]
+        sorts = {
+            "age": 2 * ({"old", "aged"} & set(word.parts) != set()) + number,
+            "time": 2 * any(map(_is_time, word.parts)) + number,
+            "place": 2 * (capital and not _PLACE_PREPOSITIONS.isdisjoint(before)) + capital,
+            "name": 2 * capital,
+            "number": 2 * number,
+            "role": 2 * bool(_PERSON.search(word.text.strip(MARKS).lower())),
+        }
+        contradicted = number and numbers and numbers.isdisjoint(word.keys)
+        rows.append({f"about_{topic}": asked[topic] * (1 + sort) for topic, sort in sorts.items()})
+        rows[-1]["other_number"] = float(number) + float(bool(contradicted))
+    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
+def _is_time(part: str) -> bool:
+    return part in CALENDAR_WORDS or _TIME.fullmatch(part) is not None
+
+
+def _comment(words: Sequence[Word], comment: str, said: Sequence[Mention], columns: Columns) -> Columns:
+    """Columns that are the same for all words: what sort of comment this is, and how much of it was recognised."""
+    content = {mention.key for mention in said if mention.is_content}
+    present = {each for word in words for each in word.keys}
+    values = {
+        "asks_rewrite": len(_REWRITE.findall(comment)),
+        "comment_length": min(len(said), 120),
+        "comment_sentences": len({mention.sentence for mention in said}),
+        "blamed_words": len({mention.key for mention in said if mention.is_content and mention.role is Role.BLAMED}),
+        "wanted_words": len({mention.key for mention in said if mention.is_content and mention.role is Role.WANTED}),
+        "recognised": len(content & present) / max(1, len(content)),
+        "total_mentioned": sum(columns["mentioned"]),
+        "total_blamed": sum(columns["blamed"]),
+        "total_wanted": sum(columns["wanted"]),
+    }
+    return {name: [float(value)] * len(words) for name, value in values.items()}
+
+
+def _evidence(words: Sequence[Word], columns: Columns) -> Columns:
+    """One rough sum of what speaks for a word, its share and its rank among the words, and its distance to blame."""
+    evidence = [
+        blamed * (0.5 if wanted else 1.5) + 0.5 * mentioned + 0.3 * quoted + (0.7 * novel if word.is_content else 0.0)
+        for word, blamed, wanted, mentioned, quoted, novel in zip(
+            words,
+            *(columns[name] for name in ("blamed", "wanted", "mentioned", "quoted")),
+            np.nan_to_num(columns["novel"]),
+            strict=True,
+        )
+    ]
+    order = sorted(range(len(words)), key=lambda i: -evidence[i])
+    ranks = {i: rank / len(words) for rank, i in enumerate(order)}
+    hits = [i for i, blamed in enumerate(columns["blamed"]) if blamed]
+    before = [float(min((i - hit for hit in hits if hit <= i), default=_FAR)) for i in range(len(words))]
+    after = [float(min((hit - i for hit in hits if hit >= i), default=_FAR)) for i in range(len(words))]
+    return {
+        "evidence": evidence,
+        "evidence_share": [value / (sum(evidence) or 1.0) for value in evidence],
+        "evidence_rank": [ranks[i] for i in range(len(words))],
+        "blame_before": before,
+        "blame_after": after,
+        "blame_nearest": list(map(min, before, after)),
+    }
+
+
+def _groups(words: Sequence[Word], columns: Columns) -> Columns:
+    """The same evidence for the chunk and the sentence that a word belongs to, over their content words."""
+    chunks = _chunks(words)
+    sentences = [word.sentence for word in words]
+    found: Columns = {"opens_chunk": [float(i == 0 or chunks[i] != chunks[i - 1]) for i in range(len(words))]}
+    for name in ("evidence", "blamed", "wanted", "novel", "run_blamed"):
+        found[f"chunk_max_{name}"] = _over_group(words, chunks, columns[name], max)
+        found[f"chunk_mean_{name}"] = _over_group(words, chunks, columns[name], fmean)
+    for name in ("evidence", "blamed", "mentioned", "run"):
+        found[f"sentence_mean_{name}"] = _over_group(words, sentences, columns[name], fmean)
+    means = found["sentence_mean_evidence"]
+    best = max(means, default=0.0)
+    found["sentence_evidence_of_best"] = [mean / best if best else 0.0 for mean in means]
+    found["sentences"] = [float(min(sentences[-1] + 1, 12))] * len(words) if words else []
+    found["sentence_position"] = [sentence / max(1, sentences[-1]) for sentence in sentences]
+    return found
+
+
+def _neighbours(words: Sequence[Word], columns: Columns) -> Columns:
+    """Some columns of the words around, and of the nearest content words."""
+    count = len(words)
+    content = [i for i, word in enumerate(words) if word.is_content]
+    previous = [max((j for j in content if j < i), default=None) for i in range(count)]
+    following = [min((j for j in content if j > i), default=None) for i in range(count)]
+    found: Columns = {}
+    for name in ("evidence", "blamed", "wanted", "novel", "capital", "run_blamed", "mentioned"):
+        column = columns[name]
+        found[f"{name}_previous_content"] = [_OUTSIDE if j is None else column[j] for j in previous]
+        found[f"{name}_next_content"] = [_OUTSIDE if j is None else column[j] for j in following]
+    for name, reach in {
+        "evidence": 3,
+        "kind": 2,
+        "novel": 2,
+        "run_blamed": 2,
+        "run": 2,
+        "closes": 1,
+        "source_run": 2,
+    }.items():
+        column = columns[name]
+        for step in (*range(-reach, 0), *range(1, reach + 1)):
+            shifted = [column[i + step] if 0 <= i + step < count else _OUTSIDE for i in range(count)]
+            found[f"{name}[{step:+d}]"] = shifted
+    return found
+
+
+def _chunks(words: Sequence[Word]) -> list[int]:
+    """Numbers of the chunks: one begins at a preposition, conjunction, auxiliary or subject, and after a mark."""
+    numbers: list[int] = []
+    for i, word in enumerate(words):
+        opens = word.kind in _OPENS_CHUNK and not (i and words[i - 1].kind == Kind.AUXILIARY)
+        opens = opens or (i > 0 and words[i - 1].text[-1] in ",;:.!?")
+        numbers.append((numbers[-1] if numbers else 0) + bool(i and opens))
+    return numbers
+
+
+def _over_group(
+    words: Sequence[Word], groups: Sequence[int], column: Column, reduce: Callable[[Iterable[float]], float]
+) -> Column:
+    members: defaultdict[int, list[float]] = defaultdict(list)
+    for word, group, value in zip(words, groups, column, strict=True):
+        if word.is_content:
+            members[group].append(value)
+    reduced = {group: float(reduce(values)) for group, values in members.items()}
+    return [reduced.get(group, 0.0) for group in groups]
+
+
+def _longest_runs(words: Sequence[Word], text: Sequence[str | None]) -> Column:
+    """For each word, the length in parts of the longest run of keys through it that `text` has as well."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for position, each in enumerate(text):
+        if each is not None:
+            places[each].append(position)
+    flat = [(each, i) for i, word in enumerate(words) for each in word.keys]
+    column = [0.0] * len(words)
+    ending: dict[int, int] = {}
+    for last, (each, _) in enumerate(flat):
+        ending = {position: ending.get(position - 1, 0) + 1 for position in places[each]}
+        length = max(ending.values(), default=0)
+        for _, i in flat[last + 1 - length : last + 1]:
+            column[i] = max(column[i], float(length))
+    return column
+
+
+def _share_in(word: Word, keys: Iterable[str]) -> float:
+    return sum(each in keys for each in word.keys) / len(word.keys)
+
+
+def _trigrams(text: str) -> frozenset[str]:
+    padded = f"^{text}$"
+    return frozenset(padded[i : i + 3] for i in range(len(padded) - 2))
+
+
+def _similarity(text: str, others: Sequence[frozenset[str]]) -> float:
+    """Jaccard similarity to the most similar of the others."""
+    own = _trigrams(text)
+    return max((len(own & other) / len(own | other) for other in others), default=0.0)

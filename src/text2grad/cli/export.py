@@ -1,0 +1,31 @@
+"""`text2grad export`: the model of a run, for transformers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from text2grad.cli.progress import silence_libraries
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="A run's folder, as `text2grad run` leaves it.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the plain model.")],
+    dtype: Annotated[str, typer.Option(help="Of the weights: bfloat16, float16 or float32.")] = "bfloat16",
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Merge a run's adapter into its base: a plain model that loads with transformers alone, with a model card.
+
+    Example: text2grad export runs/quickstart -o my-model
+    """
+    from text2grad.checkpoint.export import export as write
+
+    silence_libraries()
+    console = Console()
+    with console.status("Merging"):
+        write(run, output, dtype)
+    console.print(f'AutoModelForCausalLM.from_pretrained("{escape(str(output))}") loads it.', soft_wrap=True)

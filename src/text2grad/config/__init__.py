@@ -1,0 +1,1 @@
+"""Run configuration: settings of a run, YAML presets."""

@@ -1,0 +1,56 @@
+"""A digest of a critic and its settings: it changes whenever the same example could get other feedback."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from text2grad.critics.base import Critic, critic_traits
+
+DIGEST_BYTES = 16
+
+
+def critic_digest(critic: Critic) -> str:
+    """32 hex digits that change with the critic's settings.
+
+    A critic with `fingerprint()` decides itself. For others the class name, the source of its module and the plain
+    attributes (values, settings, paths) are hashed.
+    """
+    fingerprint = critic_traits(critic).fingerprint
+    described = fingerprint() if fingerprint is not None else _described(critic)
+    return hashlib.blake2b(described.encode(), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def _described(critic: Critic) -> str:
+    kind = type(critic)
+    try:
+        source = inspect.getsource(inspect.getmodule(kind) or kind)
+    except (OSError, TypeError):
+        source = ""  # made in an interactive session: the name and the attributes have to do
+    attributes = {name: _plain(value) for name, value in vars(critic).items() if _is_plain(value)}
+    return json.dumps([kind.__module__, kind.__qualname__, source, attributes], sort_keys=True)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
+    is_settings = isinstance(value, BaseModel) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
+    return value is None or is_settings or isinstance(value, str | int | float | bool | Path)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, BaseModel):
+        return value.model_dump_json()
+    return repr(value)

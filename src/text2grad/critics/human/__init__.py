@@ -1,0 +1,1 @@
+"""Comments by people: CSV, JSON lines, Label Studio, Argilla."""

@@ -1,0 +1,1 @@
+"""LLM critics: an OpenAI-compatible endpoint or a local model."""

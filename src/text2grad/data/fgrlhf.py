@@ -1,0 +1,99 @@
+"""QA-Feedback (Fine-Grained RLHF): long answers from given passages, with the error spans that people marked.
+
+`dev_feedback.json` has the model's answers with feedback; `dev.json` has questions, passages and answers only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from text2grad.data.files import open_published
+from text2grad.schema import Example, Feedback, Omission, Span
+
+PROMPT = "{document}\n\nAnswer the question from the passages above.\n\n{question}"
+ERRORS = {
+    "Irrelevant": "is irrelevant to the question",
+    "Redundant": "repeats what was said",
+    "Incoherent": "is incoherent",
+    "Wrong-Grounding": "is not what the passages say",
+    "Unverifiable": "is nowhere in the passages",
+}
+# An answer that is missing weighs more than what would have made it rounder.
+MISSING = {"Missing-Answer": 1.0, "Missing-Major-Auxiliary": 0.6, "Missing-Minor-Auxiliary": 0.3}
+
+
+def read(path: str | Path) -> Iterator[Example]:
+    """One example a question, plain or gzipped JSON.
+
+    With feedback, the completion is the answer that people marked, the reference the gold answer. A span's critic is
+    "human:" and the kind of error. The critique has one line for each error and each omission; people gave kinds and
+    evidence, no sentences, so those are ours. What is missing is told in the words of the passage. `meta` holds
+    document, question and, with feedback, the corrected answer, all four predictions and people's preferences.
+    """
+    with open_published(path, "dev_feedback.json.gz or dev.json.gz") as file:
+        rows = json.load(file)
+    for number, row in enumerate(rows):
+        yield _marked(number, row) if "feedback" in row else _unanswered(number, row)
+
+
+def _marked(number: int, row: dict[str, Any]) -> Example:
+    passages: list[list[str]] = row["passages"]
+    document = "\n\n".join(" ".join(sentences) for _, *sentences in passages)
+    return Example(
+        id=f"fgrlhf-{number}",
+        prompt=PROMPT.format(document=document, question=row["question"]),
+        completion=row["prediction 1"],
+        reference=row["gold"],
+        feedback=_feedback(row["feedback"], row["prediction 1"], passages),
+        meta={
+            "document": document,
+            "question": row["question"],
+            "corrected": row["feedback"]["corrected-prediction"],
+            "predictions": [row[f"prediction {i}"] for i in range(1, 5)],
+            "preference": row["preference"],
+        },
+    )
+
+
+def _unanswered(number: int, row: dict[str, Any]) -> Example:
+    document = "\n\n".join(passage["content"] for passage in row["passages"])
+    return Example(
+        id=f"fgrlhf-dev-{number}",
+        prompt=PROMPT.format(document=document, question=row["question"]),
+        reference=row["answer"],
+        meta={"document": document, "question": row["question"]},
+    )
+
+
+def _feedback(given: dict[str, Any], answer: str, passages: Sequence[Sequence[str]]) -> Feedback:
+    lines: list[str] = []
+    spans, omissions = [], []
+    for error in sorted(given["errors"], key=lambda error: (error["start"], error["end"])):
+        kind, explanation = error["error type"], error["explanation"].strip()
+        if kind == "Wrong-Grounding":
+            explanation = _evidence(json.loads(explanation), passages)
+        reason = f"{ERRORS[kind]}: {explanation}" if explanation else ERRORS[kind]
+        span = Span(start=error["start"], end=error["end"], label="poor", reason=reason, critic=f"human:{kind}")
+        spans.append(span.model_copy(update={"phrase": _said(f'"{answer[span.start : span.end]}" {reason}', lines)}))
+    for missing in given["missing-info"]:
+        text = _evidence(missing, passages)
+        phrase = _said(f"It does not say: {text}", lines)
+        omissions.append(Omission(text=text, severity=MISSING[missing["error type"]], phrase=phrase))
+    return Feedback(critique="\n".join(lines), spans=spans, omissions=omissions, critic="human")
+
+
+def _said(line: str, lines: list[str]) -> tuple[int, int]:
+    """Add a line; where it stands in the joined lines."""
+    line = " ".join(line.split())
+    start = sum(len(earlier) + 1 for earlier in lines)
+    lines.append(line)
+    return start, start + len(line)
+
+
+def _evidence(pointer: dict[str, Any], passages: Sequence[Sequence[str]]) -> str:
+    """The sentences that a pointer names: passages count from 1, in them sentence 0 is the title."""
+    sentences = passages[pointer["passage_id"] - 1]
+    return " ".join(" ".join(sentences[i] for i in pointer["sentence_id"]).split())

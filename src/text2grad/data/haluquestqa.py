@@ -1,0 +1,158 @@
+"""HaluQuestQA: long-form answers in which experts marked spans, each with a written reason.
+
+The experts' spans come as text, not as offsets; they are located here. The published file is TAB separated, with
+Python list literals in its cells: one row a question, with two answers.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from text2grad.align.normalize import Range
+from text2grad.align.quotes import How, Match, locate_all
+from text2grad.data.files import open_published
+from text2grad.errors import UserError
+from text2grad.schema import Example, Feedback, Omission, Span
+
+Aspect = Literal["factuality", "irrelevance", "incomplete_ans", "reference_example"]
+ASPECTS: tuple[Aspect, ...] = ("factuality", "irrelevance", "incomplete_ans", "reference_example")
+ANSWERS = {"answer1": "ans1", "answer2": "ans2"}
+
+_WHOLE_ANSWER = re.compile(r"ANSWER\d:?")  # what stands in place of a quotation where the whole answer is meant
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One span of one expert: the words as the expert's tool gave them, and why they were marked."""
+
+    aspect: Aspect
+    quote: str
+    reason: str
+    label: Literal["good", "poor"]
+
+    @property
+    def means_whole_answer(self) -> bool:
+        return _WHOLE_ANSWER.fullmatch(self.quote) is not None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One of a question's two answers, with its marks in the file's order: within an aspect, that of the text."""
+
+    id: str
+    question: str
+    text: str
+    marks: tuple[Mark, ...]
+    meta: dict[str, str | bool]
+
+
+def read(path: str | Path) -> Iterator[Example]:
+    """Two examples a question, each with the expert's feedback: spans located, what was not found in `unmatched`.
+
+    A span is good if it marks an example or analogy that the expert found helpful, else poor; its critic is
+    "expert:" and the aspect. The critique is the reasons, one a line, and each span's phrase is its reason. Where the
+    whole answer was marked as incomplete, that is an omission; as irrelevant or wrong, a span of the whole answer.
+    """
+    for answer in answers(path):
+        yield Example(
+            id=answer.id,
+            prompt=answer.question,
+            completion=answer.text,
+            feedback=_feedback(answer),
+            meta=dict(answer.meta),
+        )
+
+
+def answers(path: str | Path) -> Iterator[Answer]:
+    """The answers as they are in the file, plain or gzipped; two a question, none located yet."""
+    with open_published(path, "HaluQuestQA.csv or HaluQuestQA.csv.gz", newline="") as lines:
+        for number, row in enumerate(csv.DictReader(lines, delimiter="\t")):
+            if "ans1_text" not in row:
+                raise UserError(f"{path}: no column ans1_text; this is not HaluQuestQA's TAB-separated file")
+            for answer, column in ANSWERS.items():
+                yield Answer(
+                    id=f"haluquestqa-{number}-{answer}",
+                    question=row["question_text"],
+                    text=row[f"{column}_text"],
+                    marks=tuple(_marks(row, answer)),
+                    meta={
+                        "category": row["category"],
+                        "annotator": row["annotator"],
+                        "written_by": row[f"{column}_label"].removesuffix("_answer"),
+                        "preferred": row["ans_preference"] == f"Answer {answer[-1]}",
+                        "preference_reason": row["ans_preference_reason"],
+                    },
+                )
+
+
+def locate_marks(answer: Answer) -> list[Match | None]:
+    """Where each mark's words stand in the answer; None too for marks of the whole answer.
+
+    An aspect's marks follow the text, so they are located together.
+    """
+    matches: dict[int, Match | None] = {}
+    for aspect in ASPECTS:
+        quoted = [i for i, mark in enumerate(answer.marks) if mark.aspect == aspect and not mark.means_whole_answer]
+        quotes = [answer.marks[i].quote for i in quoted]
+        reasons = [answer.marks[i].reason for i in quoted]
+        matches.update(zip(quoted, locate_all(quotes, answer.text, contexts=reasons), strict=True))
+    return [matches.get(i) for i in range(len(answer.marks))]
+
+
+def _marks(row: dict[str, str], answer: str) -> Iterator[Mark]:
+    for aspect in ASPECTS:
+        columns = (f"{aspect}_{part}" for part in ("span", "reason", "label"))
+        quotes, reasons, labels = (_list(row[column]) for column in columns)
+        helpful = _list(row["reference_example_helpful"]) if aspect == "reference_example" else [False] * len(quotes)
+        for quote, reason, label, good in zip(quotes, reasons, labels, helpful, strict=True):
+            if label == answer:
+                yield Mark(aspect, str(quote), _one_line(str(reason)), "good" if good else "poor")
+
+
+def _list(cell: str) -> Sequence[object]:
+    """A cell's list literal; an empty cell is an empty list."""
+    return list(ast.literal_eval(cell)) if cell else []
+
+
+def _one_line(reason: str) -> str:
+    return " ".join(reason.split())
+
+
+def _feedback(answer: Answer) -> Feedback:
+    spans: list[Span] = []
+    omissions: list[Omission] = []
+    unmatched: list[str] = []
+    critique = ""
+    for mark, match in zip(answer.marks, locate_marks(answer), strict=True):
+        phrase = (len(critique), len(critique) + len(mark.reason))
+        critique += mark.reason + "\n"
+        if mark.means_whole_answer and mark.aspect == "incomplete_ans":
+            omissions.append(Omission(text=mark.reason, phrase=phrase))
+        elif mark.means_whole_answer:
+            spans.append(_span(mark, phrase, 0, len(answer.text), "offset", 1.0))
+        elif match:
+            spans.append(_span(mark, phrase, match.start, match.end, match.how, match.confidence))
+        else:
+            unmatched.append(mark.quote)
+    return Feedback(
+        critique=critique.rstrip("\n"), spans=spans, omissions=omissions, unmatched=unmatched, critic="expert"
+    )
+
+
+def _span(mark: Mark, phrase: Range, start: int, end: int, match: Literal["offset"] | How, confidence: float) -> Span:
+    return Span(
+        start=start,
+        end=end,
+        label=mark.label,
+        phrase=phrase,
+        reason=mark.reason,
+        critic=f"expert:{mark.aspect}",
+        match=match,
+        confidence=confidence,
+    )

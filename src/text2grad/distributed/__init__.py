@@ -1,0 +1,1 @@
+"""Several processes: launch environment, work sharing, FSDP2."""

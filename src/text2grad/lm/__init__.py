@@ -1,1 +1,0 @@
-"""How a language model reads and writes: prompts, batches, caches, sampling, log-probabilities."""

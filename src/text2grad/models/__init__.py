@@ -1,0 +1,1 @@
+"""Language models: loading, prompts, packed batches, log-probabilities, the policy with its value head."""

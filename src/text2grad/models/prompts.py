@@ -1,0 +1,77 @@
+"""Prompts to token ids, through the model's own chat template. A prompt is never cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase
+
+from text2grad.errors import UserError
+from text2grad.schema import Example
+
+
+def encode_prompt(example: Example, tokenizer: PreTrainedTokenizerBase, plain: bool = False) -> list[int]:
+    """Token ids up to where the answer begins. A prompt that is a string is one user message.
+
+    plain: take the text as it is, for base models without a chat template.
+    """
+    return _encode([example], tokenizer, plain)[0]
+
+
+def _encode(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, plain: bool) -> list[list[int]]:
+    """All at once: the tokenizer shares them out among the cores."""
+    if plain:
+        encoded: Any = tokenizer([example.prompt_text for example in examples])
+        return list(encoded["input_ids"])
+    if tokenizer.chat_template is None:
+        raise UserError(
+            f'model "{tokenizer.name_or_path}" has no chat template; set model.plain_prompts to true to use prompts as '
+            f"plain text, or put a chat_template.jinja beside its tokenizer"
+        )
+    conversations = [_messages(example) for example in examples]
+    ids: Any = tokenizer.apply_chat_template(
+        conversations, add_generation_prompt=True, tokenize=True, return_dict=False
+    )
+    return list(ids)
+
+
+def _messages(example: Example) -> list[dict[str, Any]]:
+    if isinstance(example.prompt, str):
+        return [{"role": "user", "content": example.prompt}]
+    return [message.model_dump() for message in example.prompt]
+
+
+@dataclass(frozen=True)
+class PromptBudget:
+    """How many tokens a prompt may have."""
+
+    context: int
+    max_completion_length: int
+    max_prompt_length: int | None = None
+
+    @property
+    def limit(self) -> int:
+        """What the context leaves once the longest answer is taken off, or the user's own limit if that is lower."""
+        left = self.context - self.max_completion_length
+        return min(left, self.max_prompt_length or left)
+
+
+def encode_prompts(
+    examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, room: PromptBudget, plain: bool = False
+) -> list[list[int]]:
+    """Ids of every prompt; one that is empty, or leaves no room for its answer, is refused by id."""
+    if not examples:
+        raise UserError("the data set is empty; give at least one example with a prompt")
+    encoded = _encode(examples, tokenizer, plain)
+    for example, ids in zip(examples, encoded, strict=True):
+        if not ids or not example.prompt_text.strip():
+            raise UserError(f'the prompt of example "{example.id}" is empty')
+        if len(ids) > room.limit:
+            raise UserError(
+                f'the prompt of example "{example.id}" has {len(ids)} tokens, but at most {room.limit} fit (context '
+                f"{room.context}, max_completion_length {room.max_completion_length}, max_prompt_length "
+                f"{room.max_prompt_length}); shorten it, or choose a model with a longer context"
+            )
+    return encoded

@@ -1,0 +1,1 @@
+"""HTTP server of the reward model."""

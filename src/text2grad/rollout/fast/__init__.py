@@ -1,0 +1,1 @@
+"""Faster decoding on a GPU: CUDA graphs, grouped attention, fused norms, prepared LoRA layers."""

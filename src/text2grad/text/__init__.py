@@ -1,0 +1,1 @@
+"""Words, lexicon, stems and sentence splitting shared by alignment and critics."""

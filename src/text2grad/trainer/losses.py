@@ -1,0 +1,61 @@
+"""PPO's clipped losses: pure functions over (batch, tokens) tensors.
+
+Each returns a *sum* over valid tokens. The caller divides by the number of valid tokens of the whole optimiser step, so
+that micro-batches and processes of different sizes add up to the same gradient as one big batch.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def clipped_policy_loss(
+    logprobs: Tensor,
+    old_logprobs: Tensor,
+    advantages: Tensor,
+    mask: Tensor,
+    epsilon: float,
+    weights: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """-sum_t w_t * min(ratio_t * A_t, clip(ratio_t, 1 - epsilon, 1 + epsilon) * A_t), ratio_t = pi(y_t) / pi_old(y_t).
+
+    All tensors (batch, tokens); weights: w, for a sampler that was not quite pi_old (policy/gap.py); None is 1.
+    Returns (loss, number of tokens where the clip is in force), both scalars.
+    """
+    ratio = torch.exp(logprobs - old_logprobs)
+    clipped = ratio.clamp(1 - epsilon, 1 + epsilon)
+    objective = torch.minimum(ratio * advantages, clipped * advantages)
+    if weights is not None:
+        objective = objective * weights
+    in_force = (clipped * advantages < ratio * advantages) & mask.bool()
+    return -(objective * mask).sum(), in_force.sum()
+
+
+def clipped_value_loss(values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, epsilon: float) -> Tensor:
+    """0.5 * sum_t max((V_t - R_t)^2, (clip(V_t, V_old - epsilon, V_old + epsilon) - R_t)^2).
+
+    All tensors (batch, tokens); returns a scalar.
+    """
+    near = old_values + (values - old_values).clamp(-epsilon, epsilon)
+    squared = torch.maximum((values - returns) ** 2, (near - returns) ** 2)
+    return 0.5 * (squared * mask).sum()
+
+
+def approximate_kl(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tensor:
+    """sum_t (ratio_t - 1 - log ratio_t): the KL divergence from the policy that sampled, estimated on its samples.
+
+    All tensors (batch, tokens); returns a scalar. No term is negative, and its expectation is the divergence itself.
+    """
+    log_ratio = logprobs - old_logprobs
+    return ((torch.expm1(log_ratio) - log_ratio) * mask).sum()
+
+
+def kl_loss(logprobs: Tensor, reference: Tensor, mask: Tensor) -> Tensor:
+    """sum_t (exp(d_t) - 1 - d_t), d_t = log pi_ref(y_t) - log pi(y_t): what it costs to leave the reference.
+
+    All tensors (batch, tokens); returns a scalar. On the policy's own samples its expectation is KL(pi || pi_ref); on
+    others' it still is 0 at the reference and grows on both sides of it.
+    """
+    distance = reference - logprobs
+    return ((torch.expm1(distance) - distance) * mask).sum()

@@ -1,0 +1,69 @@
+"""A run's model, without its adapter."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from support import Silent
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+from text2grad.checkpoint.export import export
+from text2grad.checkpoint.run_folder import RunFolder
+from text2grad.config.run import load_config
+from text2grad.errors import UserError
+from text2grad.pipeline import run
+
+
+@pytest.fixture(params=["lora", "full"])
+def finished(request, tiny_model, tmp_path) -> RunFolder:
+    config = tmp_path / "run.yaml"
+    lora = "{r: 2, alpha: 4, target_modules: all-linear}" if request.param == "lora" else "null"
+    config.write_text(
+        f"""
+model: {{name: "{tiny_model}", lora: {lora}}}
+data: {{heldout: null}}
+critic: {{name: "support:VowelCritic"}}
+policy: {{max_steps: 2, per_device_train_batch_size: 2, max_completion_length: 4, learning_rate: 0.05, bf16: false}}
+output_dir: "{tmp_path / "run"}"
+"""
+    )
+    return run(load_config(config), Silent())
+
+
+def test_the_exported_model_loads_with_transformers_alone(finished, tiny_model, tmp_path):
+    export(finished.root, tmp_path / "plain", dtype="float32")
+    assert not (tmp_path / "plain" / "adapter_config.json").exists()
+    plain = AutoModelForCausalLM.from_pretrained(tmp_path / "plain")
+    AutoTokenizer.from_pretrained(tmp_path / "plain")
+    trained = AutoModelForCausalLM.from_pretrained(finished.final)  # transformers finds the adapter by itself
+    base = AutoModelForCausalLM.from_pretrained(tiny_model)
+    ids = torch.arange(5, 15).unsqueeze(0)
+    torch.testing.assert_close(plain(ids).logits, trained(ids).logits, atol=1e-4, rtol=1e-4)
+    assert not torch.allclose(plain(ids).logits, base(ids).logits, atol=1e-3)
+
+
+def test_what_cannot_be_exported_is_said(finished, tmp_path):
+    with pytest.raises(UserError, match="no trained model"):
+        export(tmp_path, tmp_path / "plain")
+    with pytest.raises(UserError, match="float12"):
+        export(finished.root, tmp_path / "plain", dtype="float12")
+
+
+@pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`")  # peft's own warning of the danger
+@pytest.mark.parametrize("target", ["lm_head", "embed_tokens"])
+def test_an_adapter_on_one_of_two_tied_layers_stays_on_that_one(tiny_model, tmp_path, target):
+    config = AutoConfig.from_pretrained(tiny_model, tie_word_embeddings=True)
+    torch.manual_seed(0)
+    base = AutoModelForCausalLM.from_config(config)
+    base.save_pretrained(tmp_path / "tied")
+    AutoTokenizer.from_pretrained(tiny_model).save_pretrained(tmp_path / "tied")
+    folder = RunFolder(tmp_path / "run")
+    folder.final.mkdir(parents=True)
+    folder.config.write_text(f'model: {{name: "{tmp_path}/tied"}}\n')
+    adapted = get_peft_model(base, LoraConfig(r=2, target_modules=[target, "q_proj"], init_lora_weights=False)).eval()
+    adapted.save_pretrained(folder.final, save_embedding_layers=False)
+    export(folder.root, tmp_path / "plain", dtype="float32")
+    ids = torch.arange(5, 15).unsqueeze(0)
+    plain = AutoModelForCausalLM.from_pretrained(tmp_path / "plain")
+    torch.testing.assert_close(plain(ids).logits, adapted(ids).logits, atol=1e-4, rtol=1e-4)

@@ -1,0 +1,94 @@
+"""The command: options reach the critic, the summary is shown, errors leave what is done."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from text2grad.cli.annotate import annotate, count_lines
+from text2grad.errors import UserError
+from text2grad.schema import Example, read_examples, write_examples
+
+# A user's own module, as it lies in the working folder.
+REMARK = """
+from text2grad.errors import UserError
+from text2grad.schema import Feedback, Span
+
+
+class Remark:
+    def __init__(self, word="hm", most=99, model=""):
+        self.word, self.most, self.model = word, most, model
+
+    def critique(self, examples):
+        if int(examples[0].id) >= self.most:
+            raise UserError("the critic has gone home; call it back")
+        if self.word == "stop":
+            raise KeyboardInterrupt
+        span = Span(start=0, end=2, label="good")
+        return [Feedback(critic="remark", critique=f"{self.word} {self.model}", spans=[span]) for _ in examples]
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    source = tmp_path / "data.jsonl"
+    write_examples(source, (Example(id=str(i), prompt="p", completion="four") for i in range(20)))
+    (tmp_path / "remark.py").write_text(REMARK)
+    monkeypatch.syspath_prepend(tmp_path)
+    app = typer.Typer()
+    app.command()(annotate)
+
+    def run(*options):
+        out = tmp_path / "feedback.jsonl"
+        return CliRunner().invoke(app, [str(source), "--critic", "remark:Remark", "-o", str(out), *options]), out
+
+    return run
+
+
+def test_options_reach_the_critic_and_the_summary_is_shown(run):
+    result, out = run("--llm-model", "m", "--option", "word=well", "--option", "most=50")
+    assert result.exit_code == 0, result.output
+    assert {example.feedback.critique for example in read_examples(out)} == {"well m"}
+    for row in ("20 (20 new)", "spans per answer", "1.00", "50.0%", "unmatched quotes", "feedback.jsonl"):
+        assert row in result.output.replace("\n", "")
+
+
+def test_what_is_done_is_kept_and_shown_when_the_critic_gives_up(run):
+    result, out = run("--option", "most=10", "--batch-size", "5")
+    assert isinstance(result.exception, UserError)
+    assert "10 (10 new)" in result.output
+    assert len(out.read_text().splitlines()) == 10
+
+
+def test_ctrl_c_says_how_to_continue(run):
+    result, _ = run("--option", "word=stop")
+    assert result.exit_code == 130
+    assert "the same command continues where it stopped" in result.output
+
+
+@pytest.mark.parametrize("option", ["word", "=x", "wo rd=x"])
+def test_a_malformed_option_is_named(run, option):
+    result, _ = run("--option", option)
+    assert str(result.exception) == f'--option "{option}" is not of the form name=value'
+
+
+def test_a_missing_source_is_named(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        count_lines(tmp_path / "nowhere.jsonl")
+
+
+def test_lines_are_counted(tmp_path):
+    path = tmp_path / "lines"
+    path.write_text(json.dumps({}) + "\n" + "\n" * 3)
+    assert count_lines(path) == 4
+
+
+def test_a_torn_gzip_file_is_named(tmp_path):
+    path = tmp_path / "torn.jsonl.gz"
+    path.write_bytes(gzip.compress(b"{}\n" * 99)[:-9])
+    with pytest.raises(UserError, match=r"torn\.jsonl\.gz: not a whole gzip file"):
+        count_lines(path)

@@ -1,0 +1,244 @@
+"""Whole commands, as a person types them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from support import PROMPTS, listen_to_ctrl_c
+
+from text2grad.cli.app import _can_resume, main
+from text2grad.config.run import load_config
+from text2grad.errors import UserError
+from text2grad.schema import Example, write_examples
+
+TESTS = Path(__file__).parents[1]
+FAST = [
+    "policy.max_steps=3",
+    "policy.per_device_train_batch_size=4",
+    "policy.max_completion_length=8",
+    "policy.bf16=false",
+]
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-c", "from text2grad.cli.app import main; main()", *map(str, arguments)]
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+
+
+def text2grad(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, env=environment(), timeout=240, check=False
+    )
+
+
+@pytest.fixture
+def config(tmp_path: Path, tiny_model: Path) -> Path:
+    """A run of a few steps with the tiny model and a critic of the test's own."""
+    write_examples(tmp_path / "prompts.jsonl", PROMPTS)
+    heldout = [
+        Example(id="h1", prompt="Write a word.", reference="fox"),
+        Example(id="h2", prompt="Go.", reference="dog"),
+    ]
+    write_examples(tmp_path / "heldout.jsonl", heldout)
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        f"model: {{name: {tiny_model}, lora: {{r: 4, alpha: 8}}}}\n"
+        f"data: {{train: {tmp_path}/prompts.jsonl, heldout: {tmp_path}/heldout.jsonl}}\n"
+        f"critic: {{name: 'support:SlowVowelCritic'}}\n"
+        f"evaluate: {{resamples: 50}}\n"
+        f"output_dir: {tmp_path}/run\n"
+    )
+    return path
+
+
+Refused = Callable[..., str]
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
+    """Runs a command in this process, and returns the one sentence with which it refuses."""
+
+    def run(*arguments: str | Path) -> str:
+        monkeypatch.setattr(sys, "argv", ["text2grad", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert stop.value.code == 1
+        said = capsys.readouterr().err
+        assert said.startswith("Error: ")
+        assert len(said.strip().splitlines()) == 1
+        return said
+
+    return run
+
+
+def test_a_run_leaves_a_whole_folder_and_shows_the_figures(config: Path, tmp_path: Path, refused: Refused) -> None:
+    done = text2grad("run", config, *FAST)
+    assert done.returncode == 0, done.stderr
+    for shown in (
+        "step 3/3",
+        "critic's score",
+        "ROUGE-L",
+        "95% interval",
+        "Example h1",
+        str(tmp_path / "run/report.html"),
+    ):
+        assert shown in done.stdout
+    run = tmp_path / "run"
+    assert [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()] == [1, 2, 3]
+    sample = json.loads((run / "samples.jsonl").read_text().splitlines()[0])
+    assert "".join(token["text"] for token in sample["tokens"] if token["start"] < token["end"])
+    assert {"reward", "advantage", "logprob_before", "logprob_after"} <= sample["tokens"][0].keys()
+    assert json.loads((run / "evaluation.json").read_text())["n"] == 2
+    assert (run / "checkpoints/final/adapter_model.safetensors").is_file()
+    assert "<script" in (run / "report.html").read_text()
+
+    said = refused("run", config, *FAST)
+    assert "already holds a run" in said
+    assert "--resume" in said
+
+
+def test_a_run_killed_in_the_middle_of_a_step_resumes_to_the_same_weights(config: Path, tmp_path: Path) -> None:
+    through = text2grad("run", config, *FAST, f"output_dir={tmp_path}/through")
+    assert through.returncode == 0, through.stderr
+    victim = subprocess.Popen(
+        command("run", config, *FAST), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    metrics = tmp_path / "run" / "metrics.jsonl"
+    deadline = time.monotonic() + 120
+    while not metrics.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.2)  # the critic of the second step is at work now
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    assert len(metrics.read_text().splitlines()) < 3
+    resumed = text2grad("run", config, *FAST, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    for name in ("checkpoints/final/adapter_model.safetensors", "checkpoints/last/optimizer.safetensors"):
+        one, other = load_file(tmp_path / "through" / name), load_file(tmp_path / "run" / name)
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+def test_ctrl_c_ends_in_one_sentence_and_the_run_can_go_on(config: Path, tmp_path: Path) -> None:
+    run = subprocess.Popen(
+        command("run", config, *FAST, "policy.max_steps=100"),
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=listen_to_ctrl_c,
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "run" / "metrics.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    run.send_signal(signal.SIGINT)
+    _, stderr = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert stderr.strip() == "Interrupted. What was saved is whole. It goes on with --resume."
+    assert (tmp_path / "run" / "checkpoints" / "last" / "progress.json").is_file()
+
+
+def test_misspelt_keys_and_names_are_refused(config: Path, refused: Refused) -> None:
+    assert 'did you mean "learning_rate"' in refused("run", config, "policy.lerning_rate=1")
+    assert 'did you mean "grounding"' in refused("run", config, "critic.name=groundin")
+    assert "cannot be imported" in refused("run", config, "critic.name=nowhere:Critic")
+
+
+def test_an_empty_data_set_is_refused(config: Path, tmp_path: Path, refused: Refused) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    said = refused("run", config, f"data.train={tmp_path}/empty.jsonl")
+    assert "empty.jsonl" in said
+    assert "data set is empty" in said
+
+
+def test_a_prompt_longer_than_the_context_is_named(config: Path, tmp_path: Path, refused: Refused) -> None:
+    write_examples(tmp_path / "long.jsonl", [Example(id="endless", prompt="word " * 600)])
+    for split in ("train", "heldout"):
+        said = refused("run", config, f"data.{split}={tmp_path}/long.jsonl", f"output_dir={tmp_path}/{split}")
+        assert '"endless"' in said
+        assert "shorten it" in said
+
+
+def test_a_model_without_a_chat_template_is_named(
+    config: Path, tiny_model: Path, tmp_path: Path, refused: Refused
+) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for path in tiny_model.iterdir():
+        if path.name != "chat_template.jinja":
+            (bare / path.name).write_bytes(path.read_bytes())
+    said = refused("run", config, "--model", bare)
+    assert "no chat template" in said
+    assert "plain_prompts" in said
+
+
+def test_a_full_disk_is_named_and_the_last_checkpoint_stays(config: Path, tmp_path: Path, refused: Refused) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "samples.jsonl").symlink_to("/dev/full")
+    assert "the disk is full while saving" in refused("run", config, *FAST)
+    assert json.loads((tmp_path / "run/checkpoints/last/progress.json").read_text())["step"] == 0
+
+
+def test_resume_refuses_other_settings(config: Path, tmp_path: Path, refused: Refused) -> None:
+    assert "no run to resume" in refused("run", config, "--resume")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.yaml").write_text(load_config(config).to_yaml())
+    said = refused("run", config, "--resume", "policy.beta=0.7", "policy.max_steps=7")
+    assert "other settings (policy.beta)" in said
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(config: Path, tmp_path: Path, refused: Refused) -> None:
+    assert f"{tmp_path}: Is a directory" in refused(
+        "annotate", tmp_path / "prompts.jsonl", "--critic", "qa", "-o", tmp_path
+    )
+
+
+def test_only_what_can_be_resumed_says_so() -> None:
+    assert [_can_resume(words) for words in (["run", "x"], ["train", "x"], ["reward", "train"])] == [True] * 3
+    assert [_can_resume(words) for words in (["reward", "score"], ["annotate"], [])] == [False] * 3
+
+
+def test_debug_shows_the_traceback(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["text2grad", "run", str(config), "seed=x", "--debug"])
+    with pytest.raises(UserError, match="seed"):
+        main()
+
+
+def test_explain_prints_json_and_a_table(
+    tiny_model: Path, refused: Refused, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = ["--prompt", "When?", "--completion", "On Friday.", "--model", str(tiny_model), "--feedback"]
+    for extra in ([], ["--json"]):
+        monkeypatch.setattr(sys, "argv", ["text2grad", "explain", *question, 'Not "Friday".', *extra])
+        with pytest.raises(SystemExit, match="0"):
+            main()
+        shown = capsys.readouterr().out
+        if extra:
+            assert json.loads(shown)["spans"][0]["label"] == "poor"
+        else:
+            assert 'Not "Friday".' in shown
+            assert "-1.0" in shown
+    assert "does not say which words" in refused("explain", *question, "I do not like it.")
+
+
+def test_help_teaches(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for arguments, shown in (
+        (["--help"], ["run", "explain", "report"]),
+        (["run", "-h"], ["section.key=value", "--resume"]),
+    ):
+        monkeypatch.setattr(sys, "argv", ["text2grad", *arguments])
+        with pytest.raises(SystemExit, match="0"):
+            main()
+        out = capsys.readouterr().out
+        assert all(text in out for text in shown)

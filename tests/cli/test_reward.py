@@ -1,0 +1,199 @@
+"""The commands, as a person types them: train, measure, use."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from reward_support import SHORT, about_animals, asked, tiny_reward_model
+from typer.testing import CliRunner
+
+from text2grad.cli.app import app
+from text2grad.cli.reward import figures_table
+from text2grad.errors import UserError
+from text2grad.reward_model.settings import Layout
+from text2grad.schema import Example, Feedback, read_examples, write_examples
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str | Path) -> Result:
+        return CliRunner().invoke(app, ["reward", *map(str, arguments)])
+
+    return run
+
+
+@pytest.fixture
+def feedback(tmp_path: Path) -> Path:
+    path = tmp_path / "feedback.jsonl"
+    failed = Example(id="failed", prompt="p", completion="x", feedback=Feedback.failure("c", "timeout"))
+    write_examples(path, [*about_animals(12), failed])
+    return path
+
+
+@pytest.fixture
+def model(tiny_model: Path, tmp_path: Path) -> Path:
+    tiny_reward_model(tiny_model, Layout(max_length=200, limits=SHORT)).save_pretrained(tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def words(output: str) -> str:
+    """Without table borders, colours and line ends."""
+    return re.sub(r"[\s│┃]+", " ", re.sub(r"\x1b\[[0-9;]*m", "", output))
+
+
+def test_train_eval_and_score(run: Run, tiny_model: Path, feedback: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "rm"
+    options = ["max_steps=2", "bf16=false", "heldout_share=0.25", "logging_steps=1", "layout={reading: once}"]
+    trained = run(
+        *("train", feedback, "-o", folder, "--model", tiny_model, "--batch-size", "4", "--learning-rate", "0.01"),
+        *(part for option in options for part in ("--option", option)),
+    )
+    assert trained.exit_code == 0, trained.output
+    said = words(trained.output)
+    assert "step 2/2 loss" in said
+    assert "left out: failed feedback" in said
+    assert f"Reward model: {folder}" in said
+    settings = json.loads((folder / "training.json").read_text())["settings"]
+    assert (settings["learning_rate"], settings["layout"]["reading"]) == (0.01, "once")
+
+    again = run("train", feedback, "-o", folder, "--model", tiny_model)
+    assert "already holds a training run" in str(again.exception)
+
+    evaluated = run("eval", folder, feedback, "-o", tmp_path / "eval")
+    assert evaluated.exit_code == 0, evaluated.output
+    assert "12 answers" in words(evaluated.output)
+    assert "100.0% could be read" in words(evaluated.output)
+    figures = json.loads((tmp_path / "eval" / "evaluation.json").read_text())
+    assert figures["examples"] == 12
+    assert figures["left_out"] == {"no gold feedback": 1}
+    assert "<h1>Reward model rm</h1>" in (tmp_path / "eval" / "evaluation.html").read_text()
+
+    scored = run("score", folder, feedback, "-o", tmp_path / "scored.jsonl", "--rewards", "spans")
+    assert scored.exit_code == 0, scored.output
+    assert "13 (13 new)" in words(scored.output)
+
+
+def test_lora_makes_an_adapter(run: Run, tiny_model: Path, feedback: Path, tmp_path: Path) -> None:
+    options = ("--option", "max_steps=1", "--option", "bf16=false", "--lora")
+    result = run("train", feedback, "-o", tmp_path / "rm", "--model", tiny_model, *options)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "rm" / "adapter_config.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--option", "learning_rte=1"], 'reward train: unknown key "learning_rte"'),
+        (["--option", "lm_weight"], "is not of the form name=value"),
+        (["--resume"], "no checkpoint to resume from"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    run: Run, tiny_model: Path, feedback: Path, tmp_path: Path, arguments: list[str], says: str
+) -> None:
+    result = run("train", feedback, "-o", tmp_path / "rm", "--model", tiny_model, *arguments)
+    assert isinstance(result.exception, UserError)
+    assert says in str(result.exception)
+
+
+def test_scoring_continues_where_it_stopped(run: Run, model: Path, tmp_path: Path) -> None:
+    source, out = tmp_path / "answers.jsonl", tmp_path / "scored.jsonl"
+    answers = asked([f"The fox jumps {i} times." for i in range(6)] + ["Q" * 150])
+    write_examples(source, answers)
+    whole = run("score", model, source, "-o", tmp_path / "whole.jsonl")
+    assert whole.exit_code == 0, whole.output
+
+    write_examples(source, answers[:4])
+    assert "4 (4 new)" in words(run("score", model, source, "-o", out, "--batch-size", "2").output)
+    write_examples(source, answers)
+    again = run("score", model, source, "-o", out)
+    assert "7 (3 new)" in words(again.output)
+    assert "too long" in again.output
+    one, other = ({e.id: e.feedback for e in read_examples(path)} for path in (out, tmp_path / "whole.jsonl"))
+    assert one.keys() == other.keys()
+    for name, feedback in one.items():
+        assert feedback is not None
+        assert (feedback.scores is None) == (name == "6")
+        same = other[name]
+        assert same is not None
+        assert feedback.critique == same.critique
+        assert [s[:2] for s in feedback.scores or []] == [s[:2] for s in same.scores or []]
+
+
+def test_other_settings_are_other_feedback(run: Run, model: Path, tmp_path: Path) -> None:
+    source, out = tmp_path / "answers.jsonl", tmp_path / "scored.jsonl"
+    write_examples(source, asked(["The fox jumps."]))
+    run("score", model, source, "-o", out)
+    assert "moved aside" in run("score", model, source, "-o", out, "--rewards", "spans").output
+    (example,) = read_examples(out)
+    assert example.feedback is not None
+    assert example.feedback.scores is None
+
+
+def test_the_floor_is_an_option_and_an_empty_answer_is_no_long_one(run: Run, model: Path, tmp_path: Path) -> None:
+    source, high, low = (tmp_path / name for name in ("answers.jsonl", "high.jsonl", "low.jsonl"))
+    write_examples(source, asked(["The fox jumps.", ""]))
+    said = run("score", model, source, "-o", high, "--option", "floor=0.999").output
+    assert "empty" in said
+    assert "too long" not in said
+    run("score", model, source, "-o", low, "--option", "floor=0")
+    scores = [next(read_examples(path)).feedback.scores or [] for path in (high, low)]  # type: ignore[union-attr]
+    assert (len(scores[0]), len(scores[1])) == (0, 3)
+
+
+def test_a_path_that_is_not_there_is_named(run: Run, model: Path, feedback: Path, tmp_path: Path) -> None:
+    result = run("score", model, feedback, "-o", tmp_path / "out.jsonl", "--path", "telepathy")
+    assert "reward model: path" in str(result.exception)
+    assert isinstance(result.exception, UserError)
+
+
+def test_nothing_to_compare_with_is_an_error(run: Run, model: Path, tmp_path: Path) -> None:
+    source = tmp_path / "answers.jsonl"
+    write_examples(source, asked(["The fox."]))
+    result = run("eval", model, source)
+    assert isinstance(result.exception, UserError)
+    assert "no example has feedback to compare with" in str(result.exception)
+
+
+def test_the_table_shows_the_figures() -> None:
+    ranked = {"share": 0.1, "average_precision": 0.4, "precision_at_recall_25": 0.5, "ece": 0.02}
+    agreed = {"precision": 0.6, "recall": 0.3, "f1": 0.4}
+    by_label = dict.fromkeys(("good", "poor"), ranked | agreed)
+    figures = {
+        "examples": 3,
+        "spans_per_answer": 1.5,
+        "parse_rate": 0.5,
+        "tokens": by_label,
+        "words": dict.fromkeys(("good", "poor"), ranked),
+        "spans": dict.fromkeys(("good", "poor"), agreed),
+    }
+    table = figures_table(figures)
+    assert table.title == "3 answers; 1.50 spans an answer; 50.0% could be read"
+    columns = [list(column.cells) for column in table.columns]
+    assert columns[0] == ["poor tokens", "poor words", "poor spans", "good tokens", "good words", "good spans"]
+    assert columns[2] == ["0.600", "", "0.600"] * 2
+    assert columns[5] == ["0.400", "0.400", ""] * 2
+    nobody_praised = figures | {"tokens": by_label | {"good": ranked | agreed | {"share": 0.0}}}
+    assert list(figures_table(nobody_praised).columns[0].cells) == ["poor tokens", "poor words", "poor spans"]
+
+
+@pytest.mark.parametrize("command", ["train", "eval", "score"])
+def test_every_command_explains_itself(run: Run, command: str) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"Example: text2grad reward {command}" in words(result.output)
+
+
+def test_reward_lists_its_commands(run: Run) -> None:
+    listed = words(run("--help").output)
+    for command in ("train", "eval", "score"):
+        assert f" {command} " in listed

@@ -1,0 +1,52 @@
+"""The shipped configurations run, a few steps, with a tiny model."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from support import Silent
+
+from text2grad.config.run import PRESETS, load_config
+from text2grad.pipeline import run
+
+CONFIGS = PRESETS
+SMALL = ["policy.max_steps=2", "policy.per_device_train_batch_size=2", "policy.max_completion_length=6"]
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Two examples a set, in the form in which the sets are published."""
+    abstract = {"paper_id": "p", "source": ["We add one.", "It works in 3 days."], "target": ["Adding works."]}
+    problem = {
+        "text": "Add one.",
+        "code": "def f(x): return x + 1",
+        "test_list": ["assert f(1) == 2"],
+        "test_setup_code": "",
+    }
+    paragraphs = [
+        {"context": f"Paris, {i}.", "qas": [{"id": str(i), "question": "Where?", "answers": [{"text": "Paris"}]}]}
+        for i in range(12)
+    ]
+    files = {
+        "scitldr_a/train.jsonl.gz": json.dumps(abstract),
+        "scitldr_a/dev.jsonl.gz": json.dumps(abstract),
+        "mbpp/mbpp.jsonl.gz": "\n".join(json.dumps({**problem, "task_id": i}) for i in (511, 512, 601, 602)),
+        "xquad_en/xquad.en.json.gz": json.dumps({"data": [{"title": "t", "paragraphs": paragraphs}]}),
+    }
+    for name, text in files.items():
+        path = tmp_path / "data" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(text.encode()))
+    monkeypatch.setenv("TEXT2GRAD_DATA", str(tmp_path / "data"))
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("name", ["quickstart", "summarise", "code", "qa"])
+def test_a_configuration_runs(name, tiny_model, tmp_path):
+    settings = [*SMALL, f"model.name={tiny_model}", f"output_dir={tmp_path / 'run'}"]
+    folder = run(load_config(CONFIGS / f"{name}.yaml", settings), Silent())
+    assert len(folder.metrics.read_text(encoding="utf-8").splitlines()) == 2
+    assert json.loads(folder.evaluation.read_text(encoding="utf-8"))["n"] > 0
+    assert folder.report.is_file()

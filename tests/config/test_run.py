@@ -1,0 +1,76 @@
+from pathlib import Path
+
+import pytest
+
+from text2grad.config.run import PRESETS, RunConfig, changed_keys, load_config
+from text2grad.errors import UserError
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("policy: {learning_rte: 1}", 'unknown key "learning_rte" in [policy]; did you mean "learning_rate"?'),
+        ("polcy: {}", 'unknown key "polcy"; did you mean "policy"?'),
+        ("model: {lora: {rank: 3}}", 'unknown key "rank" in [model.lora]; known: r, alpha, target_modules'),
+        ("credit: {mod: first}", 'unknown key "mod" in [credit]; did you mean "mode"?'),
+        ("policy: {learning_rate: fast}", "policy.learning_rate: Input should be a valid number"),
+        ("policy: {max_steps: 0}", "policy.max_steps: Input should be greater than 0"),
+        ("credit: {mode: everything}", "credit.mode: Input should be 'uniform', 'normalized'"),
+        ("policy: {num_generations: 3}", "num_generations is 3 but a step samples 8 answers"),
+        ("- a list", "expected sections such as `model:`"),
+        ("policy: {", "is not valid YAML"),
+    ],
+)
+def test_a_bad_config_is_one_clear_sentence(tmp_path: Path, text: str, says: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(UserError) as error:
+        load_config(path)
+    assert str(path) in str(error.value)
+    assert says in str(error.value)
+
+
+def test_a_missing_config_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nowhere\.yaml: no such file"):
+        load_config(tmp_path / "nowhere.yaml")
+
+
+def test_overrides_reach_every_section(tmp_path: Path) -> None:
+    path = write(tmp_path, "policy: {max_steps: 5, beta: 0.1}\nmodel: {lora: null}")
+    config = load_config(path, ["policy.learning_rate=1e-5", "seed=3", "model.lora.r=8", "data.heldout=null"])
+    assert config.policy.learning_rate == 1e-5
+    assert (config.policy.max_steps, config.policy.beta, config.seed, config.data.heldout) == (5, 0.1, 3, None)
+    assert config.model.lora is not None
+    assert config.model.lora.r == 8
+
+
+@pytest.mark.parametrize("override", ["max_steps", "seed.more=3", "model.name={", "critic.name=a: b: c"])
+def test_an_override_that_is_no_setting_is_quoted(tmp_path: Path, override: str) -> None:
+    with pytest.raises(UserError, match=f'"{override}"'):
+        load_config(write(tmp_path, "seed: 1"), [override])
+
+
+def test_the_written_file_repeats_the_run(tmp_path: Path) -> None:
+    config = load_config(Path("quickstart"), ["seed=4"])
+    assert load_config(write(tmp_path, config.to_yaml())) == config
+
+
+def test_changed_keys_are_named_with_their_sections() -> None:
+    other = RunConfig.model_validate({"seed": 1, "policy": {"beta": 0.5}, "model": {"lora": None}})
+    assert changed_keys(RunConfig(), other) == [
+        "model.lora.alpha",
+        "model.lora.r",
+        "model.lora.target_modules",
+        "policy.beta",
+        "seed",
+    ]
+
+
+@pytest.mark.parametrize("path", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.name)
+def test_shipped_configs_are_valid(path: Path) -> None:
+    assert load_config(path).output_dir != RunConfig().output_dir

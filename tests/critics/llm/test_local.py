@@ -1,0 +1,119 @@
+"""A local model with constrained decoding: whatever it writes can be read, and its quotes are in the answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from llguidance import LLMatcher
+from llguidance.hf import from_tokenizer
+
+from text2grad.critics.llm.grammar import Limits, closing_grammar, opening_grammar, quotable
+from text2grad.critics.llm.local import LocalCritic
+from text2grad.models.loading import load_tokenizer
+from text2grad.schema import Example
+
+ANSWERS = [
+    "The fox jumped.",
+    'She said "no",\n\tand left — 東京へ 🎉 C:\\temp.',
+    "",
+    " \n ",
+    "x" * 300,
+]
+SHORT = {"reasoning_length": 20, "critique_length": 40, "max_spans": 2, "max_tokens": 400}
+
+
+@pytest.fixture
+def prompt(tmp_path):
+    path = tmp_path / "short.md"
+    path.write_text("Judge: {{ completion }}")
+    return path
+
+
+def examples(answers):
+    return [Example(id=str(i), prompt="p", completion=answer) for i, answer in enumerate(answers)]
+
+
+def test_a_random_model_writes_readable_feedback(tiny_model, prompt):
+    """It knows nothing, so only the grammar can be what keeps its replies in form."""
+    critic = LocalCritic(model=str(tiny_model), prompt=prompt, batch_size=3, **SHORT)
+    given = critic.critique(examples(ANSWERS))
+    for answer, feedback in zip(ANSWERS[:2], given, strict=False):
+        reply = json.loads(feedback.raw)
+        assert list(reply) == ["reasoning", "critique", "spans", "omissions"]
+        assert 1 <= len(reply["spans"]) <= 2
+        for span in reply["spans"]:
+            assert span["quote"] in answer
+            assert span["phrase"] in reply["critique"]
+        assert feedback.status == "ok"
+        assert feedback.unmatched == []
+    assert [json.loads(feedback.raw)["spans"] for feedback in given[2:4]] == [[], []]
+    assert given == critic.critique(examples(ANSWERS))
+
+
+def test_a_question_that_does_not_fit_is_failed_and_leaves_its_neighbours_alone(tiny_model, prompt):
+    critic = LocalCritic(model=str(tiny_model), prompt=prompt, **SHORT)
+    long, short = critic.critique(examples(["word " * 200, "The fox jumped."]))
+    assert long.error.startswith("too long: the question has")
+    assert short.status == "ok"
+
+
+def test_the_fingerprint_follows_the_settings(tiny_model, prompt):
+    def fingerprint(**options):
+        return LocalCritic(model=str(tiny_model), prompt=prompt, **options).fingerprint()
+
+    assert fingerprint() == fingerprint(batch_size=2)
+    assert fingerprint() != fingerprint(critique_length=50)
+    before = fingerprint()
+    prompt.write_text("Judge well: {{ completion }}")
+    assert fingerprint() != before
+
+
+@pytest.mark.parametrize(("text", "can"), [("a", True), ("", False), ("\n\t ", False), ('"', False), ("==", True)])
+def test_quotable(text, can):
+    assert quotable(text) is can
+
+
+@pytest.fixture(scope="module")
+def accepts(tiny_model):
+    vocabulary = from_tokenizer(load_tokenizer(tiny_model))
+
+    def accepted(grammar, text):
+        matcher = LLMatcher(vocabulary, LLMatcher.grammar_from_lark(grammar))
+        assert not matcher.is_error()
+        return matcher.consume_tokens(vocabulary.tokenize_str(text)) and matcher.is_accepting()
+
+    return accepted
+
+
+def test_the_opening_reasons_first(accepts):
+    grammar = opening_grammar(Limits())
+    sentence = "The month is wrong, it was June."
+    assert accepts(grammar, f'{{"reasoning": "{sentence}", "critique": "{sentence}"')
+    assert not accepts(grammar, f'{{"critique": "{sentence}", "reasoning": "{sentence}"')
+    assert not accepts(grammar, f'{{"reasoning": "...{sentence}", "critique": "{sentence}"')
+    assert not accepts(grammar, f'{{"reasoning": "{sentence}", "critique": "Bad."')
+
+
+@pytest.mark.parametrize(
+    ("quote", "allowed"),
+    [("fox\\njumped", True), ("the fox", True), ("njumped", False), ("fo", False), ("a cat", False), ("", False)],
+)
+def test_quotes_are_whole_words_of_the_answer(accepts, quote, allowed):
+    grammar = closing_grammar("the fox\njumped", "It jumped well.", Limits(omissions=0))
+    span = f'{{"quote": "{quote}", "phrase": "jumped well", "label": "good", "severity": "minor"}}'
+    assert accepts(grammar, f', "spans": [{span}], "omissions": []}}') is allowed
+
+
+def test_phrases_are_words_of_the_critique(accepts):
+    grammar = closing_grammar("the fox", "It jumped well.", Limits(omissions=0))
+    span = '{"quote": "fox", "phrase": "jumped badly", "label": "good", "severity": "minor"}'
+    assert not accepts(grammar, f', "spans": [{span}], "omissions": []}}')
+
+
+@pytest.mark.model
+def test_the_default_model_gives_feedback(smollm2, prompt):
+    critic = LocalCritic(model=smollm2, prompt=prompt, dtype="bfloat16", **SHORT | {"max_spans": 1, "max_omissions": 0})
+    (feedback,) = critic.critique(examples(ANSWERS[:1]))
+    assert feedback.status == "ok"
+    assert feedback.spans[0].match == "exact"

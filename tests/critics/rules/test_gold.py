@@ -1,0 +1,116 @@
+"""Which words of an answer give the right one, which give another, and which hedge."""
+
+from __future__ import annotations
+
+import pytest
+
+from text2grad.critics.rules.gold import hedges, read_gold, rivals
+from text2grad.text.words import read
+
+NOTHING: frozenset[str | float] = frozenset()
+
+
+def quoted(answer: str, words: range) -> str:
+    text = read(answer)
+    return answer[text.words[words[0]].start : text.words[words[-1]].end]
+
+
+@pytest.mark.parametrize(
+    ("gold", "kind"),
+    [
+        ("308", "number"),
+        ("four", "number"),
+        ("15 March 1990", "number"),
+        ("May", "number"),
+        ("Kawann Short", "name"),
+        ("Denver", "name"),
+        ("the University of Chicago", "name"),
+        ("economic inequality", "phrase"),
+        ("no", "phrase"),
+    ],
+)
+def test_the_kind_of_an_answer(gold: str, kind: str) -> None:
+    assert read_gold(gold).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "given", "share"),
+    [
+        ("308", "They gave up 308 points.", "308", 1.0),
+        ("1,200", "There were 1200 of them.", "1200", 1.0),
+        ("two", "It has 2 wings.", "2", 1.0),
+        ("15 March 1990", "On the 15th of March 1990.", "15th of March 1990", 1.0),
+        ("Kawann Short", "The leader was Short.", "Short", 0.5),
+        ("economic inequality", "It is about inequality of the economic kind.", "inequality of the economic", 1.0),
+        ("civil rights movement", "The movement for civil rights.", "movement for civil rights", 1.0),
+        ("no", "No.", "No", 1.0),
+    ],
+)
+def test_a_right_answer_is_found_in_other_forms(gold: str, answer: str, given: str, share: float) -> None:
+    ((words, found),) = read_gold(gold).mentions(read(answer))
+
+    assert (quoted(answer, words), found) == (given, share)
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("308", "They gave up 309 points."),
+        ("15 March 1990", "On 15 March 1991."),
+        ("Kawann Short", "The leader was Kawann Long."),
+        ("economic inequality in towns", "It is about economics."),
+        ("24", ""),
+    ],
+)
+def test_a_part_that_could_be_another_answer_is_not_right(gold: str, answer: str) -> None:
+    assert list(read_gold(gold).mentions(read(answer))) == []
+
+
+def test_rivals_are_of_the_same_kind_and_not_from_the_question():
+    answer = "In 2015 Jared Allen had 136 sacks for Carolina."
+    known = frozenset(read("How many sacks in 2015?").keys)
+
+    numbers = rivals(read(answer), read_gold("24"), known, NOTHING)
+    named = rivals(read(answer), read_gold("Kawann Short"), known, NOTHING)
+
+    assert [quoted(answer, run) for run in numbers] == ["136"]
+    assert [quoted(answer, run) for run in named] == ["Jared Allen", "Carolina"]
+
+
+def test_a_name_that_opens_the_answer_is_a_name_if_the_passage_says_so():
+    opening, gold = read("Denver won."), read_gold("Carolina")
+    proper = frozenset(read("Denver").keys)
+
+    assert rivals(opening, gold, NOTHING, NOTHING) == []
+    assert rivals(opening, gold, NOTHING, proper) == [range(1)]
+
+
+def test_answers_lined_up_with_the_right_one_hedge_it():
+    answer = "It was 24, 308, 136 or 118, in 2015."
+    text, gold = read(answer), read_gold("308")
+    ((given, _),) = gold.mentions(text)
+
+    found = hedges(text, given, rivals(text, gold, NOTHING, NOTHING), NOTHING, None)
+
+    assert [quoted(answer, run) for run in found] == ["24", "136", "118"]
+
+
+def test_a_sentence_that_only_offers_another_answer_hedges_and_one_that_says_more_does_not():
+    answer = "They gave up 308 points. They gave up 24 points. Jared Allen had 136 sacks."
+    text, gold = read(answer), read_gold("308")
+    known = frozenset(read("How many points did they give up?").keys)
+    ((given, _),) = gold.mentions(text)
+
+    found = hedges(text, given, rivals(text, gold, known, NOTHING), known, None)
+
+    assert [quoted(answer, run) for run in found] == ["24"]
+
+
+def test_what_the_passage_itself_lines_up_is_no_hedge():
+    answer = "In Denver, Colorado."
+    text, gold = read(answer), read_gold("Denver")
+    ((given, _),) = gold.mentions(text)
+    others = rivals(text, gold, NOTHING, NOTHING)
+
+    assert [quoted(answer, run) for run in hedges(text, given, others, NOTHING, None)] == ["Colorado"]
+    assert hedges(text, given, others, NOTHING, read("He lived in Denver, Colorado.")) == []

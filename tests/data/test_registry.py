@@ -1,0 +1,88 @@
+"""Sets by name, and how they are split."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from text2grad.data.registry import load_examples
+from text2grad.data.split import split_by_prompt
+from text2grad.errors import UserError
+from text2grad.schema import Example
+
+
+def packed(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write(text)
+
+
+def problem(number):
+    return json.dumps(
+        {
+            "task_id": number,
+            "text": "Add one.",
+            "code": "def f(x):\r\n    return x + 1",
+            "test_list": ["assert f(1) == 2", "assert f(2) == 3"],
+            "test_setup_code": "import math",
+        }
+    )
+
+
+def test_mbpp_is_split_by_id(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEXT2GRAD_DATA", str(tmp_path))
+    packed(tmp_path / "mbpp" / "mbpp.jsonl.gz", "\n".join(map(problem, (5, 11, 510, 511, 600, 601, 974))))
+    assert [e.id for e in load_examples("mbpp", "train")] == ["mbpp-601", "mbpp-974"]
+    first, *_ = load_examples("mbpp", "heldout")
+    assert first.id == "mbpp-511"
+    assert first.tests == "import math\nassert f(1) == 2\nassert f(2) == 3"
+    assert "assert f(1) == 2" in first.prompt_text
+    assert "assert f(2) == 3" not in first.prompt_text
+    assert first.reference == "def f(x):\n    return x + 1"
+
+
+def test_scitldr_joins_its_sentences(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEXT2GRAD_DATA", str(tmp_path))
+    row = {"paper_id": "p", "source": ["We add.", "It works."], "target": ["Adding works.", "It adds."]}
+    for split in ("train", "dev"):
+        packed(tmp_path / "scitldr_a" / f"{split}.jsonl.gz", json.dumps(row))
+    (example,) = load_examples("scitldr", "heldout")
+    assert example.meta["document"] == "We add. It works."
+    assert example.prompt_text.startswith("We add. It works.")
+    assert example.reference == ["Adding works.", "It adds."]
+
+
+def test_questions_about_one_paragraph_stay_together(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEXT2GRAD_DATA", str(tmp_path))
+    paragraphs = [
+        {
+            "context": f"Paragraph {i}.",
+            "qas": [{"id": f"{i}-{k}", "question": f"{k}?", "answers": [{"text": "x"}]} for k in range(2)],
+        }
+        for i in range(100)
+    ]
+    packed(tmp_path / "xquad_en" / "xquad.en.json.gz", json.dumps({"data": [{"title": "t", "paragraphs": paragraphs}]}))
+    train, heldout = ({e.meta["document"] for e in load_examples("xquad", split)} for split in ("train", "heldout"))
+    assert not train & heldout
+    assert len(train) + len(heldout) == 100
+    assert 10 <= len(heldout) <= 30
+
+
+def test_a_set_that_is_not_there_says_where_it_is_looked_for(tmp_path, monkeypatch):
+    monkeypatch.delenv("TEXT2GRAD_DATA", raising=False)
+    with pytest.raises(UserError, match=r"TEXT2GRAD_DATA must name a folder that holds mbpp/mbpp.jsonl.gz .*not set"):
+        load_examples("mbpp", "train")
+    monkeypatch.setenv("TEXT2GRAD_DATA", str(tmp_path))
+    with pytest.raises(UserError, match=r"scitldr_a/train\.jsonl\.gz"):
+        load_examples("scitldr", "train")
+
+
+def test_a_split_hangs_on_the_prompt_alone():
+    examples = [Example(id=str(i), prompt=f"prompt {i % 50}") for i in range(200)]
+    train, heldout = split_by_prompt(examples, share=0.3)
+    assert {e.prompt_text for e in train}.isdisjoint(e.prompt_text for e in heldout)
+    again, _ = split_by_prompt(reversed(examples), share=0.3)
+    assert {e.id for e in again} == {e.id for e in train}
+    assert split_by_prompt(examples, share=0.3, salt="other")[1] != heldout

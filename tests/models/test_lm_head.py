@@ -1,0 +1,47 @@
+"""Logits in two parts are the model's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from text2grad.models.lm_head import check_output, output, trunk, vocabulary_of
+
+SIZES = {
+    "vocab_size": 48,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 8,
+}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "llama": {},
+    "granite": {"logits_scaling": 0.2},
+    "cohere": {"logit_scale": 3.0},
+    "gemma2": {"final_logit_softcapping": 0.5},
+}
+
+
+def made(family: str, **settings: Any) -> Any:
+    torch.manual_seed(0)
+    ends = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+    return AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **SIZES, **ends, **settings)).eval()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@torch.no_grad()
+def test_families_that_scale_or_cap_their_logits(family: str) -> None:
+    model = made(family, **FAMILIES[family])
+    ids = torch.arange(12).view(2, 6)
+    states = trunk(model)(input_ids=ids, use_cache=False)[0]
+    wanted = model(input_ids=ids).logits
+    assert vocabulary_of(model) == wanted.shape[-1]
+    torch.testing.assert_close(output(model)(states), wanted)
+    if family != "llama":
+        assert not torch.allclose(model.get_output_embeddings()(states), wanted, atol=1e-2)
+    check_output(model)

@@ -1,0 +1,367 @@
+"""Programs that behave, and programs that do their worst."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from text2grad.errors import UserError
+from text2grad.sandbox import MEBIBYTE, Backend, Limits, Outcome, Program, Sandbox, backends, probe
+from text2grad.sandbox.backends import PYTHON, readable
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+SHORT = Limits(wall=3.0, cpu=2.0, memory=128 * MEBIBYTE, processes=8, file_size=MEBIBYTE, disk=4 * MEBIBYTE)
+
+
+@pytest.fixture(params=["bubblewrap", "namespaces"])
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    """Each way to shut programs in that this machine has."""
+    backend: Backend = request.param
+    reason = "not installed" if backend not in probe.installed() else probe.leak(backend)
+    if reason:
+        pytest.skip(f"{backend}: {reason}")
+    sandbox = Sandbox(SHORT, unsafe=True)
+    sandbox.backend = backend
+    return sandbox
+
+
+def run(sandbox: Sandbox, source: str) -> Outcome:
+    return sandbox.run(Program(source))
+
+
+def alive(marker: str) -> list[str]:
+    """Processes whose command line has `marker` in it."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                line = (folder / "cmdline").read_bytes()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if marker.encode() in line:
+                found.append(folder.name)
+    return found
+
+
+def eventually(condition: object, seconds: float = 5.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():  # type: ignore[operator]
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_program_speaks_and_exits(sandbox: Sandbox) -> None:
+    outcome = sandbox.run(
+        Program("import sys; print(input() + open('note.txt').read()); exit(3)", stdin="hé", files={"note.txt": "llo"})
+    )
+    assert (outcome.ending, outcome.code, outcome.stdout) == ("exit", 3, "héllo\n")
+    assert not outcome.ok
+
+
+def test_an_exception_names_its_line(sandbox: Sandbox) -> None:
+    outcome = run(sandbox, "x = 1\nx / 0\n")
+    assert outcome.code == 1
+    assert 'File "main.py", line 2' in outcome.stderr
+    assert "ZeroDivisionError" in outcome.stderr
+
+
+def test_installed_packages_can_be_imported(sandbox: Sandbox) -> None:
+    assert run(sandbox, "import pluggy").ok
+
+
+def test_the_usual_devices_are_there(sandbox: Sandbox) -> None:
+    source = (
+        "import multiprocessing, os, random; print(file=open(os.devnull, 'w')); multiprocessing.Lock(); random.seed()"
+    )
+    assert run(sandbox, source).ok
+
+
+def test_each_program_has_an_empty_scratch_folder(sandbox: Sandbox) -> None:
+    source = "import os; print(sorted(os.listdir('.'))); open('left', 'w').write('x'); open('/tmp/too', 'w')"
+    outcomes = list(sandbox.run_all([Program(source)] * 3))
+    assert [isinstance(outcome, Outcome) and outcome.stdout for outcome in outcomes] == ["['main.py']\n"] * 3
+
+
+def test_fork_bomb(sandbox: Sandbox) -> None:
+    source = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass"
+    outcome = sandbox.run(Program(source), Limits(wall=1.0, processes=8))
+    assert outcome.ending in ("cpu", "time", "memory")
+    assert outcome.wall < 4
+
+
+def test_the_number_of_processes_is_limited(sandbox: Sandbox) -> None:
+    source = "import subprocess\nwhile True:\n    subprocess.Popen(['sleep', '9']); print('.', end='', flush=True)"
+    outcome = run(sandbox, source)
+    assert outcome.code == 1
+    assert "BlockingIOError" in outcome.stderr
+    assert 1 <= len(outcome.stdout) < SHORT.processes
+
+
+def test_memory_hog_gets_a_memory_error(sandbox: Sandbox) -> None:
+    outcome = run(sandbox, "x = bytearray(200 << 20)")
+    assert outcome.code == 1
+    assert "MemoryError" in outcome.stderr
+
+
+def test_memory_hogs_are_counted_together(sandbox: Sandbox) -> None:
+    source = "import os, time\n[os.fork() for _ in range(2)]\nx = bytearray(os.urandom(1)) * (60 << 20)\ntime.sleep(9)"
+    outcome = run(sandbox, source)
+    assert outcome.ending == "memory"
+    assert outcome.memory > SHORT.memory
+
+
+def test_output_flood(sandbox: Sandbox) -> None:
+    limits = Limits(wall=5, output=1000)
+    outcome = sandbox.run(Program("while True: print('x' * 99)"), limits)
+    assert outcome.ending == "output"
+    assert len(outcome.stdout) == 1000
+
+
+def test_time_is_up(sandbox: Sandbox) -> None:
+    outcome = sandbox.run(Program("import time; print('begun', flush=True); time.sleep(60)"), Limits(wall=0.5))
+    assert (outcome.ending, outcome.code, outcome.stdout) == ("time", None, "begun\n")
+    assert 0.5 <= outcome.wall < 3
+
+
+def test_cpu_time_of_children_counts(sandbox: Sandbox) -> None:
+    outcome = sandbox.run(Program("import os\nos.fork()\nwhile True: pass"), Limits(wall=9, cpu=0.5))
+    assert outcome.ending == "cpu"
+    assert outcome.wall < 5
+
+
+def test_home_folder_cannot_be_read(sandbox: Sandbox) -> None:
+    secret = Path.home() / ".text2grad-test-secret"
+    secret.write_text("secret")
+    try:
+        outcome = run(sandbox, f"print(open({str(secret)!r}).read())")
+    finally:
+        secret.unlink()
+    assert "FileNotFoundError" in outcome.stderr
+    assert "secret\n" not in outcome.stdout
+
+
+def test_other_files_and_processes_cannot_be_seen(sandbox: Sandbox) -> None:
+    source = """
+import os
+print(sorted(name for name in os.listdir("/proc") if name.isdigit())[0:1], len(os.environ))
+for path in ("/etc/passwd", "/var", "/proc/1/environ", "/proc/1/fd/3", "/proc/1/mem"):
+    try:
+        os.listdir(path) if os.path.isdir(path) else open(path).read()
+        print("read", path)
+    except OSError:
+        pass
+"""
+    assert run(sandbox, source).stdout.startswith("['1']")
+    assert "read" not in run(sandbox, source).stdout
+
+
+def test_loopback_cannot_be_reached(sandbox: Sandbox) -> None:
+    server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        source = f"import socket; socket.create_connection(('127.0.0.1', {server.server_port}), 2); print('in')"
+        outcome = run(sandbox, source)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert outcome.code == 1
+    assert outcome.stdout == ""
+
+
+def test_nothing_outside_can_be_written(sandbox: Sandbox, tmp_path: Path) -> None:
+    targets = ["/", "/usr", "/dev", "/proc", "/home", str(tmp_path), str(Path.home()), readable()[-1]]
+    source = f"""
+import os
+for folder in {targets!r}:
+    try:
+        open(os.path.join(folder, "written-by-a-test"), "w").close()
+        print("wrote", folder)
+    except OSError:
+        pass
+"""
+    outcome = run(sandbox, source)
+    assert outcome.ok
+    assert outcome.stdout == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_and_the_scratch_folder_have_a_size(sandbox: Sandbox) -> None:
+    one = run(sandbox, "open('big', 'wb').write(bytes(2 << 20))")
+    many = run(sandbox, "for i in range(9): open(str(i), 'wb').write(bytes(1 << 20)); print(i, flush=True)")
+    assert "File too large" in one.stderr
+    assert "No space left" in many.stderr
+    assert many.stdout.split()[-1] < "5"
+
+
+def test_killing_everyone_kills_only_itself(sandbox: Sandbox) -> None:
+    bystander = subprocess.Popen(["sleep", "60"])
+    try:
+        outcome = run(sandbox, "import os, signal; os.kill(-1, signal.SIGKILL); print('still here')")
+        assert outcome.ending in ("exit", "signal")
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def test_sigterm_can_be_ignored_but_not_the_end(sandbox: Sandbox) -> None:
+    source = """
+import signal, time
+for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}:
+    signal.signal(number, signal.SIG_IGN)
+while True:
+    time.sleep(1)
+"""
+    outcome = sandbox.run(Program(source), Limits(wall=0.7))
+    assert outcome.ending == "time"
+
+
+def test_a_stopped_program_is_ended(sandbox: Sandbox) -> None:
+    source = "import os, signal\nos.kill(1, signal.SIGSTOP) if os.fork() else 0\nos.kill(os.getpid(), signal.SIGSTOP)"
+    outcome = sandbox.run(Program(source), Limits(wall=0.7))
+    assert outcome.wall < 6
+
+
+def test_no_process_is_left_behind(sandbox: Sandbox) -> None:
+    source = "import os, subprocess\nsubprocess.Popen(['sleep', '54321.25'], start_new_session=True)\nprint('bye')"
+    assert run(sandbox, source).stdout == "bye\n"
+    assert eventually(lambda: not alive("54321.25"))
+
+
+def test_programs_end_with_their_parent(sandbox: Sandbox) -> None:
+    source = f"""
+import sys
+from text2grad.sandbox import Limits, Program, Sandbox
+sandbox = Sandbox(Limits(wall=60), unsafe=True)
+sandbox.backend = {sandbox.backend!r}
+sandbox.run(Program("import subprocess; subprocess.run(['sleep', '65432.25'])"))
+"""
+    parent = subprocess.Popen([sys.executable, "-c", source], env={**os.environ, "PYTHONPATH": str(SOURCE)})
+    try:
+        assert eventually(lambda: alive("65432.25"), 20)
+    finally:
+        parent.kill()
+        parent.wait()
+    assert eventually(lambda: not alive("65432.25"))
+
+
+def test_many_side_by_side_come_back_in_order(sandbox: Sandbox) -> None:
+    sandbox.workers = 4
+    programs = (Program(f"print({number})") for number in range(12))
+    assert [outcome.stdout for outcome in sandbox.run_all(programs)] == [f"{number}\n" for number in range(12)]
+
+
+def test_reads_no_further_ahead_than_it_has_workers(sandbox: Sandbox) -> None:
+    taken = []
+
+    def programs() -> Iterator[Program]:
+        for number in range(100):
+            taken.append(number)
+            yield Program("pass")
+
+    outcomes = sandbox.run_all(programs())
+    assert next(outcomes).ok
+    outcomes.close()  # type: ignore[attr-defined]
+    assert len(taken) <= sandbox.workers + 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can become somebody else")
+def test_an_ordinary_user_is_protected_too() -> None:
+    nobody = 65534
+    source = """
+import os
+from text2grad.sandbox import Limits, Program, Sandbox, probe
+assert os.getuid() == 65534
+for backend in probe.installed():
+    assert probe.leak(backend) is None, probe.leak(backend)
+sandbox = Sandbox(Limits(wall=2, processes=8))
+bomb = sandbox.run(Program("import os\\nwhile True:\\n    try: os.fork()\\n    except OSError: pass"))
+print(sandbox.backend, bomb.ending, sandbox.run(Program("print(open('/proc/1/environ').read())")).ok)
+"""
+    python = next((path for path in (PYTHON, "/usr/bin/python3") if _runs_as(path, nobody)), None)
+    if python is None:
+        pytest.skip("no Python interpreter of version 3.11 or newer that an ordinary user can start")
+    env = {"PYTHONPATH": str(SOURCE), "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [python, "-c", source],
+        user=nobody,
+        group=nobody,
+        extra_groups=[],
+        env=env,
+        capture_output=True,
+        text=True,
+        cwd="/",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[1:] in (["time", "False"], ["cpu", "False"])
+
+
+def _runs_as(python: str, user: int) -> bool:
+    check = "import sys, text2grad.sandbox; sys.exit(sys.version_info < (3, 11))"
+    try:
+        done = subprocess.run(
+            [python, "-c", check], user=user, env={"PYTHONPATH": str(SOURCE)}, capture_output=True, cwd="/"
+        )
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def test_refuses_where_nothing_protects(monkeypatch: pytest.MonkeyPatch) -> None:
+    probe.backend.cache_clear()
+    monkeypatch.setattr(probe, "leak", lambda candidate: "no wall around home")
+    with pytest.raises(UserError, match=r"no wall around home.*--unsafe-exec"):
+        Sandbox()
+    assert Sandbox(unsafe=True).backend == "unsafe"
+    probe.backend.cache_clear()
+
+
+def test_a_sandbox_that_does_not_start_is_no_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("text2grad.sandbox.backends._bubblewrap", lambda limits: ["false"])
+    assert "could not run" in (probe.leak("bubblewrap") or "")
+
+
+def test_unsafe_still_limits_and_cleans_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    sandbox = Sandbox(Limits(wall=1.0, output=100), unsafe=True)
+    source = "import os, subprocess, time\nsubprocess.Popen(['sleep', '76543.25'], start_new_session=True)\n"
+    assert run(sandbox, source + "open('left', 'w'); print(1)").stdout == "1\n"
+    assert run(sandbox, source + "time.sleep(50)").ending == "time"
+    assert run(sandbox, source + "while True: print('x' * 50)").ending == "output"
+    assert eventually(lambda: not alive("76543.25"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_probe_from_tmp_finds_the_walls_in_place(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/tmp")
+    assert probe.leak(sandbox.backend) is None
+
+
+def test_packages_that_lie_below_tmp_are_no_obstacle(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A virtual environment may live in /tmp, which then cannot be a link to the scratch folder."""
+    if not tmp_path.is_relative_to("/tmp"):
+        pytest.skip("this machine's temporary folder is not below /tmp")
+    shown = [*readable(), str(tmp_path)]
+    monkeypatch.setattr(backends, "readable", lambda: shown)
+    (tmp_path / "package.txt").write_text("here")
+    tmp_path.chmod(0o755)
+    for folder in (tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    outcome = run(
+        sandbox, f"import tempfile; print(open({str(tmp_path / 'package.txt')!r}).read(), tempfile.gettempdir())"
+    )
+    assert outcome.stdout.split() == ["here", "/scratch"], outcome

@@ -1,0 +1,62 @@
+import math
+
+import pytest
+import torch
+
+from text2grad.trainer.losses import approximate_kl, clipped_policy_loss, clipped_value_loss
+
+
+def test_policy_loss_by_hand() -> None:
+    # ratios 1.5, 1.5, 0.5, 1.0 with epsilon 0.2
+    old = torch.zeros(1, 4)
+    new = torch.tensor([[math.log(1.5), math.log(1.5), math.log(0.5), 0.0]])
+    advantages = torch.tensor([[1.0, -1.0, -1.0, 9.0]])
+    mask = torch.tensor([[1.0, 1.0, 1.0, 0.0]])
+    loss, clipped = clipped_policy_loss(new, old, advantages, mask, epsilon=0.2)
+    # min(1.5, 1.2) + min(-1.5, -1.2) + min(-0.5, -0.8) = 1.2 - 1.5 - 0.8
+    assert loss.item() == pytest.approx(1.1)
+    assert clipped.item() == 2
+
+
+def test_weights_multiply_each_token() -> None:
+    logprobs = torch.tensor([[math.log(1.5), math.log(1.5), 0.0]], requires_grad=True)
+    advantages, mask = torch.tensor([[1.0, -1.0, 2.0]]), torch.ones(1, 3)
+    weights = torch.tensor([[2.0, 0.5, 0.25]])
+    loss, clipped = clipped_policy_loss(logprobs, torch.zeros(1, 3), advantages, mask, 0.2, weights)
+    loss.backward()
+    # 2 * 1.2 - 0.5 * 1.5 + 0.25 * 2; the first token is clipped, so it gets no gradient
+    assert loss.item() == pytest.approx(-2.15)
+    assert logprobs.grad is not None
+    assert logprobs.grad[0].tolist() == pytest.approx([0.0, 0.75, -0.5])
+    assert clipped.item() == 1
+
+
+def test_gradient_on_policy_is_the_natural_language_gradient() -> None:
+    logprobs = torch.tensor([[-1.0, -2.0, -3.0]], requires_grad=True)
+    rewards = torch.tensor([[0.0, -1.0, 0.5]])
+    loss, _ = clipped_policy_loss(logprobs, logprobs.detach(), rewards, torch.ones(1, 3), epsilon=0.2)
+    loss.backward()
+    assert logprobs.grad is not None
+    assert (-logprobs.grad).tolist() == rewards.tolist()
+
+
+def test_value_loss_by_hand() -> None:
+    values, old = torch.tensor([[1.0, 0.1, 5.0]]), torch.zeros(1, 3)
+    returns, mask = torch.tensor([[1.0, 1.0, 0.0]]), torch.tensor([[1.0, 1.0, 0.0]])
+    # first: unclipped (1-1)^2 = 0, clipped (0.2-1)^2 = 0.64; second: (0.1-1)^2 = 0.81 either way
+    assert clipped_value_loss(values, old, returns, mask, epsilon=0.2).item() == pytest.approx(0.5 * (0.64 + 0.81))
+
+
+def test_approximate_kl_by_hand() -> None:
+    old = torch.zeros(1, 3)
+    new = torch.tensor([[math.log(2), math.log(0.5), 7.0]])
+    mask = torch.tensor([[1.0, 1.0, 0.0]])
+    # 2 - 1 - log 2, and 0.5 - 1 + log 2
+    assert approximate_kl(new, old, mask).item() == pytest.approx(0.5, abs=1e-6)
+
+
+def test_approximate_kl_has_the_divergence_as_its_mean() -> None:
+    p, q = torch.tensor([0.5, 0.3, 0.2], dtype=torch.double), torch.tensor([0.2, 0.2, 0.6], dtype=torch.double)
+    exact = (p * (p / q).log()).sum()
+    estimate = sum(p[i] * approximate_kl(q[i].log(), p[i].log(), torch.ones(())) for i in range(3))
+    torch.testing.assert_close(torch.as_tensor(estimate), exact)

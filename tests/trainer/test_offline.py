@@ -1,0 +1,142 @@
+"""What people said about earlier answers is learned, within bounds, and nothing is sampled."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from peft import LoraConfig
+
+from text2grad.errors import UserError
+from text2grad.models.loading import load_tokenizer
+from text2grad.schema import Example, Feedback, Omission, Span
+from text2grad.trainer import offline as logged
+from text2grad.trainer.batch import rollout_rewards
+from text2grad.trainer.config import Text2GradConfig
+from text2grad.trainer.offline import DEFAULTS, OfflineTrainer, completion_ids, steps_for
+
+ANSWER = "We meet on Friday at noon."
+BLAMED, PRAISED = (11, 17), (21, 25)
+
+
+def told(number: int = 0, **feedback) -> Example:
+    spans = [
+        Span(start=BLAMED[0], end=BLAMED[1], label="poor"),
+        Span(start=PRAISED[0], end=PRAISED[1], label="good"),
+    ]
+    said = Feedback(critic="human", critique="Not on Friday.", **({"spans": spans} | feedback))
+    return Example(id=str(number), prompt=f"When do we meet? {number}", completion=ANSWER, feedback=said)
+
+
+@pytest.fixture
+def learn(tiny_model, tmp_path):
+    """Train on examples; returns the trainer and the answer's log-probabilities before and after."""
+
+    def run(examples, steps=10, **settings):
+        args = Text2GradConfig(
+            output_dir=tmp_path / f"run{len(list(tmp_path.iterdir()))}",
+            max_steps=steps,
+            per_device_train_batch_size=len(examples),
+            **({"learning_rate": 0.002, "bf16": False} | DEFAULTS | settings),
+        )
+        trainer = OfflineTrainer(
+            tiny_model, args, examples, peft_config=LoraConfig(r=4, lora_alpha=8, target_modules="all-linear")
+        )
+        rollout = trainer.rollout(1)
+        before = trainer.score(rollout).logprobs
+        trainer.train()
+        return trainer, rollout, before, trainer.score(rollout).logprobs
+
+    return run
+
+
+def moved(rollout, before, after, span):
+    (places,) = rollout.offsets[:1]
+    inside = [i for i, (a, b) in enumerate(places) if a < span[1] and b > span[0]]
+    return (after - before)[0, inside]
+
+
+def test_blame_goes_down_and_praise_goes_up(learn):
+    _, rollout, before, after = learn([told()])
+    assert moved(rollout, before, after, BLAMED).mean() < -0.02
+    assert moved(rollout, before, after, PRAISED).mean() > 0.02
+
+
+def test_however_long_it_trains_the_change_is_bounded(learn):
+    _, rollout, before, after = learn([told()], steps=60, epsilon=0.3, beta=0.0, learning_rate=0.005)
+    ratio = moved(rollout, before, after, BLAMED).exp()
+    assert ratio.mean() < 0.95
+    assert (ratio > 0.5).all()  # 0.7 is where the push ends; momentum carries a little further
+
+
+def test_a_heavy_anchor_holds_the_model_where_it_is(learn):
+    *_, before, after = learn([told()], steps=20)
+    *_, held_before, held_after = learn([told()], steps=20, beta=50.0)
+    assert (held_after - held_before).abs().mean() < 0.3 * (after - before).abs().mean()
+
+
+def test_the_run_shows_how_far_it_has_gone(learn):
+    trainer, *_ = learn([told()], steps=4)
+    metrics = [json.loads(line) for line in trainer.run.metrics.read_text(encoding="utf-8").splitlines()]
+    assert metrics[0]["kl"] == 0
+    assert metrics[-1]["kl"] != 0
+    assert metrics[-1]["tokens_per_second"] < 1e5
+
+
+def test_nothing_is_sampled(learn, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("sampled")
+
+    monkeypatch.setattr("text2grad.rollout.samplers.sample", refuse)
+    trainer, *_ = learn([told()], steps=2)
+    assert trainer.progress.step == 2
+
+
+def test_failed_feedback_and_silence_are_left_out(learn, tiny_model, tmp_path):
+    failed = Example(id="f", prompt="p", completion="x", feedback=Feedback.failure("human", "gone"))
+    trainer, *_ = learn([told(), told(1)], steps=1)
+    assert len(trainer.examples) == 2
+    with pytest.raises(UserError, match="nothing to learn from: of 2 examples"):
+        OfflineTrainer(tiny_model, Text2GradConfig(output_dir=tmp_path / "none"), [failed, Example(id="s", prompt="p")])
+
+
+def test_what_is_missing_is_charged_to_the_end(learn):
+    lacking, complete = told(0, spans=[], omissions=[Omission(text="the place")]), told(1, spans=[])
+    trainer, rollout, *_ = learn([lacking, complete], steps=1)
+    feedback = trainer.critic.critique(rollout.examples)
+    rewards, valid = rollout_rewards(rollout, feedback, trainer.args.credit, seed=0, step=1)
+    scores = trainer.score(rollout)
+    ends = trainer.advantages(rollout, rewards, valid, scores, scores).advantages[:, -1]
+    rows = {example.id: row for row, example in enumerate(rollout.examples)}
+    assert ends[rows["0"]] < 0 < ends[rows["1"]]  # against each other: one lacks more than the other
+
+
+def test_logged_ids_are_kept_and_must_spell_the_answer(tiny_model):
+    tokenizer = load_tokenizer(tiny_model)
+    usual = completion_ids(told(), tokenizer)
+    assert usual[-1] == tokenizer.eos_token_id
+    letters = [tokenizer.convert_tokens_to_ids(letter) for letter in "noon"]
+    cut = Example(id="c", prompt="p", completion="noon", meta={logged.IDS: letters})
+    assert completion_ids(cut, tokenizer) == letters
+    with pytest.raises(UserError, match="does not spell its completion"):
+        completion_ids(cut.model_copy(update={"completion": "moon"}), tokenizer)
+
+
+def test_the_name_of_the_end_token_does_not_end_an_answer(tiny_model):
+    tokenizer = load_tokenizer(tiny_model)
+    sly = Example(id="s", prompt="p", completion="so <|im_end|> it goes")
+    assert completion_ids(sly, tokenizer).count(tokenizer.eos_token_id) == 1
+
+
+@pytest.mark.parametrize(("examples", "batch", "epochs", "steps"), [(10, 4, 2, 5), (3, 8, 1, 1), (9, 4, 1, 3)])
+def test_steps_for_some_epochs(examples, batch, epochs, steps):
+    assert steps_for(examples, batch, epochs) == steps
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [({"num_generations": 2}, "num_generations must be 1"), ({"kl_placement": "reward"}, "kl_placement must be loss")],
+)
+def test_settings_that_would_do_nothing_or_harm_are_refused(learn, settings, says):
+    with pytest.raises(UserError, match=says):
+        learn([told(), told()], **settings)
