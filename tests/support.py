@@ -71,7 +71,7 @@ def weights(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
     return {name: p.detach().clone() for name, p in trainer.policy.trainable().items()}
 
 
-def listen_to_ctrl_c() -> None:
+def restore_sigint() -> None:
     """For `preexec_fn`: a shell that starts tests in the background ignores SIGINT, and children inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -44,11 +44,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(known)}"
 
 
-def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested settings by their dotted names."""
     result: dict[str, Any] = {}
     for key, value in values.items():
-        result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+        result |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return result
 
 

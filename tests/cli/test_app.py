@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from support import PROMPTS, listen_to_ctrl_c
+from support import PROMPTS, restore_sigint
 
 from text2grad.cli.app import _can_resume, main
 from text2grad.config.run import load_config
@@ -136,7 +136,7 @@ def test_ctrl_c_ends_in_one_sentence_and_the_run_can_go_on(config: Path, tmp_pat
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=listen_to_ctrl_c,
+        preexec_fn=restore_sigint,
     )
     deadline = time.monotonic() + 120
     while not (tmp_path / "run" / "metrics.jsonl").exists() and time.monotonic() < deadline:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from text2grad.cli.annotate import watched
+from text2grad.cli.annotate import annotate_with_progress
 
 
 def align(
@@ -40,4 +40,4 @@ def align(
         from text2grad.models.loading import load_model, load_tokenizer
 
         scorer = AttentionScorer(load_model(model), load_tokenizer(model))
-    watched(source, output, CommentAligner(scorer), retry_failed=retry_failed)
+    annotate_with_progress(source, output, CommentAligner(scorer), retry_failed=retry_failed)

@@ -123,11 +123,11 @@ def annotate(
     }
     if unsafe_exec:
         named["unsafe"] = True
-    options = {name: value for name, value in named.items() if value is not None} | parsed_options(option or [])
-    watched(source, output, make_critic(critic, options), concurrency, batch_size, retry_failed)
+    options = {name: value for name, value in named.items() if value is not None} | parse_options(option or [])
+    annotate_with_progress(source, output, make_critic(critic, options), concurrency, batch_size, retry_failed)
 
 
-def watched(
+def annotate_with_progress(
     source: Path,
     output: Path,
     critic: Critic,
@@ -234,7 +234,7 @@ def count_lines(path: Path) -> int:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
-def parsed_options(options: list[str]) -> dict[str, Any]:
+def parse_options(options: list[str]) -> dict[str, Any]:
     """`name=value` pairs; a value is read as YAML: 3 is a number, true is a truth value, [a, b] is a list."""
     import yaml
 

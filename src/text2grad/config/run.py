@@ -12,7 +12,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from text2grad.errors import UserError
 from text2grad.models.loading import DEFAULT_MODEL
 from text2grad.rewards.mapping import Credit
-from text2grad.settings import Settings, flat
+from text2grad.settings import Settings, flatten
 from text2grad.trainer.config import PolicySettings, Text2GradConfig
 
 
@@ -133,7 +133,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def changed_keys(old: RunConfig, new: RunConfig) -> list[str]:
     """Dotted names of the keys in which two runs differ."""
-    before, after = flat(old.model_dump(mode="json")), flat(new.model_dump(mode="json"))
+    before, after = flatten(old.model_dump(mode="json")), flatten(new.model_dump(mode="json"))
     return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from text2grad.data.files import open_published
+from text2grad.data.reading import open_dataset_file
 from text2grad.schema import Example, Feedback, Omission, Range, Span
 
 PROMPT = "{description}\n\n{examples}\n\nConstraints:\n{constraints}\n\nWrite a Python solution."
@@ -21,7 +21,7 @@ def read(path: str | Path) -> Iterator[Example]:
 
     What the fix changed is blamed, see `changed_code`; a fix that only inserts is an omission.
     """
-    with open_published(path, "debugbench_python.jsonl.gz") as lines:
+    with open_dataset_file(path, "debugbench_python.jsonl.gz") as lines:
         for number, line in enumerate(lines):
             yield _example(number, json.loads(line))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from text2grad.data.files import open_published
+from text2grad.data.reading import open_dataset_file
 from text2grad.schema import Example, Feedback, Omission, Span
 
 _WORD = re.compile(r"\S+")
@@ -39,7 +39,7 @@ def read_corrected(path: str | Path) -> Iterator[Example]:
 
 
 def _rows(path: str | Path) -> Iterator[dict[str, Any]]:
-    with open_published(path, "DeFacto's train.jsonl.gz or val.jsonl.gz") as lines:
+    with open_dataset_file(path, "DeFacto's train.jsonl.gz or val.jsonl.gz") as lines:
         yield from map(json.loads, lines)
 
 

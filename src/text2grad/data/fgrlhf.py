@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from text2grad.data.files import open_published
+from text2grad.data.reading import open_dataset_file
 from text2grad.schema import Example, Feedback, Omission, Span
 
 PROMPT = "{document}\n\nAnswer the question from the passages above.\n\n{question}"
@@ -33,7 +33,7 @@ def read(path: str | Path) -> Iterator[Example]:
     evidence, no sentences, so those are ours. What is missing is told in the words of the passage. `meta` holds
     document, question and, with feedback, the corrected answer, all four predictions and people's preferences.
     """
-    with open_published(path, "dev_feedback.json.gz or dev.json.gz") as file:
+    with open_dataset_file(path, "dev_feedback.json.gz or dev.json.gz") as file:
         rows = json.load(file)
     for number, row in enumerate(rows):
         yield _marked(number, row) if "feedback" in row else _unanswered(number, row)

@@ -16,7 +16,7 @@ from typing import Literal
 
 from text2grad.align.normalize import Range
 from text2grad.align.quotes import How, Match, locate_all
-from text2grad.data.files import open_published
+from text2grad.data.reading import open_dataset_file
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Omission, Span
 
@@ -59,7 +59,7 @@ def read(path: str | Path) -> Iterator[Example]:
     "expert:" and the aspect. The critique is the reasons, one a line, and each span's phrase is its reason. Where the
     whole answer was marked as incomplete, that is an omission; as irrelevant or wrong, a span of the whole answer.
     """
-    for answer in answers(path):
+    for answer in read_answers(path):
         yield Example(
             id=answer.id,
             prompt=answer.question,
@@ -69,9 +69,9 @@ def read(path: str | Path) -> Iterator[Example]:
         )
 
 
-def answers(path: str | Path) -> Iterator[Answer]:
+def read_answers(path: str | Path) -> Iterator[Answer]:
     """The answers as they are in the file, plain or gzipped; two a question, none located yet."""
-    with open_published(path, "HaluQuestQA.csv or HaluQuestQA.csv.gz", newline="") as lines:
+    with open_dataset_file(path, "HaluQuestQA.csv or HaluQuestQA.csv.gz", newline="") as lines:
         for number, row in enumerate(csv.DictReader(lines, delimiter="\t")):
             if "ans1_text" not in row:
                 raise UserError(f"{path}: no column ans1_text; this is not HaluQuestQA's TAB-separated file")

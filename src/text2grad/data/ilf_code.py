@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from text2grad.data.files import open_published
+from text2grad.data.reading import open_dataset_file
 from text2grad.schema import Example, Feedback
 
 
@@ -17,7 +17,7 @@ def read(path: str | Path) -> Iterator[Example]:
 
     The prompt ends in the header of a function and the completion is its body. The critique has no spans.
     """
-    with open_published(path, "surge_annotations.jsonl.gz") as lines:
+    with open_dataset_file(path, "surge_annotations.jsonl.gz") as lines:
         for line in lines:
             yield _example(json.loads(line))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from text2grad.data.files import open_published
+from text2grad.data.reading import open_dataset_file
 from text2grad.schema import Example
 
 PROMPT = "{text}\nYour code should pass this test:\n\n{test}\n\nAnswer with the Python code alone."
@@ -18,7 +18,7 @@ IDS: dict[Split, range] = {"test": range(11, 511), "validation": range(511, 601)
 
 def read(path: str | Path, split: Split) -> Iterator[Example]:
     """One example a problem, from mbpp.jsonl, plain or gzipped. The prompt shows the first test; all must pass."""
-    with open_published(path, "mbpp.jsonl or mbpp.jsonl.gz") as lines:
+    with open_dataset_file(path, "mbpp.jsonl or mbpp.jsonl.gz") as lines:
         for line in lines:
             row = json.loads(line)
             if row["task_id"] in IDS[split]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from text2grad.data.files import open_published
+from text2grad.data.reading import open_dataset_file
 from text2grad.schema import Example
 
 PROMPT = "{document}\n\nSummarise the text above in one sentence."
@@ -14,7 +14,7 @@ PROMPT = "{document}\n\nSummarise the text above in one sentence."
 
 def read(path: str | Path) -> Iterator[Example]:
     """One example an abstract, from train.jsonl or dev.jsonl, plain or gzipped; `meta` holds the document."""
-    with open_published(path, "SciTLDR's train.jsonl.gz or dev.jsonl.gz") as lines:
+    with open_dataset_file(path, "SciTLDR's train.jsonl.gz or dev.jsonl.gz") as lines:
         for line in lines:
             row = json.loads(line)
             document = " ".join(row["source"])

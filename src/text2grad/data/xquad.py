@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from text2grad.data.files import open_published
+from text2grad.data.reading import open_dataset_file
 from text2grad.schema import Example
 
 PROMPT = "{document}\n\nAnswer the question from the text above, in a few words.\n\n{question}"
@@ -17,7 +17,7 @@ def read(path: str | Path) -> Iterator[Example]:
 
     The answers that count as right are the reference, each once; `meta` holds document, question and title.
     """
-    with open_published(path, "xquad.en.json or xquad.en.json.gz") as file:
+    with open_dataset_file(path, "xquad.en.json or xquad.en.json.gz") as file:
         articles = json.load(file)["data"]
     for article in articles:
         for paragraph in article["paragraphs"]:

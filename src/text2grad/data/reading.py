@@ -10,7 +10,7 @@ from text2grad.errors import UserError
 from text2grad.files import opened
 
 
-def open_published(path: str | Path, wanted: str, newline: str | None = None) -> AbstractContextManager[IO[str]]:
+def open_dataset_file(path: str | Path, wanted: str, newline: str | None = None) -> AbstractContextManager[IO[str]]:
     """The file's text. wanted: what the error asks for where there is no such file."""
     path = Path(path)
     if not path.is_file():
