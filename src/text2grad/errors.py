@@ -2,7 +2,7 @@
 
 
 class UserError(Exception):
-    """An error whose message is one sentence that names the cause and the fix; the CLI prints it without a traceback."""
+    """An error whose message is one sentence with the cause and the fix; the CLI prints it without a traceback."""
 
 
 class SharedError(UserError):
