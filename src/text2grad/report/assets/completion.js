@@ -1,4 +1,4 @@
-// An answer, cut where its tokens and the critic's marks begin and end. Offsets count code points, not UTF-16 units.
+// A completion, split at the boundaries of its tokens and of the critic's spans. Offsets are code points.
 
 const MODES = {
   reward: { title: "Reward", low: "blamed", high: "praised", value: (token) => token.reward },
@@ -24,20 +24,20 @@ function tokensOf(sample) {
   });
 }
 
-// What can be drawn on its own: a token, or several that share a character. Special tokens are empty pieces.
-function piecesOf(tokens) {
-  const pieces = [];
+// The units that are drawn: a token, or several tokens that share a character. Special tokens have no characters.
+function unitsOf(tokens) {
+  const units = [];
   for (const token of tokens) {
-    const last = pieces.at(-1);
+    const last = units.at(-1);
     if (last && token.start < last.end && token.start < token.end) {
       last.end = Math.max(last.end, token.end);
       last.tokens.push(token);
-    } else pieces.push({ start: token.start, end: token.end, tokens: [token] });
+    } else units.push({ start: token.start, end: token.end, tokens: [token] });
   }
-  return pieces;
+  return units;
 }
 
-// The critic's marks: [{ start, end, value in [-1, 1], target }], graded scores before plain spans.
+// The critic's marks: [{ start, end, value in [-1, 1], target }]; `graded` prefers scores to spans.
 function marksOf(feedback) {
   const spans = (feedback?.spans ?? []).map((span, i) => ({
     start: span.start,
@@ -49,8 +49,8 @@ function marksOf(feedback) {
   return { spans, graded: scores.length ? scores : spans };
 }
 
-// [start, end) in stretches over which the set of marks is constant.
-function stretches(start, end, marks) {
+// Splits [start, end) into segments over which the set of marks is constant.
+function segmentsOf(start, end, marks) {
   const inside = marks.flatMap((mark) => [mark.start, mark.end]).filter((at) => at > start && at < end);
   const bounds = [...new Set([start, ...inside, end])].sort((a, b) => a - b);
   return bounds.slice(1).map((to, i) => {
@@ -59,13 +59,13 @@ function stretches(start, end, marks) {
   });
 }
 
-// Of several values at one place the one that matters most is shown.
+// The value of the largest magnitude.
 function strongest(values) {
   const known = values.filter((value) => value !== null && value !== undefined);
   return known.length ? known.reduce((best, value) => (Math.abs(value) > Math.abs(best) ? value : best)) : null;
 }
 
-// The square root keeps a span's share visible when its reward is spread over many tokens.
+// The square root keeps small rewards visible, where a span spreads its reward over many tokens.
 function heat(value, limit) {
   return value === null ? 0 : Math.sqrt(clamp(Math.abs(value) / limit, 0, 1));
 }
@@ -86,55 +86,55 @@ function omissionTargets(feedback) {
   return (feedback?.omissions ?? []).map((_, i) => `omission-${i}`).join(" ");
 }
 
-function stretchNode(characters, stretch) {
-  const text = characters.slice(stretch.start, stretch.end).join("");
-  const targets = stretch.marks.map((mark) => mark.target).filter(Boolean);
+function segmentNode(characters, segment) {
+  const text = characters.slice(segment.start, segment.end).join("");
+  const targets = segment.marks.map((mark) => mark.target).filter(Boolean);
   return targets.length ? element("span", { class: "mark", "data-targets": targets.join(" ") }, text) : text;
 }
 
-// The blank that opens a word's token is drawn apart: it is coloured only where the token before it is, too.
-function leadAndBody({ start, end }, characters, spans) {
+// A token's leading blank is a separate node: it is coloured only where the previous token is coloured too.
+function splitLeadingBlank({ start, end }, characters, spans) {
   const blank = characters.slice(start, end).findIndex((character) => character !== " ");
   const split = blank > 0 ? start + blank : start;
-  const draw = (from, to) => stretches(from, to, spans).map((part) => stretchNode(characters, part));
+  const draw = (from, to) => segmentsOf(from, to, spans).map((part) => segmentNode(characters, part));
   return [
     split > start ? element("span", { class: "lead" }, draw(start, split)) : null,
     element("span", { class: "body" }, draw(split, end)),
   ];
 }
 
-// The answer of a training sample: every token on its own, to be coloured with `colour(mode, limit)`.
-function tokenAnswer(sample, tokens) {
+// The completion of a training sample, token by token, coloured by calling `colour(mode, limit)`.
+function tokenView(sample, tokens) {
   const characters = Array.from(sample.completion);
   const { spans } = marksOf(sample.feedback);
-  const pieces = piecesOf(tokens);
+  const units = unitsOf(tokens);
   const box = element("div", {
-    class: "answer text",
+    class: "completion text",
     dir: "auto",
     role: "group",
-    "aria-label": "Answer, token by token; left and right arrow keys walk through the tokens",
+    "aria-label": "Completion, token by token; use the left and right arrow keys to move between tokens",
   });
   let drawn = 0;
-  const nodes = pieces.map((piece, i) => {
-    const last = i === pieces.length - 1;
+  const nodes = units.map((unit, i) => {
+    const last = i === units.length - 1;
     const node =
-      piece.start === piece.end
+      unit.start === unit.end
         ? endChip(last ? "end token" : "special token")
-        : element("span", { class: "token" }, leadAndBody(piece, characters, spans));
+        : element("span", { class: "token" }, splitLeadingBlank(unit, characters, spans));
     if (last && sample.feedback?.omissions.length) node.setAttribute("data-targets", omissionTargets(sample.feedback));
-    if (piece.tokens.some((token) => token.text.includes("\n"))) node.classList.add("newline");
+    if (unit.tokens.some((token) => token.text.includes("\n"))) node.classList.add("newline");
     node.tabIndex = i === 0 ? 0 : -1;
     box.append(
-      characters.slice(drawn, piece.start).join(""),
-      explained(node, () => explainPiece(piece, sample.feedback, last)),
+      characters.slice(drawn, unit.start).join(""),
+      withTooltip(node, () => unitTooltip(unit, sample.feedback, last)),
     );
-    drawn = piece.end;
+    drawn = unit.end;
     return node;
   });
   box.append(characters.slice(drawn).join(""));
-  walkWithArrows(box, nodes);
+  navigateWithArrows(box, nodes);
   const colour = (mode, limit) => {
-    const values = pieces.map((piece) => strongest(piece.tokens.map(MODES[mode].value)));
+    const values = units.map((unit) => strongest(unit.tokens.map(MODES[mode].value)));
     nodes.forEach((node, i) => {
       paint(node, values[i], limit);
       node.classList.toggle("joined", values[i] * values[i - 1] > 0);
@@ -144,8 +144,8 @@ function tokenAnswer(sample, tokens) {
   return { box, colour };
 }
 
-// One tab stop for the whole answer; the arrow keys move on from there.
-function walkWithArrows(box, nodes) {
+// One tab stop for the whole completion; the arrow keys move between its tokens.
+function navigateWithArrows(box, nodes) {
   box.addEventListener("keydown", (event) => {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const at = nodes.indexOf(document.activeElement);
@@ -158,24 +158,24 @@ function walkWithArrows(box, nodes) {
   });
 }
 
-function explainPiece(piece, feedback, last) {
-  const spans = (feedback?.spans ?? []).filter((span) => span.start < piece.end && span.end > piece.start);
+function unitTooltip(unit, feedback, last) {
+  const spans = (feedback?.spans ?? []).filter((span) => span.start < unit.end && span.end > unit.start);
   return [
-    ...piece.tokens.flatMap((token) => [
-      element("p", { class: "token-name" }, visible(token.text) || "(empty)"),
-      facts([
+    ...unit.tokens.flatMap((token) => [
+      element("p", { class: "token-name" }, showWhitespace(token.text) || "(empty)"),
+      definitionList([
         ["reward", signed(token.reward)],
         ["advantage", signed(token.advantage)],
         ["probability", probabilityChange(token)],
       ]),
     ]),
-    piece.tokens.length > 1
-      ? element("p", { class: "note" }, "These tokens share a character; the strongest gives the colour.")
+    unit.tokens.length > 1
+      ? element("p", { class: "note" }, "These tokens share a character; the colour is that of the largest value.")
       : null,
-    ...spans.map(spanVerdict),
+    ...spans.map(spanComment),
     ...(last
       ? (feedback?.omissions ?? []).map((omission) =>
-          element("p", { class: "poor verdict" }, `missing: ${omission.text}`),
+          element("p", { class: "poor comment" }, `missing: ${omission.text}`),
         )
       : []),
   ];
@@ -186,22 +186,22 @@ function probabilityChange({ before, after, change }) {
   return `${shown[0]} → ${shown[1]}` + (change === null ? "" : ` (×${number(Math.exp(change))})`);
 }
 
-function spanVerdict(span) {
+function spanComment(span) {
   const severity = span.severity === 1 ? "" : `, severity ${number(span.severity)}`;
   return element(
     "p",
-    { class: `${span.label} verdict` },
+    { class: `${span.label} comment` },
     `${span.label}${severity}` + (span.reason ? `: ${span.reason}` : ""),
   );
 }
 
-// A held-out answer: no tokens are logged, so the critic's marks themselves are coloured.
-function markedAnswer(completion, feedback) {
+// A held-out completion: its tokens are not logged, so the critic's spans are coloured.
+function spanView(completion, feedback) {
   const characters = Array.from(completion);
   const { graded } = marksOf(feedback);
-  const box = element("div", { class: "answer text", dir: "auto" });
-  for (const part of stretches(0, characters.length, graded)) {
-    const node = stretchNode(characters, part);
+  const box = element("div", { class: "completion text", dir: "auto" });
+  for (const part of segmentsOf(0, characters.length, graded)) {
+    const node = segmentNode(characters, part);
     if (part.marks.length === 0) {
       box.append(node);
       continue;
@@ -209,14 +209,14 @@ function markedAnswer(completion, feedback) {
     const coloured = element("span", { class: "token" }, element("span", { class: "body" }, node));
     paint(coloured, strongest(part.marks.map((mark) => mark.value)), 1);
     const spans = feedback.spans.filter((span) => span.start < part.end && span.end > part.start);
-    box.append(spans.length ? explained(coloured, () => spans.map(spanVerdict)) : coloured);
+    box.append(spans.length ? withTooltip(coloured, () => spans.map(spanComment)) : coloured);
   }
   if (feedback?.omissions.length) {
-    const chip = endChip("end of the answer", omissionTargets(feedback));
+    const chip = endChip("end of the completion", omissionTargets(feedback));
     paint(chip, -Math.max(...feedback.omissions.map((omission) => omission.severity)), 1);
     box.append(
-      explained(chip, () =>
-        feedback.omissions.map((omission) => element("p", { class: "poor verdict" }, `missing: ${omission.text}`)),
+      withTooltip(chip, () =>
+        feedback.omissions.map((omission) => element("p", { class: "poor comment" }, `missing: ${omission.text}`)),
       ),
     );
   }
