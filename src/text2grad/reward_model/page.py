@@ -11,7 +11,7 @@ from typing import Any, Literal
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from text2grad.report.build import content_security_policy
+from text2grad.report.html import content_security_policy
 from text2grad.reward_model.evaluate import Judged
 from text2grad.schema import Feedback
 
@@ -46,7 +46,7 @@ def reliability_points(bins: Sequence[tuple[float, float, int]]) -> list[tuple[f
 
 def render(title: str, figures: dict[str, Any], judged: Sequence[Judged]) -> str:
     """The page. Whatever a model or a person wrote is escaped."""
-    style = "\n".join((_asset("text2grad.report", "report.css"), _asset("text2grad.reward_model", "evaluation.css")))
+    style = "\n".join((_asset("text2grad.report", "base.css"), _asset("text2grad.reward_model", "evaluation.css")))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     plots = {
         label: reliability_points(figures["words"][label]["reliability"])
