@@ -64,7 +64,7 @@ def run(seed: int, overrides: list[str]) -> dict[str, Any]:
     return {
         "n": evaluation["n"],
         "steps": len(steps),
-        "figures": evaluation["figures"],
+        "figures": evaluation["metrics"],
         "minutes": (time.monotonic() - began) / 60,
         "gib": usage.ru_maxrss / 2**20,
     }

@@ -78,7 +78,7 @@ def trained(name: str, train: str, heldout: str, seed: int, quick: bool) -> dict
     with TerminalDisplay(Console()) as display:
         done = run(load_config(Path("quickstart"), overrides), display)
     evaluation = json.loads(done.evaluation.read_text(encoding="utf-8"))
-    return {"n": evaluation["n"], "figures": evaluation["figures"]}
+    return {"n": evaluation["n"], "figures": evaluation["metrics"]}
 
 
 def defacto_prompts(quick: bool) -> tuple[str, str]:

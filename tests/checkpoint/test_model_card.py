@@ -21,7 +21,7 @@ FACTS = CardFacts(
     settings={"learning_rate": 0.001, "save_steps": 7, "credit": {"mode": "uniform"}, "output_dir": "/home/me/run"},
     names={"critic": "lint", "prompts": "summaries"},
 )
-EVALUATION = {"n": 7, "figures": {"score": {"before": -1.0, "after": 0.5, "low": 1.0, "high": 2.0}}}
+EVALUATION = {"n": 7, "metrics": {"score": {"before": -1.0, "after": 0.5, "low": 1.0, "high": 2.0}}}
 
 
 def test_the_card_has_the_runs_figures() -> None:

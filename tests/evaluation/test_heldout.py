@@ -18,7 +18,7 @@ def test_figures_before_and_after() -> None:
     before = [answer("1", "the dog ran", BLAMED), answer("2", "the dog ran", BLAMED)]
     after = [answer("1", "the cat sat", PRAISED), answer("2", "the cat sat", PRAISED)]
     evaluation = compare(before, after, resamples=50, seed=0)
-    figures = evaluation["figures"]
+    figures = evaluation["metrics"]
     assert (figures["score"]["before"], figures["score"]["after"]) == (-1.5, 0.5)
     assert figures["rouge_l"]["after"] == 1.0
     assert figures["rouge_l"]["before"] == pytest.approx(1 / 3)
@@ -38,7 +38,7 @@ def test_a_failed_critique_takes_only_its_own_pair_out() -> None:
 
 def test_without_references_there_is_no_rouge() -> None:
     pair = [answer("1", "the cat", BLAMED, reference=None)]
-    assert "rouge_l" not in compare(pair, pair, resamples=10, seed=0)["figures"]
+    assert "rouge_l" not in compare(pair, pair, resamples=10, seed=0)["metrics"]
 
 
 def test_single_figures() -> None:

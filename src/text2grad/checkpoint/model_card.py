@@ -137,7 +137,7 @@ def _figures(facts: CardFacts) -> str:
         parts.append(f"## Held-out score while it was trained\n\n{change} (evaluations: {len(facts.scores)}).\n")
     if facts.evaluation is not None:
         header = ["figure", "before", "after", "95% interval of the difference"]
-        rows = [[name, *_change(figure)] for name, figure in facts.evaluation["figures"].items()]
+        rows = [[name, *_change(figure)] for name, figure in facts.evaluation["metrics"].items()]
         parts.append(f"## Held-out answers, n = {facts.evaluation['n']}\n\n{table(header, rows)}")
     return "".join(f"\n{part}" for part in parts)
 

@@ -73,7 +73,7 @@ def figures_table(evaluation: dict[str, Any]) -> Table:
     table = Table(title=f"Held-out answers, n = {evaluation['n']}; 95% interval from a paired bootstrap")
     for column in ("", "before", "after", "difference", "95% interval"):
         table.add_column(column, justify="left" if not column else "right")
-    for name, figure in evaluation["figures"].items():
+    for name, figure in evaluation["metrics"].items():
         table.add_row(
             LABELS.get(name, name),
             f"{figure['before']:.3f}",

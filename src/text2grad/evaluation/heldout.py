@@ -55,7 +55,7 @@ def compare(before: Sequence[Example], after: Sequence[Example], resamples: int,
         old, new = [measure(b) for b, _ in pairs], [measure(a) for _, a in pairs]
         interval = paired_bootstrap(old, new, resamples, seed)
         figures[name] = {"before": float(np.mean(old)), "after": float(np.mean(new)), **interval._asdict()}
-    return {"n": len(pairs), "failed": len(before) - len(pairs), "figures": figures, "examples": _side_by_side(pairs)}
+    return {"n": len(pairs), "failed": len(before) - len(pairs), "metrics": figures, "examples": _side_by_side(pairs)}
 
 
 def _usable(example: Example) -> bool:
