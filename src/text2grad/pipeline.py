@@ -1,4 +1,4 @@
-"""`text2grad run`: the whole road, from prompts to report."""
+"""`text2grad run` and `text2grad train`: from prompts or logged feedback to a trained model and its report."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from text2grad.trainer.evaluation import judged
 from text2grad.trainer.offline import OfflineTrainer
 from text2grad.trainer.trainer import Text2GradTrainer
 
-# When a run is resumed. A run whose updates broke is advised to go on with a lower learning rate; on more or fewer
-# processes each has another share of a step's answers, whose number the trainer checks.
-MAY_CHANGE = {
+# Settings that may differ when a run is resumed. A lower learning rate is the remedy for failed updates; the batch size
+# per device depends on the number of processes, and the trainer checks their product.
+RESUMABLE_CHANGES = {
     "policy.max_steps",
     "policy.learning_rate",
     "policy.per_device_train_batch_size",
@@ -45,53 +45,53 @@ MAY_CHANGE = {
 
 
 class Display(Callback, Protocol):
-    """Who watches the run: a callback that also hears of what comes before and after training."""
+    """A callback with hooks for the phases around training."""
 
-    def phase(self, name: str) -> None: ...
-    def finished(self, evaluation: dict[str, Any] | None, report: Path, examples: int) -> None: ...
+    def on_phase(self, name: str) -> None: ...
+    def on_finish(self, evaluation: dict[str, Any] | None, report: Path, num_examples: int) -> None: ...
 
 
 def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
-    """Answer held-out prompts, train, answer them again, compare, and write the report. Returns the run's folder."""
+    """Train, compare held-out completions before and after, and write the report. Returns the folder of the run."""
     folder = RunFolder(config.output_dir)
     if resume:
-        _refuse_other_settings(config, folder)
+        _check_settings(config, folder)
     critic = make_critic(config.critic.name, config.critic.options)
     heldout = load_examples(config.data.heldout, "heldout") if config.data.heldout else []
-    display.phase("Loading the model")
+    display.on_phase("Loading the model")
     trainer = make_trainer(config, critic, heldout, [display])
     on_main = trainer.processes.on_main
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
 
-    if heldout and not (resume and on_main(folder.before.exists)):  # a run that never began may have left another's
-        display.phase("Answering held-out prompts before training")
+    if heldout and not (resume and on_main(folder.before.exists)):  # may be a leftover if the run is new
+        display.on_phase("Generating held-out completions before training")
         answered = judged(trainer, heldout, reference=True)
         lines = "".join(a.model_dump_json(exclude_defaults=True) + "\n" for a in answered)
         on_main(lambda: replace_text(folder.before, lines))
-    display.phase("Training")
+    display.on_phase("Training")
     trainer.train()
     trainer.save_model()
     evaluation = None
     if heldout:
-        display.phase("Answering held-out prompts after training")
+        display.on_phase("Generating held-out completions after training")
         after = judged(trainer, heldout)
         evaluation = on_main(
             lambda: compare(list(read_examples(folder.before)), after, config.evaluate.resamples, config.seed)
         )
         on_main(lambda: replace_text(folder.evaluation, json.dumps(evaluation, ensure_ascii=False)))
         on_main(lambda: replace_text(folder.final / CARD, card_of(trainer, evaluation)))
-    display.finished(evaluation, on_main(lambda: build_report(folder.root)), config.report.examples)
+    display.on_finish(evaluation, on_main(lambda: build_report(folder.root)), config.report.examples)
     trainer.accelerator.end_training()
     return folder
 
 
 def train_offline(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
-    """Train on the feedback in `config.data.train`, about answers that were given before, and write the report."""
+    """Train on logged completions and their feedback in `config.data.train`, and write the report."""
     folder = RunFolder(config.output_dir)
     if resume:
-        _refuse_other_settings(config, folder)
-    display.phase("Loading the model")
+        _check_settings(config, folder)
+    display.on_phase("Loading the model")
     trainer = OfflineTrainer(
         model=config.model.name,
         args=config.trainer_args(),
@@ -103,10 +103,10 @@ def train_offline(config: RunConfig, display: Display, resume: bool = False) -> 
     on_main = trainer.processes.on_main
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
-    display.phase("Training")
+    display.on_phase("Training")
     trainer.train()
     trainer.save_model()
-    display.finished(None, on_main(lambda: build_report(folder.root)), 0)
+    display.on_finish(None, on_main(lambda: build_report(folder.root)), 0)
     trainer.accelerator.end_training()
     return folder
 
@@ -114,7 +114,7 @@ def train_offline(config: RunConfig, display: Display, resume: bool = False) -> 
 def make_trainer(
     config: RunConfig, critic: Critic, heldout: Sequence[Example], callbacks: Sequence[Callback]
 ) -> Text2GradTrainer:
-    """The trainer that a run's settings describe."""
+    """Build the trainer from the settings of a run."""
     return Text2GradTrainer(
         model=config.model.name,
         critic=critic,
@@ -132,11 +132,12 @@ def _adapter(config: RunConfig) -> LoraConfig | None:
     return LoraConfig(r=lora.r, lora_alpha=lora.alpha, target_modules=lora.target_modules) if lora else None
 
 
-def _refuse_other_settings(config: RunConfig, folder: RunFolder) -> None:
+def _check_settings(config: RunConfig, folder: RunFolder) -> None:
+    """Raise UserError if a resumed run would differ from its start in anything but RESUMABLE_CHANGES."""
     if not folder.config.is_file():
         raise UserError(f"{folder.root}: no run to resume; start it without --resume")
     before = RunConfig.parse(yaml.safe_load(folder.config.read_text(encoding="utf-8")), where=str(folder.config))
-    changed = [key for key in changed_keys(before, config) if key not in MAY_CHANGE]
+    changed = [key for key in changed_keys(before, config) if key not in RESUMABLE_CHANGES]
     if changed:
         raise UserError(
             f"{folder.root} was started with other settings ({', '.join(changed)}); "
