@@ -168,7 +168,7 @@ class AnnotationDisplay:
         self._said = time.monotonic()
         self._progress = progress_bar(console)
         self._total = total
-        self._bar = self._progress.add_task("annotating", total=None, figures="")
+        self._bar = self._progress.add_task("annotating", total=None, metrics="")
 
     def __enter__(self) -> AnnotationDisplay:
         self._progress.start()
@@ -187,7 +187,7 @@ class AnnotationDisplay:
             # What earlier runs have done is no measure of how long the rest takes.
             self._progress.reset(self._bar, total=self._total, completed=summary.records)
         self._summary = summary
-        self._progress.update(self._bar, completed=summary.records, figures=figures)
+        self._progress.update(self._bar, completed=summary.records, metrics=figures)
         if not self.console.is_terminal and time.monotonic() - self._said >= _LINE_SECONDS:
             self._said = time.monotonic()
             self.console.print(f"{summary.records}/{self._total}  {figures}")

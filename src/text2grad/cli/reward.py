@@ -185,7 +185,7 @@ class _TrainingDisplay:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._progress = progress_bar(console)
-        self._bar = self._progress.add_task("training", total=None, figures="")
+        self._bar = self._progress.add_task("training", total=None, metrics="")
 
     def __enter__(self) -> _TrainingDisplay:
         self._progress.start()
@@ -198,7 +198,7 @@ class _TrainingDisplay:
         figures = "  ".join(f"{name.replace('_', ' ')} {logs[name]:.3f}" for name in _LOSSES if name in logs)
         self._progress.update(self._bar, completed=step, total=total)
         if figures:
-            self._progress.update(self._bar, figures=figures)
+            self._progress.update(self._bar, metrics=figures)
             if not self._console.is_terminal:
                 self._console.print(f"step {step}/{total}  {figures}")
 
