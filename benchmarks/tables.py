@@ -133,13 +133,13 @@ def reward_policy(results: Results) -> str:
 def trl_speed(results: Results) -> str:
     runs = {name: run for name, run in results.items() if isinstance(run, dict)}
     ours = runs["ours"]
-    phases = ", ".join(f"{_phase(name)} {seconds:.2f}" for name, seconds in ours["parts"].items())
+    stages = ", ".join(f"{_label(name)} {seconds:.2f}" for name, seconds in ours["parts"].items())
     rows = [
         [name, f"{run['seconds']:.2f}", f"{ours['seconds'] / run['seconds']:.2f}", f"{run['gib']:.2f}"]
         for name, run in runs.items()
     ]
     columns = ["trainer", "seconds per step", "ours / this one", "GiB"]
-    return _table(columns, rows) + f"\n\nOurs, in seconds per step: {phases}."
+    return _table(columns, rows) + f"\n\nOurs, in seconds per step: {stages}."
 
 
 def locality(results: Results) -> str:
@@ -159,9 +159,9 @@ def locality(results: Results) -> str:
 def growth(results: Results) -> str:
     tables = []
     for name, points in results.items():
-        phases = [phase for phase in points[0] if phase not in ("value", "gib")]
-        rows = [[f"{p['value']:,}", *(f"{p[k]:.2f}" for k in (*phases, "gib"))] for p in points]
-        tables.append(_table([name, *map(_phase, phases), "GiB"], rows))
+        stages = [stage for stage in points[0] if stage not in ("value", "gib")]
+        rows = [[f"{p['value']:,}", *(f"{p[k]:.2f}" for k in (*stages, "gib"))] for p in points]
+        tables.append(_table([name, *map(_label, stages), "GiB"], rows))
     return "\n\n".join(tables)
 
 
@@ -247,10 +247,6 @@ def _label(name: str) -> str:
     return name.replace("_a_second", "_per_second").replace("_", " ")
 
 
-def _phase(name: str) -> str:
-    return _label(name.removeprefix("time/").removeprefix("seconds_"))
-
-
 def _commit(commit: str) -> str:
     return commit.removesuffix("-dirty")[:12] + (" with local changes" if commit.endswith("-dirty") else "")
 
@@ -271,7 +267,7 @@ def _changes(run: dict[str, Any], digits: dict[str, int]) -> list[str]:
     """Return `before → after [interval of the difference]` for the metrics named in `digits`."""
     cells = []
     for name, places in digits.items():
-        metric = run["metrics"][name]
+        metric = run["figures"][name]
         before, after = (f"{metric[key]:.{places}f}" for key in ("before", "after"))
         cells.append(f"{before} → {after} [{metric['low']:+.{places}f}, {metric['high']:+.{places}f}]")
     return cells
