@@ -111,14 +111,14 @@ def gradient_step(
     g = grad of sum_t d_t * log pi(y_t); weights move by eta * g with eta * |g|^2 = step_size * sum_t |d_t|, so that to
     first order rewarded tokens move by step_size on average, in the direction of their reward, whatever the model.
     """
+    if not any(rewards):
+        raise UserError("praise and blame of the same words cancel out; write a comment with one opinion per word")
     policy.eval()
     batch = pad_right([prompt], [completion], next(policy.parameters()).device)
     scores = policy(batch, temperature=1.0)
     weights = torch.tensor([list(rewards)], device=scores.logprobs.device)
     (weights * scores.logprobs).sum().backward()
     gradients = [(p, p.grad) for p in policy.model.parameters() if p.grad is not None]
-    if not any(rewards):
-        raise UserError("praise and blame of the same words cancel out; write a comment with one opinion per word")
     squared_norm = sum(float(gradient.square().sum()) for _, gradient in gradients)
     eta = step_size * float(weights.abs().sum()) / squared_norm
     with torch.no_grad():

@@ -40,8 +40,8 @@ REFERENCE = (
     "Tarvik's council voted to rebuild the fish market from 3 May for 4.2 million euros; traders move meanwhile."
 )
 
-# Drafts from poor to good: the text, its marks, its omissions. A mark is (quote, label, severity, sentence of the
-# critique), an omission (what, sentence); the part of the sentence that points stands in square brackets.
+# Completions from poor to good: the text, its marks, its omissions. A mark is (quote, label, severity, sentence of the
+# critique), an omission (text, sentence); square brackets enclose the phrase of the sentence that refers to it.
 Mark = tuple[str, str, float, str]
 DRAFTS: list[tuple[str, list[Mark], list[tuple[str, str]]]] = [
     (

@@ -142,8 +142,8 @@ def test_hostile_text_stays_text_wherever_it_comes_from(make_run: Callable[..., 
     feedback = {"critic": HOSTILE, "critique": HOSTILE, "unmatched": [HOSTILE], "status": "failed", "error": HOSTILE}
     replace_sample(folder, prompt=HOSTILE, completion=HOSTILE, reference=HOSTILE, feedback=feedback)
     (folder / "config.yaml").write_text(f"model: {json.dumps(HOSTILE)}\n", encoding="utf-8")
-    answer = {"completion": HOSTILE, "feedback": feedback}
-    example = {"id": HOSTILE, "prompt": HOSTILE, "before": answer, "after": answer}
+    side = {"completion": HOSTILE, "feedback": feedback}
+    example = {"id": HOSTILE, "prompt": HOSTILE, "before": side, "after": side}
     (folder / "evaluation.json").write_text(json.dumps({"n": 1, "metrics": {HOSTILE: {}}, "examples": [example]}))
     page = Page(build_report(folder))
     assert [tag for tag, _ in page.tags].count("script") == 2
