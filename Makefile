@@ -1,46 +1,50 @@
 # `make quickstart` and `make test` do everything on a fresh machine, the virtual environment included.
-PYTHON ?= $(shell for p in python3 python3.12 python3.11; do \
-  $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null && echo $$p && break; done)
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 SEED ?= 0
 RUN := runs/quickstart$(if $(filter-out 0,$(SEED)),-seed$(SEED))
-# One thread a worker: two test processes with two threads each only get in each other's way on two cores.
+# One thread per worker: two test processes with two threads each slow each other down on two cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: quickstart test test-all lint format model tables clean
+.PHONY: quickstart test test-all test-wheel lint format model tables clean
 
-quickstart: $(INSTALLED)  ## train the default model on the CPU; an interrupted run goes on where it stopped
+quickstart: $(INSTALLED)  ## train the default model on the CPU; continues an interrupted run
 	$(BIN)/text2grad run quickstart seed=$(SEED) output_dir=$(RUN) \
 	  $(if $(wildcard $(RUN)/config.yaml),--resume)
 
 test: lint model  ## what CI runs
 	$(PYTEST)
 
-test-all: lint model  ## with the slow soak and load tests
+test-all: lint model test-wheel  ## with the slow tests: soak, load, commands of docs/*.md, wheel
 	$(PYTEST) -m ""
+
+test-wheel: $(INSTALLED)  ## build the wheel, install it into an empty environment, run the quickstart there
+	$(BIN)/python tests/check_wheel.py
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(INSTALLED)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-model: $(INSTALLED)  ## fetch the default model once, before several test processes ask for it
+model: $(INSTALLED)  ## download the default model once, before several test processes need it
 	$(BIN)/python -c 'from text2grad.models.loading import resolve; print(resolve("smollm2"))'
 
-tables: $(INSTALLED)  ## put the figures of docs/results into README and docs
+tables: $(INSTALLED)  ## write the results of docs/results into README and docs
 	$(BIN)/python benchmarks/tables.py
 
 $(INSTALLED): pyproject.toml constraints.txt
-	@test -n "$(PYTHON)" || { echo "text2grad needs Python 3.11 or 3.12; set PYTHON=/path/to/python3.12"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "text2grad needs Python 3.11, 3.12 or 3.13; set PYTHON=/path/to/python3.12"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -45,7 +45,7 @@ from harness import Bar, data_folder, options, report, show
 
 from text2grad.align import normalize
 from text2grad.align.quotes import Match, locate, locate_all
-from text2grad.data.haluquestqa import Answer, answers, locate_marks
+from text2grad.data.haluquestqa import Answer, locate_marks, read_answers
 
 SEED = 0
 DRAWS = 5
@@ -89,7 +89,7 @@ class Case:
 def main() -> None:
     args = options(__doc__ or "")
     path = data_folder() / "haluquestqa" / "HaluQuestQA.csv.gz"
-    everything = list(answers(path))[: 200 if args.quick else None]
+    everything = list(read_answers(path))[: 200 if args.quick else None]
     started = time.process_time()
     located = [locate_marks(answer) for answer in everything]
     seconds = time.process_time() - started

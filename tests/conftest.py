@@ -29,10 +29,10 @@ WORDS = "The quick brown fox jumps over the lazy dog. Write a summary of the tex
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown() -> Iterator[None]:
-    """What a test leaves open is found at its end, not when some later test happens to collect it."""
+    """Collect garbage after each test, so that unclosed resources are reported by the test that left them open."""
     yield
     gc.collect()
-    gc.freeze()  # what is still in use need not be looked through again
+    gc.freeze()  # objects still in use need not be scanned again
 
 
 def byte_level_tokenizer() -> PreTrainedTokenizerFast:
@@ -88,7 +88,7 @@ def smollm2_tokenizer(smollm2: str) -> PreTrainedTokenizerBase:
 
 @pytest.fixture(autouse=True)
 def _fresh_accelerator() -> None:
-    """Accelerate keeps its mixed precision for the life of a process; each test may choose its own."""
+    """Reset accelerate's process-wide state: each test may use another mixed precision."""
     AcceleratorState._reset_state(reset_partial_state=True)
 
 

@@ -17,7 +17,7 @@ PROMPTS = [Example(id=str(i), prompt=f"Write the word number {i}.") for i in ran
 
 
 class VowelCritic:
-    """Blames every vowel and praises every z; calls that fail can be planted by position."""
+    """Blames every vowel and praises every z; fails for the examples at the positions `failing`."""
 
     def __init__(self, failing: Sequence[int] = ()) -> None:
         self.failing = set(failing)
@@ -39,7 +39,7 @@ class VowelCritic:
 
 
 class SlowVowelCritic(VowelCritic):
-    """Leaves time to be killed in the middle of a step."""
+    """Takes long enough to be killed in the middle of a step."""
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         time.sleep(0.4)
@@ -47,7 +47,7 @@ class SlowVowelCritic(VowelCritic):
 
 
 class Seen(Callback):
-    """Keeps the metrics of every step."""
+    """Records the metrics of every step."""
 
     def __init__(self) -> None:
         self.steps: list[Metrics] = []
@@ -57,7 +57,7 @@ class Seen(Callback):
 
 
 class Silent(Callback):
-    """Watches a run and says nothing."""
+    """A display that shows nothing."""
 
     def on_phase(self, name: str) -> None:
         pass
@@ -67,12 +67,12 @@ class Silent(Callback):
 
 
 def weights(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
-    """A copy of what training changes."""
+    """Return a copy of the trainable weights."""
     return {name: p.detach().clone() for name, p in trainer.policy.trainable().items()}
 
 
-def listen_to_ctrl_c() -> None:
-    """For `preexec_fn`: a shell that starts tests in the background ignores SIGINT, and children inherit that."""
+def restore_sigint() -> None:
+    """For `preexec_fn`: child processes inherit that a shell ignores SIGINT for background jobs."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -73,7 +73,7 @@ def test_span_takes_its_critic_from_the_feedback() -> None:
             '[{"text": "x", "phrase": [0, 5]}]}}',
             "omissions[0].phrase.end is 5 but the critique has 3 characters",
         ),
-        ('{"id": "1", "prompt": "p", "feedback": {"critic": "c", "status": "failed"}}', "say what went wrong"),
+        ('{"id": "1", "prompt": "p", "feedback": {"critic": "c", "status": "failed"}}', "give the reason"),
         ('{"id": "1", "prompt": "p", "feedback": {"critic": "c", "spams": []}}', "feedback.spams"),
         ('{"id": "1"}', "prompt: Field required"),
         ('{"id": "1", "prompt": ', "Invalid JSON"),
@@ -88,14 +88,14 @@ def test_an_error_names_file_line_and_field(tmp_path: Path, record: str, says: s
     assert says in str(error.value)
 
 
-def test_only_the_column_is_told_beside_the_files_own_line(tmp_path: Path) -> None:
+def test_a_json_error_names_the_column_and_the_line_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "feedback.jsonl"
     path.write_text('{"id": "0", "prompt": "fine"}\n{"id": "1" "prompt"}\n')
     with pytest.raises(UserError, match=r":2: Invalid JSON: expected .* at column 12$"):
         list(read_examples(path))
 
 
-def test_files_may_be_packed_and_may_begin_with_a_mark(tmp_path: Path) -> None:
+def test_files_may_be_gzipped_and_may_start_with_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "marked.jsonl").write_text('{"id": "0", "prompt": "é"}\n', encoding="utf-8-sig")
     with gzip.open(tmp_path / "packed.jsonl.gz", "wt", encoding="utf-8") as out:
         out.write('{"id": "0", "prompt": "é"}\n')
@@ -111,7 +111,7 @@ def test_files_may_be_packed_and_may_begin_with_a_mark(tmp_path: Path) -> None:
         ("plain.jsonl.gz", b'{"id": "0", "prompt": "p"}\n', "not a whole gzip file"),
     ],
 )
-def test_a_file_that_is_not_what_it_should_be_is_named(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+def test_an_unreadable_file_is_named(tmp_path: Path, name: str, content: bytes, says: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError, match=says) as error:
         list(read_examples(tmp_path / name))
@@ -123,7 +123,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         list(read_examples(tmp_path / "nowhere.jsonl"))
 
 
-def test_mixed_prompts_do_not_become_a_dataset() -> None:
+def test_a_dataset_with_mixed_prompts_is_refused() -> None:
     mixed = [Example(id="1", prompt="p"), Example(id="2", prompt=[Message(role="user", content="p")])]
     with pytest.raises(UserError, match="prompt is a string in some"):
         to_dataset(mixed)
@@ -135,7 +135,7 @@ def test_severity_and_confidence_have_bounds() -> None:
             Span.model_validate({"start": 0, "end": 1, "label": "poor", field: value})
 
 
-def test_no_right_answer_is_no_reference_and_meta_must_be_a_record(tmp_path: Path) -> None:
+def test_an_empty_reference_is_none_and_meta_must_be_a_mapping(tmp_path: Path) -> None:
     assert Example.model_validate({"id": "1", "prompt": "p", "reference": []}).reference is None
     (tmp_path / "x.jsonl").write_text('{"id": "1", "prompt": "p", "meta": [1]}\n')
     with pytest.raises(UserError, match=r"x.jsonl:1: meta"):

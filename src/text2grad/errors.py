@@ -1,9 +1,9 @@
-"""The one exception that means: the person at the keyboard can fix this."""
+"""Exceptions for errors that the user can fix."""
 
 
 class UserError(Exception):
-    """One sentence that names the culprit and the remedy; `cli.py` prints it without a traceback."""
+    """An error whose message is one sentence with the cause and the fix; the CLI prints it without a traceback."""
 
 
 class SharedError(UserError):
-    """A UserError that ends every process of a run and that the main process reports; the others only stop."""
+    """A UserError raised on every process of a distributed run; only the main process reports it."""

@@ -1,4 +1,4 @@
-"""The one shape that flows through every room: Example, Feedback, Span. On disk: JSON lines."""
+"""The data model of all stages: Example, Feedback, Span. On disk: JSON lines."""
 
 from __future__ import annotations
 
@@ -20,20 +20,23 @@ Severity = Annotated[float, Field(gt=0, le=1)]
 
 
 class Strict(BaseModel):
-    """A misspelt field is an error, not a silently ignored extra."""
+    """Base model that rejects unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Message(Strict):
-    """One turn of a conversation, as chat templates take it."""
+    """One message of a conversation, in the format of chat templates."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
 
 
 class Span(Strict):
-    """A part of the completion that the feedback praises or blames. `end` is exclusive; both count code points."""
+    """A part of the completion that the feedback praises or blames.
+
+    `start` and `end` (exclusive) are offsets in code points of the completion, `phrase` in those of the critique.
+    """
 
     start: Annotated[int, Field(ge=0)]
     end: int
@@ -53,7 +56,7 @@ class Span(Strict):
 
 
 class Omission(Strict):
-    """Something the completion should have said. It has no place in the text, so the decision to stop pays for it."""
+    """Something that is missing in the completion. It has no span, so the end token is charged for it."""
 
     text: str
     severity: Severity = 1.0
@@ -61,7 +64,7 @@ class Omission(Strict):
 
 
 class Feedback(Strict):
-    """What one critic says about one completion. A failed one carries its error and is never scored."""
+    """The feedback of one critic on one completion. Failed feedback has an error and no effect on training."""
 
     reasoning: str | None = None
     critique: str = ""
@@ -83,19 +86,19 @@ class Feedback(Strict):
             if phrase is not None:
                 _check_range(f"{owner}.phrase", phrase, "critique", self.critique)
         if self.status == "failed" and not self.error:
-            raise ValueError('error is empty but status is "failed": say what went wrong')
+            raise ValueError('error is empty but status is "failed": give the reason')
         for span in self.spans:
             span.critic = span.critic or self.critic
         return self
 
     @classmethod
     def failure(cls, critic: str, error: str, raw: str | None = None) -> Feedback:
-        """Feedback that could not be had: its sample is masked out, and counted."""
+        """Return failed feedback: its sample is masked out and counted."""
         return cls(critic=critic, status="failed", error=error, raw=raw)
 
 
 class Example(Strict):
-    """A prompt, a model's answer to it, and what somebody says about that answer."""
+    """A prompt, a completion, and feedback on the completion. Unknown fields are kept in `meta`."""
 
     id: str
     prompt: str | list[Message]
@@ -112,7 +115,7 @@ class Example(Strict):
             return data
         known = {k: v for k, v in data.items() if k in cls.model_fields}
         unknown = {k: v for k, v in data.items() if k not in cls.model_fields}
-        if known.get("reference") == []:  # a question without a right answer
+        if known.get("reference") == []:  # the same as no reference
             known["reference"] = None
         meta = known.get("meta") or {}
         return {**known, "meta": {**meta, **unknown}} if isinstance(meta, dict) else known
@@ -128,7 +131,7 @@ class Example(Strict):
 
     @property
     def prompt_text(self) -> str:
-        """The words of the prompt, without roles."""
+        """The text of the prompt, without roles."""
         if isinstance(self.prompt, str):
             return self.prompt
         return "\n\n".join(message.content for message in self.prompt)
@@ -146,8 +149,8 @@ def read_examples(path: str | Path) -> Iterator[Example]:
     """Stream the examples of a JSON lines file; an error names file, line and field."""
     path = Path(path)
     if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example a line")
-    with opened(path, "rt", encoding="utf-8-sig") as lines:  # the mark that some editors put first is no part of them
+        raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example per line")
+    with opened(path, "rt", encoding="utf-8-sig") as lines:  # some editors write a byte order mark
         try:
             for number, line in enumerate(lines, 1):
                 if line.strip():
@@ -157,7 +160,7 @@ def read_examples(path: str | Path) -> Iterator[Example]:
 
 
 def parse_example(line: str, where: str) -> Example:
-    """One JSON line to an Example; `where` opens the error message."""
+    """Parse one JSON line; `where` starts the error message."""
     try:
         return Example.model_validate_json(line)
     except ValidationError as error:
@@ -165,7 +168,7 @@ def parse_example(line: str, where: str) -> Example:
 
 
 def describe(error: ValidationError) -> str:
-    """The first thing that is wrong, as `field: what`; pydantic's own prefix is left out."""
+    """Return pydantic's first error as `field: message`."""
     first = error.errors(include_url=False)[0]
     field = ".".join(f"[{part}]" if isinstance(part, int) else str(part) for part in first["loc"]).replace(".[", "[")
     what = first["msg"].removeprefix("Value error, ")
@@ -173,13 +176,13 @@ def describe(error: ValidationError) -> str:
 
 
 def write_examples(path: str | Path, examples: Iterable[Example]) -> None:
-    """Write one example a line; fields at their default are left out."""
+    """Write one example per line, without fields that have their default value."""
     with Path(path).open("w", encoding="utf-8") as out:
         out.writelines(example.model_dump_json(exclude_defaults=True) + "\n" for example in examples)
 
 
 def to_dataset(examples: Iterable[Example]) -> Dataset:
-    """A Hugging Face dataset with the schema's columns; `feedback` and `meta` are JSON strings.
+    """Return a Hugging Face dataset with one column per field; `feedback` and `meta` are JSON strings.
 
     Arrow columns have one type each, while feedback and meta vary from row to row.
     Prompts must be all strings or all conversations.
@@ -200,7 +203,7 @@ def to_dataset(examples: Iterable[Example]) -> Dataset:
 
 
 def from_dataset(dataset: Dataset) -> Iterator[Example]:
-    """Examples from a dataset: `to_dataset`'s own, or any with TRL's columns (prompt, completion, ...)."""
+    """Yield the examples of a dataset made by `to_dataset`, or of any with TRL's columns (prompt, completion, ...)."""
     for number, row in enumerate(dataset):
         fields = {name: value for name, value in row.items() if value is not None}
         for name in ("feedback", "meta"):

@@ -1,4 +1,4 @@
-"""The base of every group of settings: unknown keys and wrong types are refused by name."""
+"""Base class of all settings, with error messages that name the key."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from text2grad.schema import describe
 
 
 class Settings(BaseModel):
-    """Immutable settings. `parse` turns pydantic's errors into one sentence for the person who wrote the file."""
+    """Immutable settings that reject unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     @classmethod
     def parse(cls, values: Any, where: str) -> Self:
-        """Validate plain values; `where` opens the error message."""
+        """Validate plain values; raise UserError with one sentence that starts with `where`."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -38,17 +38,17 @@ class Settings(BaseModel):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean "..."?` with the nearest known name, or the list of known names where none is near."""
+    """Return `; did you mean "..."?` with the closest known name, or the list of known names if none is close."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1)
     return f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(known)}"
 
 
-def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings by their dotted names."""
+def flatten(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Flatten nested settings to dotted names."""
     result: dict[str, Any] = {}
     for key, value in values.items():
-        result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+        result |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return result
 
 
@@ -63,7 +63,7 @@ def _keys_at(settings: type[BaseModel], sections: list[str]) -> list[str]:
 
 
 def _settings_types(annotation: Any) -> list[type[BaseModel]]:
-    """The settings classes in an annotation such as `Lora | None`."""
+    """Return the settings classes of an annotation such as `LoraSettings | None`."""
     from typing import get_args
 
     parts = get_args(annotation) or (annotation,)

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 
 import pytest
-from support import listen_to_ctrl_c
+from support import restore_sigint
 
 from text2grad.annotate import annotate, store
 from text2grad.annotate.pipeline import _FLUSH_SECONDS
@@ -299,7 +299,7 @@ def test_a_killed_run_against_a_misbehaving_server_loses_and_repeats_nothing(sou
     draw = random.Random(2)
     for _ in range(times):
         goal = (len(out.read_bytes().splitlines()) if out.exists() else 0) + draw.randint(8, 30)
-        running = subprocess.Popen(command(source, out, url), stderr=subprocess.PIPE, preexec_fn=listen_to_ctrl_c)
+        running = subprocess.Popen(command(source, out, url), stderr=subprocess.PIPE, preexec_fn=restore_sigint)
         while (not out.exists() or len(out.read_bytes().splitlines()) < goal) and running.poll() is None:
             time.sleep(0.005)
         os.kill(running.pid, how)

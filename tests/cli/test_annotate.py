@@ -1,4 +1,4 @@
-"""The command: options reach the critic, the summary is shown, errors leave what is done."""
+"""`text2grad annotate`: options, the summary, errors and interruptions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from text2grad.cli.annotate import annotate, count_lines
 from text2grad.errors import UserError
 from text2grad.schema import Example, read_examples, write_examples
 
-# A user's own module, as it lies in the working folder.
+# A user's own module in the working folder.
 REMARK = """
 from text2grad.errors import UserError
 from text2grad.schema import Feedback, Span
@@ -25,7 +25,7 @@ class Remark:
 
     def critique(self, examples):
         if int(examples[0].id) >= self.most:
-            raise UserError("the critic has gone home; call it back")
+            raise UserError("the critic is offline; start it")
         if self.word == "stop":
             raise KeyboardInterrupt
         span = Span(start=0, end=2, label="good")
@@ -53,11 +53,11 @@ def test_options_reach_the_critic_and_the_summary_is_shown(run):
     result, out = run("--llm-model", "m", "--option", "word=well", "--option", "most=50")
     assert result.exit_code == 0, result.output
     assert {example.feedback.critique for example in read_examples(out)} == {"well m"}
-    for row in ("20 (20 new)", "spans per answer", "1.00", "50.0%", "unmatched quotes", "feedback.jsonl"):
+    for row in ("20 (20 new)", "spans per completion", "1.00", "50.0%", "unmatched quotes", "feedback.jsonl"):
         assert row in result.output.replace("\n", "")
 
 
-def test_what_is_done_is_kept_and_shown_when_the_critic_gives_up(run):
+def test_finished_records_are_kept_if_the_critic_fails(run):
     result, out = run("--option", "most=10", "--batch-size", "5")
     assert isinstance(result.exception, UserError)
     assert "10 (10 new)" in result.output
@@ -67,7 +67,7 @@ def test_what_is_done_is_kept_and_shown_when_the_critic_gives_up(run):
 def test_ctrl_c_says_how_to_continue(run):
     result, _ = run("--option", "word=stop")
     assert result.exit_code == 130
-    assert "the same command continues where it stopped" in result.output
+    assert "the same command continues from here" in result.output
 
 
 @pytest.mark.parametrize("option", ["word", "=x", "wo rd=x"])

@@ -1,7 +1,8 @@
-"""Whole commands, as a person types them."""
+"""Whole commands, mostly in subprocesses."""
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,9 +13,11 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from support import PROMPTS, listen_to_ctrl_c
+from support import PROMPTS, restore_sigint
 
+import text2grad as text2grad_package
 from text2grad.cli.app import _can_resume, main
+from text2grad.config.packaged import preset_names
 from text2grad.config.run import load_config
 from text2grad.errors import UserError
 from text2grad.schema import Example, write_examples
@@ -33,7 +36,8 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+    path = os.pathsep.join([str(TESTS), str(Path(text2grad_package.__file__).parents[1])])
+    return os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
 
 
 def text2grad(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -44,7 +48,7 @@ def text2grad(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def config(tmp_path: Path, tiny_model: Path) -> Path:
-    """A run of a few steps with the tiny model and a critic of the test's own."""
+    """A configuration with the tiny model and a critic of the tests."""
     write_examples(tmp_path / "prompts.jsonl", PROMPTS)
     heldout = [
         Example(id="h1", prompt="Write a word.", reference="fox"),
@@ -67,7 +71,7 @@ Refused = Callable[..., str]
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
-    """Runs a command in this process, and returns the one sentence with which it refuses."""
+    """Run a command that fails in this process, and return its error message of one line."""
 
     def run(*arguments: str | Path) -> str:
         monkeypatch.setattr(sys, "argv", ["text2grad", *map(str, arguments)])
@@ -82,7 +86,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
-def test_a_run_leaves_a_whole_folder_and_shows_the_figures(config: Path, tmp_path: Path, refused: Refused) -> None:
+def test_a_run_writes_its_folder_and_prints_the_results(config: Path, tmp_path: Path, refused: Refused) -> None:
     done = text2grad("run", config, *FAST)
     assert done.returncode == 0, done.stderr
     for shown in (
@@ -118,7 +122,7 @@ def test_a_run_killed_in_the_middle_of_a_step_resumes_to_the_same_weights(config
     deadline = time.monotonic() + 120
     while not metrics.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
-    time.sleep(0.2)  # the critic of the second step is at work now
+    time.sleep(0.2)  # the critic of the second step is running now
     victim.send_signal(signal.SIGKILL)
     victim.wait()
     assert len(metrics.read_text().splitlines()) < 3
@@ -129,14 +133,14 @@ def test_a_run_killed_in_the_middle_of_a_step_resumes_to_the_same_weights(config
         torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
-def test_ctrl_c_ends_in_one_sentence_and_the_run_can_go_on(config: Path, tmp_path: Path) -> None:
+def test_ctrl_c_prints_how_to_continue(config: Path, tmp_path: Path) -> None:
     run = subprocess.Popen(
         command("run", config, *FAST, "policy.max_steps=100"),
         env=environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=listen_to_ctrl_c,
+        preexec_fn=restore_sigint,
     )
     deadline = time.monotonic() + 120
     while not (tmp_path / "run" / "metrics.jsonl").exists() and time.monotonic() < deadline:
@@ -144,7 +148,7 @@ def test_ctrl_c_ends_in_one_sentence_and_the_run_can_go_on(config: Path, tmp_pat
     run.send_signal(signal.SIGINT)
     _, stderr = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert stderr.strip() == "Interrupted. What was saved is whole. It goes on with --resume."
+    assert stderr.strip() == "Interrupted. Continue with --resume."
     assert (tmp_path / "run" / "checkpoints" / "last" / "progress.json").is_file()
 
 
@@ -231,14 +235,62 @@ def test_explain_prints_json_and_a_table(
     assert "does not say which words" in refused("explain", *question, "I do not like it.")
 
 
-def test_help_teaches(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def run_in_process(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["text2grad", *arguments])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+
+
+COMMANDS = ["init", "run", "train", "annotate", "align", "explain", "report", "export"]
+COMMANDS += [f"reward {name}" for name in ("train", "eval", "score", "serve")]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_has_an_example(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    for arguments, shown in (
-        (["--help"], ["run", "explain", "report"]),
-        (["run", "-h"], ["section.key=value", "--resume"]),
-    ):
-        monkeypatch.setattr(sys, "argv", ["text2grad", *arguments])
-        with pytest.raises(SystemExit, match="0"):
-            main()
-        out = capsys.readouterr().out
-        assert all(text in out for text in shown)
+    run_in_process(monkeypatch, *name.split(), "-h")
+    assert f"Example: text2grad {name} " in capsys.readouterr().out
+
+
+def test_help_lists_commands_and_presets(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    run_in_process(monkeypatch, "--help")
+    overview = capsys.readouterr().out
+    assert all(name.partition(" ")[0] in overview for name in COMMANDS)
+    run_in_process(monkeypatch, "run", "--help")
+    shown = capsys.readouterr().out
+    assert all(text in shown for text in ("section.key=value", "--resume", *preset_names()))
+
+
+def test_an_unknown_preset_is_refused_with_the_list(refused: Refused) -> None:
+    said = refused("run", "quickstrat")
+    assert "quickstrat: no such file or preset" in said
+    assert all(name in said for name in preset_names())
+
+
+def test_version(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    run_in_process(monkeypatch, "--version")
+    assert re.fullmatch(r"text2grad \d+\.\d+\.\d+\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import text2grad", "import text2grad.cli.app", "import sys; sys.argv = ['text2grad', '--help']; main()"],
+)
+def test_heavy_libraries_are_not_imported_for_help(statement: str) -> None:
+    """`text2grad --help` must be fast, and work without the optional dependencies."""
+    code = f"""
+import sys
+if "main()" in {statement!r}:
+    from text2grad.cli.app import main
+try:
+    {statement}
+except SystemExit:
+    pass
+heavy = ["torch", "transformers", "fastapi", "openai", "datasets", "peft"]
+sys.exit(", ".join(name for name in heavy if name in sys.modules) or 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr

@@ -39,7 +39,7 @@ def test_logged_feedback_trains_a_model_that_can_be_exported(feedback, tiny_mode
     assert (tmp_path / "plain" / "model.safetensors").is_file()
 
 
-def test_epochs_that_are_given_count_more_than_a_files_steps(feedback, tiny_model, tmp_path):
+def test_epochs_take_precedence_over_the_steps_of_the_file(feedback, tiny_model, tmp_path):
     (tmp_path / "run.yaml").write_text("policy: {max_steps: 7}\n")
     given = ("--feedback", feedback, "--model", tiny_model, "--config", tmp_path / "run.yaml", *SMALL)
     assert invoke(*given, "-o", tmp_path / "by file").exit_code == 0
@@ -55,8 +55,8 @@ def test_steps_can_be_set_and_a_run_resumed(feedback, tiny_model, tmp_path):
     assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 3
 
 
-def test_without_anything_to_learn_from_it_asks(tmp_path):
-    with pytest.raises(UserError, match="what should it learn from"):
+def test_a_run_without_data_is_refused(tmp_path):
+    with pytest.raises(UserError, match="nothing to train on"):
         invoke("-o", tmp_path / "run")
 
 
@@ -66,7 +66,7 @@ def test_logged_feedback_cannot_be_evaluated(feedback, tiny_model, tmp_path):
 
 
 @pytest.mark.parametrize("eval_steps", [None, 1])
-def test_held_out_prompts_are_used_only_where_they_are_asked_for(feedback, tiny_model, tmp_path, eval_steps):
+def test_held_out_prompts_are_used_only_with_eval_steps(feedback, tiny_model, tmp_path, eval_steps):
     config = tmp_path / "run.yaml"
     config.write_text(
         f"critic: {{name: 'support:VowelCritic'}}\ndata: {{train: '{feedback}', heldout: '{feedback}'}}\n"

@@ -1,4 +1,4 @@
-"""The shipped configurations run, a few steps, with a tiny model."""
+"""Every preset trains a tiny model for a few steps."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import json
 import pytest
 from support import Silent
 
-from text2grad.config.run import PRESETS, load_config
+from text2grad.config.packaged import PRESETS, preset_names
+from text2grad.config.run import load_config
 from text2grad.pipeline import run
 
-CONFIGS = PRESETS
 SMALL = ["policy.max_steps=2", "policy.per_device_train_batch_size=2", "policy.max_completion_length=6"]
 
 
 @pytest.fixture
 def data(tmp_path, monkeypatch):
-    """Two examples a set, in the form in which the sets are published."""
+    """A few examples per data set, in the published format."""
     abstract = {"paper_id": "p", "source": ["We add one.", "It works in 3 days."], "target": ["Adding works."]}
     problem = {
         "text": "Add one.",
@@ -43,10 +43,10 @@ def data(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("data")
-@pytest.mark.parametrize("name", ["quickstart", "summarise", "code", "qa"])
-def test_a_configuration_runs(name, tiny_model, tmp_path):
+@pytest.mark.parametrize("name", preset_names())
+def test_a_preset_runs(name, tiny_model, tmp_path):
     settings = [*SMALL, f"model.name={tiny_model}", f"output_dir={tmp_path / 'run'}"]
-    folder = run(load_config(CONFIGS / f"{name}.yaml", settings), Silent())
+    folder = run(load_config(PRESETS / f"{name}.yaml", settings), Silent())
     assert len(folder.metrics.read_text(encoding="utf-8").splitlines()) == 2
     assert json.loads(folder.evaluation.read_text(encoding="utf-8"))["n"] > 0
     assert folder.report.is_file()

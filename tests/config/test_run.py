@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from text2grad.config.run import PRESETS, RunConfig, changed_keys, load_config
+from text2grad.config.packaged import PRESETS
+from text2grad.config.run import RunConfig, changed_keys, load_config
 from text2grad.errors import UserError
 
 
@@ -72,5 +73,5 @@ def test_changed_keys_are_named_with_their_sections() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.name)
-def test_shipped_configs_are_valid(path: Path) -> None:
+def test_presets_are_valid(path: Path) -> None:
     assert load_config(path).output_dir != RunConfig().output_dir

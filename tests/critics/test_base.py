@@ -1,34 +1,148 @@
+"""The protocol's optional attributes, and what validation turns into failed feedback."""
+
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from text2grad.critics.base import collect_feedback
+from text2grad.critics.base import (
+    CriticTraits,
+    acollect_feedback,
+    collect_feedback,
+    critic_traits,
+    validate_feedback,
+)
 from text2grad.errors import UserError
-from text2grad.schema import Example, Feedback, Span
+from text2grad.schema import Example, Feedback, Omission, Span
 
 EXAMPLES = [Example(id="a", prompt="p", completion="four"), Example(id="b", prompt="p", completion="five!")]
 
 
-class Says:
-    def __init__(self, feedback: list[Feedback]) -> None:
-        self.feedback = feedback
+class FixedCritic:
+    def __init__(self, feedback: Sequence[Any]) -> None:
+        self.feedback = list(feedback)
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         return self.feedback
 
 
+class AsyncCritic(FixedCritic):
+    async def acritique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return self.feedback
+
+
 def blame(start: int, end: int) -> Feedback:
-    return Feedback(critic="says", spans=[Span(start=start, end=end, label="poor")])
+    return Feedback(critic="fixed", spans=[Span(start=start, end=end, label="poor")])
 
 
-def test_what_points_outside_its_answer_is_a_failure_and_the_rest_stands() -> None:
-    outside, inside = collect_feedback(Says([blame(0, 5), blame(0, 5)]), EXAMPLES)
+def test_a_critic_with_critique_alone_has_the_default_traits() -> None:
+    traits = critic_traits(FixedCritic([]))
+    assert traits == CriticTraits()
+    assert (traits.concurrency, traits.batch_size, traits.reads_feedback) == (16, 32, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("acritique", print),
+        ("aclose", print),
+        ("concurrency", 3),
+        ("batch_size", 7),
+        ("fingerprint", lambda: "v1"),
+        ("ledger", SimpleNamespace(tokens_in=1, tokens_out=2, cost=0.5)),
+        ("reads_feedback", True),
+    ],
+)
+def test_each_trait_is_read_from_the_critic(name: str, value: Any) -> None:
+    critic = FixedCritic([])
+    setattr(critic, name, value)
+    assert critic_traits(critic) == CriticTraits()._replace(**{name: value})
+
+
+def test_every_trait_has_a_test() -> None:
+    (parameters,) = [mark.args[1] for mark in test_each_trait_is_read_from_the_critic.pytestmark]  # type: ignore[attr-defined]
+    assert [name for name, _ in parameters] == list(CriticTraits._fields)
+
+
+def test_invalid_feedback_fails_alone() -> None:
+    outside, inside = collect_feedback(FixedCritic([blame(0, 5), blame(0, 5)]), EXAMPLES)
     assert outside.status == "failed"
+    assert outside.error == "invalid: feedback.spans[0].end is 5 but the completion has 4 characters"
     assert inside == blame(0, 5)
 
 
-def test_one_comment_is_owed_for_each_answer() -> None:
-    with pytest.raises(UserError, match="Says returned 1 feedbacks for 2 examples"):
-        collect_feedback(Says([blame(0, 1)]), EXAMPLES)
+@pytest.mark.parametrize("count", [1, 3])
+def test_there_is_one_feedback_per_example(count: int) -> None:
+    with pytest.raises(UserError, match=f"FixedCritic returned {count} feedbacks for 2 examples"):
+        collect_feedback(FixedCritic([blame(0, 1)] * count), EXAMPLES)
+
+
+def test_asynchronous_feedback_is_validated_too() -> None:
+    outside, inside = asyncio.run(acollect_feedback(AsyncCritic([blame(0, 5), blame(0, 5)]), EXAMPLES))
+    assert (outside.status, inside.status) == ("failed", "ok")
+    with pytest.raises(UserError, match="AsyncCritic returned 1 feedbacks for 2 examples"):
+        asyncio.run(acollect_feedback(AsyncCritic([blame(0, 1)]), EXAMPLES))
+
+
+def assigned(**values: Any) -> Feedback:
+    """Feedback that was valid when it was constructed."""
+    feedback = Feedback(critic="fixed", critique="Bad.")
+    for name, value in values.items():
+        setattr(feedback, name, value)
+    return feedback
+
+
+@pytest.mark.parametrize(
+    ("feedback", "error"),
+    [
+        (blame(0, 5), "feedback.spans[0].end is 5 but the completion has 4 characters"),
+        (Feedback(critic="fixed", scores=[(0, 9, 0.5)]), "feedback.scores[0].end is 9"),
+        (assigned(spans=[Span.model_construct(start=2, end=1, label="poor")]), "end is 1 but start is 2"),
+        (assigned(spans=[Span.model_construct(start=0, end=1, label="bad")]), "feedback.spans[0].label"),
+        (assigned(spans=[Span(start=0, end=1, label="poor", phrase=(0, 9))]), "spans[0].phrase.end is 9"),
+        (assigned(omissions=[Omission(text="x", phrase=(3, 9))]), "omissions[0].phrase.end is 9"),
+        (assigned(spans=3), "feedback.spans"),
+        (assigned(score=math.nan), "feedback.score"),
+        (assigned(score=math.inf), "feedback.score"),
+        (assigned(scores=[(0, 1, math.nan)]), "feedback.scores[0]"),
+        (assigned(status="failed"), "error is empty"),
+        (assigned(critique="half a smile \ud83d"), "unpaired surrogate"),
+        (assigned(raw="\ud83d", score=math.nan), "feedback.score"),
+    ],
+)
+def test_invalid_feedback_becomes_a_failure_that_names_the_field(feedback: Feedback, error: str) -> None:
+    checked = validate_feedback(feedback, EXAMPLES[0])
+    assert (checked.status, checked.critic, checked.spans, checked.score) == ("failed", "fixed", [], None)
+    assert str(checked.error).startswith("invalid: ")
+    assert error in str(checked.error)
+    assert checked.model_dump_json()
+
+
+@pytest.mark.parametrize("value", [{"critic": "fixed", "score": 1.0}, None, "Bad."])
+def test_anything_but_feedback_is_a_failure_of_the_critic(value: Any) -> None:
+    first, second = collect_feedback(FixedCritic([value, blame(0, 1)]), EXAMPLES)
+    assert (first.critic, first.status) == ("FixedCritic", "failed")
+    assert first.error == f"invalid: a {type(value).__name__} instead of Feedback"
+    assert second.status == "ok"
+
+
+def test_feedback_without_a_critic_is_reported_under_the_name_of_the_class() -> None:
+    (checked,) = collect_feedback(FixedCritic([Feedback.model_construct()]), EXAMPLES[:1])
+    assert (checked.critic, checked.status) == ("FixedCritic", "failed")
+
+
+def test_validation_completes_spans_that_were_never_validated() -> None:
+    feedback = Feedback.model_construct(critic="fixed", spans=[{"start": 0, "end": 1, "label": "poor"}])
+    assert validate_feedback(feedback, EXAMPLES[0]).spans == [Span(start=0, end=1, label="poor", critic="fixed")]
+
+
+def test_a_failure_stays_as_it_is_and_so_does_a_completion_with_a_surrogate() -> None:
+    example = Example(id="c", prompt="p", completion="\ud83d!")
+    failure = Feedback.failure("fixed", "no network", raw="{")
+    assert validate_feedback(failure, example) == failure
+    assert validate_feedback(blame(1, 2), example) == blame(1, 2)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from text2grad.critics.combined import CombinedCritic, merge
+from text2grad.critics.combined import CombinedCritic, merge_feedback
 from text2grad.critics.fingerprint import critic_digest
 from text2grad.critics.rules.lint import LintCritic
 from text2grad.errors import UserError
@@ -34,7 +34,9 @@ class Saying:
 
 
 def test_critiques_are_stacked_and_phrases_move_along():
-    merged = merge([said("a", "One is bad.", (0, 4, "poor", 1.0)), said("b", "Two is good.", (5, 9, "good", 0.5))])
+    merged = merge_feedback(
+        [said("a", "One is bad.", (0, 4, "poor", 1.0)), said("b", "Two is good.", (5, 9, "good", 0.5))]
+    )
 
     assert merged.critique == "One is bad.\nTwo is good."
     assert [merged.critique[slice(*span.phrase)] for span in merged.spans if span.phrase] == ["One", "Two"]
@@ -46,14 +48,14 @@ def test_critiques_are_stacked_and_phrases_move_along():
 
 
 def test_an_empty_critique_leaves_no_empty_line():
-    merged = merge([Feedback(critic="a"), said("b", "Two.", (0, 1, "poor", 1.0)), Feedback(critic="c")])
+    merged = merge_feedback([Feedback(critic="a"), said("b", "Two.", (0, 1, "poor", 1.0)), Feedback(critic="c")])
 
     assert merged.critique == "Two."
     assert merged.spans[0].phrase == (0, 3)
 
 
 def test_the_same_blame_twice_counts_once_at_its_gravest():
-    merged = merge([said("a", "Bad.", (0, 4, "poor", 0.3)), said("b", "Awful.", (0, 4, "poor", 0.8))])
+    merged = merge_feedback([said("a", "Bad.", (0, 4, "poor", 0.3)), said("b", "Awful.", (0, 4, "poor", 0.8))])
 
     (span,) = merged.spans
     assert (span.severity, span.critic) == (0.8, "a+b")
@@ -62,7 +64,7 @@ def test_the_same_blame_twice_counts_once_at_its_gravest():
 
 
 def test_praise_and_blame_of_the_same_words_cancel_in_the_rewards():
-    merged = merge([said("a", "Bad.", (0, 4, "poor", 0.75)), said("b", "Good.", (0, 4, "good", 0.5))])
+    merged = merge_feedback([said("a", "Bad.", (0, 4, "poor", 0.75)), said("b", "Good.", (0, 4, "good", 0.5))])
 
     rewards, valid = token_rewards(merged, [(0, 4), (4, 8)], 1, Credit(mode="uniform"), np.random.default_rng(0))
 
@@ -78,7 +80,7 @@ def test_omissions_merge_by_their_text():
         omissions=[Omission(text="date", severity=0.6, phrase=(3, 7)), Omission(text="name")],
     )
 
-    merged = merge([one, two])
+    merged = merge_feedback([one, two])
 
     assert [(omission.text, omission.severity) for omission in merged.omissions] == [("date", 0.6), ("name", 1.0)]
     assert merged.omissions[0].phrase is not None
@@ -87,7 +89,7 @@ def test_omissions_merge_by_their_text():
 
 def test_graded_scores_and_spans_are_added_up():
     graded = Feedback(critic="model", scores=[(0, 4, -0.5), (4, 8, 0.25)])
-    merged = merge([graded, said("a", "Bad.", (0, 4, "poor", 0.25)), said("b", "Worse.", (0, 4, "poor", 0.5))])
+    merged = merge_feedback([graded, said("a", "Bad.", (0, 4, "poor", 0.25)), said("b", "Worse.", (0, 4, "poor", 0.5))])
 
     assert merged.scores == [(0, 4, -0.5), (4, 8, 0.25), (0, 4, -0.5)]
     assert len(merged.spans) == 1
@@ -96,12 +98,12 @@ def test_graded_scores_and_spans_are_added_up():
 def test_the_score_is_the_mean_of_those_that_are_there():
     feedbacks = [Feedback(critic="a", score=1.0), Feedback(critic="b", score=-0.5), Feedback(critic="c")]
 
-    assert merge(feedbacks).score == 0.25
-    assert merge([Feedback(critic="a"), Feedback(critic="b")]).score is None
+    assert merge_feedback(feedbacks).score == 0.25
+    assert merge_feedback([Feedback(critic="a"), Feedback(critic="b")]).score is None
 
 
 def test_one_that_judges_is_enough_and_the_others_errors_are_kept():
-    merged = merge(
+    merged = merge_feedback(
         [Feedback.failure("a", "no code"), said("b", "Fine.", (0, 1, "good", 1.0)), Feedback.failure("c", "x")]
     )
 
@@ -109,7 +111,7 @@ def test_one_that_judges_is_enough_and_the_others_errors_are_kept():
 
 
 def test_all_failed_is_failed():
-    merged = merge([Feedback.failure("a", "no code", raw="{"), Feedback.failure("b", "no tests")])
+    merged = merge_feedback([Feedback.failure("a", "no code", raw="{"), Feedback.failure("b", "no tests")])
 
     assert (merged.status, merged.error, merged.critic) == ("failed", "a: no code; b: no tests", "a+b")
     assert merged.raw == '[["a", "{"]]'
@@ -119,7 +121,7 @@ def test_everything_else_is_kept():
     one = Feedback(critic="a", reasoning="Because.", unmatched=["x", "y"], raw="A")
     two = Feedback(critic="b", reasoning="And.", unmatched=["y", "z"], raw="B")
 
-    merged = merge([one, two])
+    merged = merge_feedback([one, two])
 
     assert merged.reasoning == "Because.\nAnd."
     assert merged.unmatched == ["x", "y", "z"]
@@ -130,12 +132,12 @@ def test_merging_leaves_its_parts_alone_and_one_is_itself():
     one, two = said("a", "Bad.", (0, 4, "poor", 0.3)), said("b", "Awful.", (0, 4, "poor", 0.8))
     before = two.model_copy(deep=True)
 
-    merge([one, two])
+    merge_feedback([one, two])
 
     assert two == before
-    assert merge([one]) is one
+    assert merge_feedback([one]) is one
     with pytest.raises(ValueError, match="no feedback"):
-        merge([])
+        merge_feedback([])
 
 
 def test_every_critic_is_asked_about_every_answer():

@@ -1,12 +1,27 @@
+import os
+import sys
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 from reward_support import asked, tiny_reward_model
 
-from text2grad.critics.registry import CRITICS, _imported, make_critic
+from text2grad.critics.registry import CRITICS, ENTRY_POINTS, available_critics, make_critic
 from text2grad.critics.rules.grounding import GroundingCritic
 from text2grad.errors import UserError
 from text2grad.reward_model.model import SpanRewardModel
+
+CRITIC_MODULE = """
+class LengthCritic:
+    def __init__(self, max_words=3): self.max_words = max_words
+    def critique(self, examples): return []
+"""
+
+
+@pytest.fixture
+def separate_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Additions to `sys.path` end with the test."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
 
 
 def test_critics_of_the_package_go_by_name() -> None:
@@ -15,12 +30,62 @@ def test_critics_of_the_package_go_by_name() -> None:
     assert critic.max_words == 20
 
 
-def test_every_name_leads_to_a_class() -> None:
-    assert all(callable(_imported(path).critique) for path in CRITICS.values())
+def test_every_name_leads_to_a_critic() -> None:
+    assert all(callable(resolve_name(path.partition(".from_pretrained")[0]).critique) for path in CRITICS.values())
+    assert all(callable(resolve_name(path)) for path in CRITICS.values())
 
 
-def test_the_users_own_go_by_dotted_path() -> None:
+def test_the_users_own_go_by_import_string() -> None:
     assert type(make_critic("support:VowelCritic", {})).__name__ == "VowelCritic"
+
+
+@pytest.mark.usefixtures("separate_path")
+def test_a_module_of_the_current_folder_can_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "critics_of_this_folder.py").write_text(CRITIC_MODULE)
+    with pytest.raises(UserError, match=f"must be installed or in {os.getcwd()}"):
+        make_critic("critics_of_this_folder:LengthCritic", {})
+    monkeypatch.chdir(tmp_path)
+    assert vars(make_critic("critics_of_this_folder:LengthCritic", {"max_words": 5})) == {"max_words": 5}
+    monkeypatch.delitem(sys.modules, "critics_of_this_folder")
+
+
+@pytest.mark.usefixtures("separate_path")
+def test_a_file_of_the_current_folder_hides_no_installed_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "support.py").write_text("raise RuntimeError")
+    monkeypatch.delitem(sys.modules, "support")
+    monkeypatch.chdir(tmp_path)
+    assert type(make_critic("support:VowelCritic", {})).__name__ == "VowelCritic"
+
+
+def test_built_in_names_leave_the_import_path_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_critic("grounding", {})
+    assert str(tmp_path) not in sys.path
+
+
+@pytest.mark.usefixtures("separate_path")
+def test_installed_packages_register_critics_as_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "length_critics.py").write_text(CRITIC_MODULE)
+    metadata = tmp_path / "length_critics-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: length-critics\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(
+        f"[{ENTRY_POINTS}]\nlength = length_critics:LengthCritic\ngrounding = length_critics:LengthCritic\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert vars(make_critic("length", {"max_words": 5})) == {"max_words": 5}
+    assert available_critics()["grounding"] == CRITICS["grounding"]  # a package replaces no built-in critic
+    with pytest.raises(UserError, match='did you mean "length"'):
+        make_critic("lenght", {})
+    monkeypatch.delitem(sys.modules, "length_critics")
+
+
+def test_a_function_is_rejected_before_it_is_called(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is not a class with a method critique"):
+        make_critic("os:system", {"command": f"touch {tmp_path / 'called'}"})
+    assert not (tmp_path / "called").exists()
 
 
 def test_a_reward_model_goes_by_its_folder(tiny_model: Path, tmp_path: Path) -> None:
@@ -45,7 +110,9 @@ def test_a_reward_model_goes_by_its_folder(tiny_model: Path, tmp_path: Path) -> 
         ("nowhere:Critic", {}, 'critic "nowhere:Critic" cannot be imported'),
         ("support:Nobody", {}, "cannot be imported"),
         ("grounding", {"max_wrds": 3}, "does not take these options"),
-        ("pathlib:Path", {}, "has no method critique"),
+        ("support:", {}, "cannot be imported"),
+        (":VowelCritic", {}, "cannot be imported"),
+        ("pathlib:Path", {}, "is not a class with a method critique"),
     ],
 )
 def test_what_is_no_critic_is_named(name: str, options: dict[str, object], says: str) -> None:

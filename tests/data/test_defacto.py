@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from text2grad.data.defacto import changed, read, read_corrected
+from text2grad.data.defacto import changed_words, read, read_corrected
 from text2grad.errors import UserError
 
 
@@ -27,13 +27,13 @@ def first(tmp_path, data):
 
 def test_changed_words_are_ranges_of_the_candidate():
     before = "A former soldier lost both legs in Iraq."
-    ranges, inserted = changed(before, "A soldier lost both his legs near Camp Bastion.")
+    ranges, inserted = changed_words(before, "A soldier lost both his legs near Camp Bastion.")
     assert [before[start:end] for start, end in ranges] == ["former", "in Iraq."]
     assert inserted == ["his"]
 
 
 def test_case_is_no_change():
-    assert changed("the EU Said so", "The eu said so") == ([], [])
+    assert changed_words("the EU Said so", "The eu said so") == ([], [])
 
 
 def test_a_row_becomes_an_example(tmp_path):

@@ -1,19 +1,20 @@
-"""Sets by name, and how they are split."""
+"""Data sets by name, and their splits."""
 
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 
 import pytest
 
-from text2grad.data.registry import load_examples
+from text2grad.data.registry import DATASETS, load_examples
 from text2grad.data.split import split_by_prompt
 from text2grad.errors import UserError
 from text2grad.schema import Example
 
 
-def packed(path, text):
+def write_gzip(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.write(text)
@@ -33,7 +34,7 @@ def problem(number):
 
 def test_mbpp_is_split_by_id(tmp_path, monkeypatch):
     monkeypatch.setenv("TEXT2GRAD_DATA", str(tmp_path))
-    packed(tmp_path / "mbpp" / "mbpp.jsonl.gz", "\n".join(map(problem, (5, 11, 510, 511, 600, 601, 974))))
+    write_gzip(tmp_path / "mbpp" / "mbpp.jsonl.gz", "\n".join(map(problem, (5, 11, 510, 511, 600, 601, 974))))
     assert [e.id for e in load_examples("mbpp", "train")] == ["mbpp-601", "mbpp-974"]
     first, *_ = load_examples("mbpp", "heldout")
     assert first.id == "mbpp-511"
@@ -47,7 +48,7 @@ def test_scitldr_joins_its_sentences(tmp_path, monkeypatch):
     monkeypatch.setenv("TEXT2GRAD_DATA", str(tmp_path))
     row = {"paper_id": "p", "source": ["We add.", "It works."], "target": ["Adding works.", "It adds."]}
     for split in ("train", "dev"):
-        packed(tmp_path / "scitldr_a" / f"{split}.jsonl.gz", json.dumps(row))
+        write_gzip(tmp_path / "scitldr_a" / f"{split}.jsonl.gz", json.dumps(row))
     (example,) = load_examples("scitldr", "heldout")
     assert example.meta["document"] == "We add. It works."
     assert example.prompt_text.startswith("We add. It works.")
@@ -63,14 +64,16 @@ def test_questions_about_one_paragraph_stay_together(tmp_path, monkeypatch):
         }
         for i in range(100)
     ]
-    packed(tmp_path / "xquad_en" / "xquad.en.json.gz", json.dumps({"data": [{"title": "t", "paragraphs": paragraphs}]}))
+    write_gzip(
+        tmp_path / "xquad_en" / "xquad.en.json.gz", json.dumps({"data": [{"title": "t", "paragraphs": paragraphs}]})
+    )
     train, heldout = ({e.meta["document"] for e in load_examples("xquad", split)} for split in ("train", "heldout"))
     assert not train & heldout
     assert len(train) + len(heldout) == 100
     assert 10 <= len(heldout) <= 30
 
 
-def test_a_set_that_is_not_there_says_where_it_is_looked_for(tmp_path, monkeypatch):
+def test_a_missing_file_of_a_data_set_is_named(tmp_path, monkeypatch):
     monkeypatch.delenv("TEXT2GRAD_DATA", raising=False)
     with pytest.raises(UserError, match=r"TEXT2GRAD_DATA must name a folder that holds mbpp/mbpp.jsonl.gz .*not set"):
         load_examples("mbpp", "train")
@@ -79,7 +82,21 @@ def test_a_set_that_is_not_there_says_where_it_is_looked_for(tmp_path, monkeypat
         load_examples("scitldr", "train")
 
 
-def test_a_split_hangs_on_the_prompt_alone():
+def test_an_unknown_name_is_refused_with_the_nearest_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match='unknown data set "mbbp"; did you mean "mbpp"'):
+        load_examples("mbbp", "train")
+    with pytest.raises(UserError, match=r"mine\.jsonl: no such file"):
+        load_examples("mine.jsonl", "train")
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_every_data_set_can_be_imported(name):
+    module, _, function = DATASETS[name].partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
+
+
+def test_a_split_depends_on_the_prompts_only():
     examples = [Example(id=str(i), prompt=f"prompt {i % 50}") for i in range(200)]
     train, heldout = split_by_prompt(examples, share=0.3)
     assert {e.prompt_text for e in train}.isdisjoint(e.prompt_text for e in heldout)

@@ -1,4 +1,4 @@
-"""`text2grad align`: places for comments that have none."""
+"""`text2grad align`: spans for comments that have none."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from typing import Annotated
 
 import typer
 
-from text2grad.cli.annotate import watched
+from text2grad.cli.annotate import annotate_with_progress
+from text2grad.cli.options import Debug, RetryFailed
 
 
 def align(
     source: Annotated[Path, typer.Argument(help="JSON lines whose records have feedback with a critique.")],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="Where the records with spans go. If it is there, the run continues it."),
+        typer.Option("--output", "-o", help="JSON lines with the records and their spans; continued if it exists."),
     ],
     model: Annotated[
         str | None,
-        typer.Option(help="Also read the attention of this model (smollm2): somewhat better, a hundred times slower."),
+        typer.Option(help="Also use the attention of this model (smollm2): somewhat better, a hundred times slower."),
     ] = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try again on the records whose comment was found nowhere.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    retry_failed: RetryFailed = False,
+    debug: Debug = False,
 ) -> None:
-    """Find the words that each comment is about, in every record that has a critique and no spans.
+    """Find the words that each comment is about, for every record that has a critique and no spans.
 
-    What a comment quotes counts first; where it quotes nothing, what it is about is estimated from its words. A comment
-    that is found nowhere is kept as failed. It continues after an interruption, as annotate does.
+    Quotations are located first; for a comment without quotations, the words it refers to are predicted. A comment that
+    cannot be aligned is kept with status "failed". An interrupted run continues with the same command.
 
     Example: text2grad align comments.jsonl -o feedback.jsonl
     """
@@ -40,4 +39,4 @@ def align(
         from text2grad.models.loading import load_model, load_tokenizer
 
         scorer = AttentionScorer(load_model(model), load_tokenizer(model))
-    watched(source, output, CommentAligner(scorer), retry_failed=retry_failed)
+    annotate_with_progress(source, output, CommentAligner(scorer), retry_failed=retry_failed)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from text2grad.cli.annotate import parsed_options, watched
+from text2grad.cli.annotate import annotate_with_progress, parse_options
 from text2grad.cli.progress import progress_bar, silence_libraries
 from text2grad.errors import UserError
 
@@ -56,7 +56,7 @@ def train(
 
     named = {"num_train_epochs": epochs, "learning_rate": learning_rate, "per_device_train_batch_size": batch_size}
     values: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
-    values |= {"model": model, "seed": seed} | ({"lora": {}} if lora else {}) | parsed_options(option or [])
+    values |= {"model": model, "seed": seed} | ({"lora": {}} if lora else {}) | parse_options(option or [])
     settings = RewardTraining.parse(values, where="reward train")
     console = Console()
     silence_libraries()
@@ -136,8 +136,10 @@ def score(
     silence_libraries()
     chosen: dict[str, Any] = {
         name: value for name, value in {"path": path, "rewards": rewards}.items() if value is not None
-    } | parsed_options(option or [])
-    watched(source, output, SpanRewardModel.from_pretrained(model, device, **chosen), batch_size=batch_size)
+    } | parse_options(option or [])
+    annotate_with_progress(
+        source, output, SpanRewardModel.from_pretrained(model, device, **chosen), batch_size=batch_size
+    )
 
 
 @reward.command()
@@ -174,7 +176,7 @@ def serve(
         "max_wait_ms": max_wait_ms,
         "max_body_bytes": max_body_bytes,
     }
-    settings = ServeSettings.parse(values | parsed_options(option or []), where="reward serve")
+    settings = ServeSettings.parse(values | parse_options(option or []), where="reward serve")
     chosen: dict[str, Any] = {"path": path} if path else {}
     run(SpanRewardModel.from_pretrained(model, device, **chosen), settings)
 

@@ -1,13 +1,13 @@
-"""`text2grad train`: update a model's weights, from a critic or straight from logged feedback."""
+"""`text2grad train`: update a model from a critic or from logged feedback."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from text2grad.cli.options import Debug, Model, OutputDir, Resume, to_overrides
 from text2grad.cli.progress import silence_libraries, terminal
 from text2grad.distributed.launch import process_count
 from text2grad.errors import UserError
@@ -21,24 +21,24 @@ def train(
     ] = None,
     feedback: Annotated[
         Path | None,
-        typer.Option(help="JSON lines with prompt, completion and feedback: learn from these, without sampling."),
+        typer.Option(help="JSON lines with prompt, completion and feedback: train on these without sampling."),
     ] = None,
-    config: Annotated[Path | None, typer.Option("--config", help="A run's YAML file, for settings.")] = None,
-    model: Annotated[str | None, typer.Option(help="Same as model.name=...: smollm2, a hub name, or a folder.")] = None,
-    output_dir: Annotated[
-        Path | None, typer.Option("--output-dir", "-o", help="Same as output_dir=...: the run's folder.")
+    config: Annotated[
+        Path | None, typer.Option("--config", help="A YAML file or preset to take settings from.")
     ] = None,
+    model: Model = None,
+    output_dir: OutputDir = None,
     epochs: Annotated[
-        float | None, typer.Option(min=0.01, help="How often each piece of logged feedback is met; default: 3.")
+        float | None, typer.Option(min=0.01, help=f"Passes over the logged feedback; default: {EPOCHS:g}.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in output_dir where it stopped.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    resume: Resume = False,
+    debug: Debug = False,
 ) -> None:
-    """Train from what people or programs wrote about earlier answers, or, without --feedback, from a critic.
+    """Train from logged feedback on earlier completions (--feedback), or from a critic (--config).
 
-    With --feedback nothing is sampled and no reward model is needed: blamed words become less probable, praised ones
-    more, each by a bounded factor (policy.epsilon), and the rest is held where it is (policy.beta). Without it, this is
-    `text2grad run` without the held-out comparison; with policy.eval_steps the held-out prompts are used after all.
+    With --feedback, nothing is sampled and no reward model is needed: blamed words become less probable, praised ones
+    more, each by a bounded factor (policy.epsilon), and a KL penalty (policy.beta) limits other changes. With --config
+    alone, this is `text2grad run` without the comparison before and after, unless policy.eval_steps is set.
 
     Example: text2grad train --feedback feedback.jsonl --model smollm2 -o runs/taught
     """
@@ -49,11 +49,10 @@ def train(
     from text2grad.trainer.offline import DEFAULTS, steps_for
 
     if feedback is None and config is None:
-        raise UserError("what should it learn from? give --feedback FILE, or --config FILE with prompts and a critic")
+        raise UserError("nothing to train on: give --feedback FILE, or --config FILE with prompts and a critic")
     silence_libraries()
-    named = {"model.name": model, "output_dir": output_dir, "data.train": feedback}
-    given = [f"{key}={json.dumps(str(value), ensure_ascii=False)}" for key, value in named.items() if value is not None]
-    settings = [*(overrides or []), *given]
+    options = to_overrides({"model.name": model, "output_dir": output_dir, "data.train": feedback})
+    settings = [*(overrides or []), *options]
     if feedback is not None or load_config(config, settings).policy.eval_steps is None:
         settings.append("data.heldout=null")
     with TerminalDisplay(terminal()) as display:

@@ -1,4 +1,4 @@
-"""One YAML file describes a run; its sections are named after the rooms. Every key can be set on the command line."""
+"""The configuration of a run: one YAML file with a section per stage; the command line can set every key."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import yaml
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
+from text2grad.config.packaged import preset_names, resolve_config
 from text2grad.errors import UserError
 from text2grad.models.loading import DEFAULT_MODEL
 from text2grad.rewards.mapping import Credit
-from text2grad.settings import Settings, flat
+from text2grad.settings import Settings, flatten
 from text2grad.trainer.config import PolicySettings, Text2GradConfig
 
 
@@ -25,7 +26,7 @@ class LoraSettings(Settings):
 
 
 class ModelSettings(Settings):
-    """Which model learns, and how much of it."""
+    """The model to train, and which of its weights."""
 
     name: str = Field(DEFAULT_MODEL, description="`smollm2`, a Hugging Face name, or a folder")
     lora: LoraSettings | None = Field(LoraSettings(), description="null trains all weights")
@@ -33,34 +34,34 @@ class ModelSettings(Settings):
 
 
 class DataSettings(Settings):
-    """JSON lines files of examples, or the name of a set that comes with the package."""
+    """JSON lines files of examples, or names of data sets (text2grad.data.registry)."""
 
     train: str = "summaries"
     heldout: str | None = "summaries"
 
 
 class CriticSettings(Settings):
-    """Who comments on the answers."""
+    """The critic that gives feedback on completions."""
 
-    name: str = Field("grounding", description="`grounding`, or package.module:Class")
+    name: str = Field("grounding", description="a name of text2grad.critics.registry, or package.module:Class")
     options: dict[str, Any] = Field({}, description="arguments of the critic")
 
 
 class EvaluateSettings(Settings):
-    """How held-out prompts are answered: before, after and, with `policy.eval_steps`, during training."""
+    """How held-out prompts are evaluated: before, after and, with `policy.eval_steps`, during training."""
 
-    temperature: NonNegativeFloat | None = Field(None, description="of the answers; null is the training temperature")
-    resamples: PositiveInt = Field(10_000, description="of the paired bootstrap")
+    temperature: NonNegativeFloat | None = Field(None, description="sampling temperature; null: as in training")
+    resamples: PositiveInt = Field(10_000, description="number of resamples of the paired bootstrap")
 
 
 class ReportSettings(Settings):
-    """What is shown at the end."""
+    """What the terminal shows at the end."""
 
-    examples: NonNegativeInt = Field(3, description="held-out examples side by side in the terminal")
+    examples: NonNegativeInt = Field(3, description="number of held-out examples shown side by side")
 
 
 class RunConfig(Settings):
-    """Everything `text2grad run` needs."""
+    """All settings of `text2grad run`."""
 
     model: ModelSettings = ModelSettings()
     data: DataSettings = DataSettings()
@@ -73,7 +74,7 @@ class RunConfig(Settings):
     output_dir: Path = Path("runs/run")
 
     def trainer_args(self) -> Text2GradConfig:
-        """The settings that the trainer sees."""
+        """Return the trainer's arguments."""
         return Text2GradConfig(
             **self.policy.model_dump(),
             output_dir=self.output_dir,
@@ -83,16 +84,16 @@ class RunConfig(Settings):
         )
 
     def to_yaml(self) -> str:
-        """The file from which this run can be repeated."""
+        """Return the YAML file that repeats this run."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
 def load_config(
     path: Path | None, overrides: Sequence[str] = (), defaults: dict[str, dict[str, Any]] | None = None
 ) -> RunConfig:
-    """Read a run's YAML file, then set `section.key=value` overrides, then check all of it.
+    """Read a YAML file or preset, apply `section.key=value` overrides, and validate the result.
 
-    path: None for no file. defaults: by section, where neither the file nor an override says otherwise.
+    path: None for no file. defaults: values per section that neither the file nor an override sets.
     """
     values = _read(path) if path is not None else {}
     for override in overrides:
@@ -102,26 +103,12 @@ def load_config(
     return RunConfig.parse(values, where=str(path or "command line"))
 
 
-PRESETS = Path(__file__).parent / "presets"
-
-
-def preset_names() -> list[str]:
-    """Names of the presets that come with the package."""
-    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
-
-
-def resolve_config(path: Path) -> Path:
-    """The file itself where there is one, else the preset of that name."""
-    preset = PRESETS / f"{path}.yaml"
-    return preset if not path.exists() and path.name == str(path) and preset.is_file() else path
-
-
 def _read(path: Path) -> dict[str, Any]:
     path = resolve_config(path)
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file or preset; presets: {', '.join(preset_names())}") from error
+        raise UserError(f"{path}: no such file or preset; the presets are {', '.join(preset_names())}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
     except yaml.YAMLError as error:
@@ -132,8 +119,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def changed_keys(old: RunConfig, new: RunConfig) -> list[str]:
-    """Dotted names of the keys in which two runs differ."""
-    before, after = flat(old.model_dump(mode="json")), flat(new.model_dump(mode="json"))
+    """Return the dotted names of the keys in which two configurations differ."""
+    before, after = flatten(old.model_dump(mode="json")), flatten(new.model_dump(mode="json"))
     return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
 
 

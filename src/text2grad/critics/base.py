@@ -1,12 +1,12 @@
-"""What a critic is, everything optional that a critic may have, and the one place where its feedback is validated."""
+"""The critic protocol, its optional attributes, and the validation of feedback."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, overload
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, describe
@@ -15,12 +15,12 @@ from text2grad.schema import Example, Feedback, describe
 class Critic(Protocol):
     """Anything that comments on completions: a person, a linter, a test run, a model.
 
-    It returns one Feedback per example, in order. What it cannot judge it returns as `Feedback.failure(...)`, never as
-    an exception, which would fail the whole batch. `CriticTraits` lists the optional attributes.
+    An example that it cannot evaluate gets `Feedback.failure(...)`: an exception would fail the whole batch.
+    `CriticTraits` lists the optional attributes.
     """
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
-        """One Feedback per example, in the order of the examples."""
+        """Return one Feedback per example, in order."""
         ...
 
 
@@ -37,16 +37,16 @@ class Usage(Protocol):
 
 
 class CriticTraits(NamedTuple):
-    """The optional attributes of a critic, with the value that stands for a missing one.
+    """The optional attributes of a critic and their defaults.
 
-    acritique: as `critique`, for critics that wait on a network; called with one example at a time.
+    acritique: `critique` as a coroutine, for network-bound critics; called with one example at a time.
     aclose: closes connections after the last `acritique`.
-    concurrency: how many `acritique` calls are worth having in flight.
+    concurrency: maximum number of concurrent `acritique` calls.
     batch_size: examples per call of `critique`.
-    fingerprint: a string that changes whenever the same example could get other feedback. Without it the class, its
-        source code and its plain attributes are hashed.
+    fingerprint: returns a string that changes whenever the same example could get other feedback. Default: a hash of
+        the class, its source code and its plain attributes.
     ledger: tokens and cost so far, shown by `annotate`.
-    reads_feedback: whether the critic looks at the feedback that an example already has.
+    reads_feedback: whether the critic uses the feedback that an example already has.
     """
 
     acritique: Callable[[Sequence[Example]], Awaitable[list[Feedback]]] | None = None
@@ -59,49 +59,55 @@ class CriticTraits(NamedTuple):
 
 
 def critic_traits(critic: Critic) -> CriticTraits:
-    """The optional attributes of this critic."""
+    """Return the optional attributes of this critic."""
     found: dict[str, Any] = {name: getattr(critic, name) for name in CriticTraits._fields if hasattr(critic, name)}
     return CriticTraits(**found)
 
 
 def collect_feedback(critic: Critic, examples: Sequence[Example]) -> list[Feedback]:
-    """One validated Feedback per example."""
-    return validate_batch(critic.critique(examples), examples, critic)
+    """Return one validated Feedback per example."""
+    return _validate_batch(critic.critique(examples), examples, critic)
 
 
 async def acollect_feedback(critic: Critic, examples: Sequence[Example]) -> list[Feedback]:
     """As `collect_feedback`, from a critic with `acritique`."""
     acritique = critic_traits(critic).acritique
     assert acritique is not None
-    return validate_batch(await acritique(examples), examples, critic)
+    return _validate_batch(await acritique(examples), examples, critic)
 
 
-def validate_batch(feedback: Sequence[Feedback], examples: Sequence[Example], critic: Critic) -> list[Feedback]:
-    """Validated feedback; raises UserError where there is not one per example."""
+def _validate_batch(feedback: Sequence[Feedback], examples: Sequence[Example], critic: Critic) -> list[Feedback]:
+    name = type(critic).__name__
     if len(feedback) != len(examples):
-        name = type(critic).__name__
         raise UserError(
             f"{name} returned {len(feedback)} feedbacks for {len(examples)} examples; it must return one each"
         )
-    return [validate_feedback(one, example) for one, example in zip(feedback, examples, strict=True)]
+    return [validate_feedback(one, example, name) for one, example in zip(feedback, examples, strict=True)]
 
 
-def validate_feedback(feedback: Feedback, example: Example) -> Feedback:
-    """The feedback if it fits the example and can be written to a file, else a failed one that says why.
+def validate_feedback(feedback: Feedback, example: Example, critic: str = "unknown") -> Feedback:
+    """Return the feedback if it fits the example and can be written to a file, else a failed one with the reason.
 
-    Spans must lie within the completion, phrases within the critique, and no text may hold half a surrogate pair.
+    Spans and scores must be within the completion, phrases within the critique, numbers finite and in range, whatever
+    was assigned after construction; text must be encodable. critic: the name to report where the feedback has none.
     """
+    if not isinstance(feedback, Feedback):
+        return Feedback.failure(critic, f"invalid: a {type(feedback).__name__} instead of Feedback")
+    fields = feedback.model_dump(warnings=False)
     try:
-        checked = Example.model_validate(
-            {**example.model_dump(exclude={"feedback"}), "feedback": feedback.model_dump()}
-        )
-        json.dumps(checked.model_dump(mode="json")["feedback"], ensure_ascii=False).encode()
+        checked = Example.model_validate({**example.model_dump(exclude={"feedback"}), "feedback": fields}).feedback
+        assert checked is not None
+        checked.model_dump_json()
     except ValidationError as error:
-        return Feedback.failure(feedback.critic, f"invalid: {describe(error)}", raw=_encodable(feedback.raw))
-    except UnicodeEncodeError:
-        return Feedback.failure(feedback.critic, "invalid: half a character")
-    return feedback
+        return Feedback.failure(_text(fields.get("critic"), critic), f"invalid: {describe(error)}", _text(feedback.raw))
+    except PydanticSerializationError:
+        return Feedback.failure(_text(feedback.critic, critic), "invalid: text with an unpaired surrogate")
+    return checked
 
 
-def _encodable(text: str | None) -> str | None:
-    return text.encode(errors="replace").decode() if text is not None else None
+@overload
+def _text(value: object) -> str | None: ...
+@overload
+def _text(value: object, default: str) -> str: ...
+def _text(value: object, default: str | None = None) -> str | None:
+    return value.encode(errors="replace").decode() if isinstance(value, str) else default

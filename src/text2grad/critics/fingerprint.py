@@ -17,23 +17,23 @@ DIGEST_BYTES = 16
 
 
 def critic_digest(critic: Critic) -> str:
-    """32 hex digits that change with the critic's settings.
+    """Return 32 hex digits that change with the critic's settings.
 
-    A critic with `fingerprint()` decides itself. For others the class name, the source of its module and the plain
-    attributes (values, settings, paths) are hashed.
+    They are a hash of the critic's `fingerprint()`; without one, of its class name, the source of its module and its
+    plain attributes (values, settings, paths).
     """
     fingerprint = critic_traits(critic).fingerprint
-    described = fingerprint() if fingerprint is not None else _described(critic)
-    return hashlib.blake2b(described.encode(), digest_size=DIGEST_BYTES).hexdigest()
+    description = fingerprint() if fingerprint is not None else _describe(critic)
+    return hashlib.blake2b(description.encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
-def _described(critic: Critic) -> str:
+def _describe(critic: Critic) -> str:
     kind = type(critic)
     try:
         source = inspect.getsource(inspect.getmodule(kind) or kind)
     except (OSError, TypeError):
-        source = ""  # made in an interactive session: the name and the attributes have to do
-    attributes = {name: _plain(value) for name, value in vars(critic).items() if _is_plain(value)}
+        source = ""  # defined in an interactive session
+    attributes = {name: _to_json(value) for name, value in vars(critic).items() if _is_plain(value)}
     return json.dumps([kind.__module__, kind.__qualname__, source, attributes], sort_keys=True)
 
 
@@ -46,11 +46,11 @@ def _is_plain(value: Any) -> bool:
     return value is None or is_settings or isinstance(value, str | int | float | bool | Path)
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _to_json(item) for key, item in value.items()}
     if isinstance(value, BaseModel):
         return value.model_dump_json()
     return repr(value)

@@ -1,15 +1,19 @@
-"""Critics by name: those of the package, or the user's own by dotted path."""
+"""The registry of critics: built-in ones and those of installed packages by name, any other by import string."""
 
 from __future__ import annotations
 
 import importlib
+import os
+import sys
+from importlib.metadata import entry_points
 from typing import Any
 
 from text2grad.critics.base import Critic
 from text2grad.errors import UserError
 from text2grad.settings import did_you_mean
 
-# Paths, not classes: a critic's libraries are imported when it is asked for.
+# Import strings, not classes: a critic's libraries are imported when it is used, and critics never import the reward
+# model. A name that ends in ":" is followed by an argument, as in "reward:FOLDER".
 CRITICS = {
     "grounding": "text2grad.critics.rules.grounding:GroundingCritic",
     "code": "text2grad.critics.code:CodeCritic",
@@ -19,38 +23,48 @@ CRITICS = {
     "combined": "text2grad.critics.combined:CombinedCritic",
     "llm": "text2grad.critics.llm.critic:LLMCritic",
     "local": "text2grad.critics.llm.local:LocalCritic",
+    "reward:": "text2grad.reward_model.model:SpanRewardModel.from_pretrained",
 }
+ENTRY_POINTS = "text2grad.critics"
 
 
-REWARD_MODEL = "reward:"
+def available_critics() -> dict[str, str]:
+    """Import strings by name: `CRITICS` and the entry points of the group `text2grad.critics`."""
+    return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)} | CRITICS
 
 
 def make_critic(name: str, options: dict[str, Any]) -> Critic:
-    """The critic of that name, `reward:` and the folder of a reward model, or the class at `package.module:Class`."""
-    if name.startswith(REWARD_MODEL):
-        return _reward_model(name.removeprefix(REWARD_MODEL), options)
-    if ":" not in name and name not in CRITICS:
-        known = did_you_mean(name, [*CRITICS, f"{REWARD_MODEL}FOLDER"])
+    """Create a critic from its registered name, `reward:FOLDER`, or an import string `package.module:Class`.
+
+    Classes may also be in a module of the current folder.
+    """
+    critics = available_critics()
+    head, colon, argument = name.partition(":")
+    if not colon and name not in critics:
+        known = did_you_mean(name, critics)
         raise UserError(f'unknown critic "{name}"{known}; your own is package.module:Class')
-    kind = _imported(CRITICS.get(name, name))
+    takes_argument = bool(colon) and head + colon in critics
+    factory = _load_factory(critics[head + colon] if takes_argument else critics.get(name, name), name)
     try:
-        critic: Critic = kind(**options)
+        critic: Critic = factory(argument, **options) if takes_argument else factory(**options)
     except TypeError as error:
         raise UserError(f'critic "{name}" does not take these options: {error}') from error
-    if not callable(getattr(critic, "critique", None)):
-        raise UserError(f'critic "{name}" has no method critique(examples) -> list[Feedback]')
     return critic
 
 
-def _reward_model(path: str, options: dict[str, Any]) -> Critic:
-    from text2grad.reward_model.model import SpanRewardModel
-
-    return SpanRewardModel.from_pretrained(path, **options)
-
-
-def _imported(path: str) -> Any:
-    module, _, attribute = path.partition(":")
+def _load_factory(path: str, name: str) -> Any:
+    """Import `package.module:Class` or `package.module:Class.classmethod`; the class must be a critic."""
+    module, _, attributes = path.partition(":")
+    class_name, _, classmethod_name = attributes.partition(".")
+    if path == name and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # last, so that no file there hides an installed package
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise UserError(f'critic "{path}" cannot be imported: {error}') from error
+        critic_class = getattr(importlib.import_module(module), class_name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UserError(
+            f'critic "{name}" cannot be imported: {error}; its module must be installed or in {os.getcwd()}'
+        ) from error
+    # before it is called: "os:system" is callable too
+    if not isinstance(critic_class, type) or not callable(getattr(critic_class, "critique", None)):
+        raise UserError(f'critic "{name}" is not a class with a method critique(examples) -> list[Feedback]')
+    return getattr(critic_class, classmethod_name) if classmethod_name else critic_class

@@ -1,15 +1,14 @@
-"""DebugBench (Python): LeetCode solutions with a bug, the fixed solution, and, for single bugs, an explanation."""
+"""DebugBench (Python): LeetCode solutions with a bug, the fixed solution and, for single bugs, an explanation."""
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from text2grad.data.files import open_published
+from text2grad.data.diff import diff_tokens
+from text2grad.data.reading import read_rows
 from text2grad.schema import Example, Feedback, Omission, Range, Span
 
 PROMPT = "{description}\n\n{examples}\n\nConstraints:\n{constraints}\n\nWrite a Python solution."
@@ -17,29 +16,21 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def read(path: str | Path) -> Iterator[Example]:
-    """Stream the rows, plain or gzipped JSON lines. The completion is the program with the bug, the reference the fix.
+    """Stream the rows: the completion is the program with the bug, the reference the fixed program.
 
-    What the fix changed is blamed, see `changed_code`; a fix that only inserts is an omission.
+    Spans blame the code that the fix changed, see `changed_code`; a fix that only inserts code is an omission.
     """
-    with open_published(path, "debugbench_python.jsonl.gz") as lines:
-        for number, line in enumerate(lines):
-            yield _example(number, json.loads(line))
+    for number, row in enumerate(read_rows(path, "debugbench_python.jsonl.gz")):
+        yield _example(number, row)
 
 
 def changed_code(before: str, after: str) -> tuple[list[Range], list[str]]:
-    """The ranges of `before` that `after` replaced or deleted, and the code that it only inserted.
+    """Return the ranges of `before` that `after` replaced or deleted, and the code that it only inserted.
 
-    Names, numbers and marks are compared; layout is not.
+    Names, numbers and punctuation are compared; white space is not.
     """
-    old, new = list(_TOKEN.finditer(before)), list(_TOKEN.finditer(after))
-    matcher = difflib.SequenceMatcher(None, [t[0] for t in old], [t[0] for t in new], autojunk=False)
-    ranges, inserted = [], []
-    for what, start, end, new_start, new_end in matcher.get_opcodes():
-        if what in ("replace", "delete"):
-            ranges.append((old[start].start(), old[end - 1].end()))
-        elif what == "insert":
-            inserted.append(after[new[new_start].start() : new[new_end - 1].end()])
-    return ranges, inserted
+    ranges, inserted = diff_tokens(before, after, _TOKEN)
+    return ranges, [after[start:end] for start, end in inserted]
 
 
 def _example(number: int, row: dict[str, Any]) -> Example:

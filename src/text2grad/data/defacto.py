@@ -1,33 +1,32 @@
-"""DeFacto: summaries with a person's critique, edit instruction and correction; what that changed is blamed."""
+"""DeFacto: summaries with a person's critique, edit instruction and correction."""
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from text2grad.data.files import open_published
-from text2grad.schema import Example, Feedback, Omission, Span
+from text2grad.data.diff import diff_tokens
+from text2grad.data.reading import read_rows
+from text2grad.schema import Example, Feedback, Omission, Range, Span
 
+FILES = "DeFacto's train.jsonl.gz or val.jsonl.gz"
 _WORD = re.compile(r"\S+")
 
 
 def read(path: str | Path) -> Iterator[Example]:
-    """Stream the rows of train.jsonl or val.jsonl, plain or gzipped.
+    """Stream the rows of train.jsonl or val.jsonl: the prompt is the article, the completion the model's summary.
 
-    The prompt is the article, the completion the model's summary. The critique is the person's explanation and, where
-    there is one, the edit instruction after a space. A summary that was corrected has spans; see `changed`. A
-    correction that only inserts words is an omission.
+    The critique is the person's explanation, followed by the edit instruction if there is one. Spans blame the words
+    that the correction changed, see `changed_words`; a correction that only inserts words is an omission.
     """
-    return map(_example, _rows(path))
+    return map(_example, read_rows(path, FILES))
 
 
 def read_corrected(path: str | Path) -> Iterator[Example]:
-    """The corrected summaries of the rows that have one, as answers that nobody blames: contrast for training."""
-    for row in _rows(path):
+    """Stream the corrected summaries as completions without blame: contrast for training."""
+    for row in read_rows(path, FILES):
         if row["has_error"] and row["feedback"]["summary"]:
             yield Example(
                 id=f"defacto-{row['doc_id']}-corrected",
@@ -38,33 +37,19 @@ def read_corrected(path: str | Path) -> Iterator[Example]:
             )
 
 
-def _rows(path: str | Path) -> Iterator[dict[str, Any]]:
-    with open_published(path, "DeFacto's train.jsonl.gz or val.jsonl.gz") as lines:
-        yield from map(json.loads, lines)
+def changed_words(before: str, after: str) -> tuple[list[Range], list[str]]:
+    """Return the ranges of `before` that `after` replaced or deleted, and the words that it only inserted.
 
-
-def changed(before: str, after: str) -> tuple[list[tuple[int, int]], list[str]]:
-    """The ranges of `before` that `after` replaced or deleted, and the words that it only inserted.
-
-    Words are what stands between white space, compared without case. A range goes from the first to the last word of a
-    change.
+    Words are separated by white space and compared without case.
     """
-    words = list(_WORD.finditer(before))
-    new = after.split()
-    matcher = difflib.SequenceMatcher(None, before.lower().split(), after.lower().split(), autojunk=False)
-    ranges, inserted = [], []
-    for what, start, end, new_start, new_end in matcher.get_opcodes():
-        if what in ("replace", "delete"):
-            ranges.append((words[start].start(), words[end - 1].end()))
-        elif what == "insert":
-            inserted.append(" ".join(new[new_start:new_end]))
-    return ranges, inserted
+    ranges, inserted = diff_tokens(before, after, _WORD, str.lower)
+    return ranges, [" ".join(after[start:end].split()) for start, end in inserted]
 
 
 def _example(row: dict[str, Any]) -> Example:
     feedback = row["feedback"]
     explanation, instruction, corrected = feedback["explanation"], feedback["instruction"], feedback["summary"]
-    ranges, inserted = changed(row["candidate"], corrected) if row["has_error"] and corrected else ([], [])
+    ranges, inserted = changed_words(row["candidate"], corrected) if row["has_error"] and corrected else ([], [])
     spans = [Span(start=start, end=end, label="poor", reason=explanation or None) for start, end in ranges]
     return Example(
         id=f"defacto-{row['doc_id']}",

@@ -1,6 +1,6 @@
-"""QA-Feedback (Fine-Grained RLHF): long answers from given passages, with the error spans that people marked.
+"""QA-Feedback (Fine-Grained RLHF): long answers from given passages, with error spans marked by people.
 
-`dev_feedback.json` has the model's answers with feedback; `dev.json` has questions, passages and answers only.
+`dev_feedback.json` has model answers with feedback; `dev.json` has questions, passages and gold answers only.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from text2grad.data.files import open_published
+from text2grad.data.reading import open_dataset_file
 from text2grad.schema import Example, Feedback, Omission, Span
 
 PROMPT = "{document}\n\nAnswer the question from the passages above.\n\n{question}"
@@ -21,25 +21,25 @@ ERRORS = {
     "Wrong-Grounding": "is not what the passages say",
     "Unverifiable": "is nowhere in the passages",
 }
-# An answer that is missing weighs more than what would have made it rounder.
+# Severity: a missing answer weighs more than missing background.
 MISSING = {"Missing-Answer": 1.0, "Missing-Major-Auxiliary": 0.6, "Missing-Minor-Auxiliary": 0.3}
 
 
 def read(path: str | Path) -> Iterator[Example]:
-    """One example a question, plain or gzipped JSON.
+    """Stream one example per question, from plain or gzipped JSON.
 
-    With feedback, the completion is the answer that people marked, the reference the gold answer. A span's critic is
-    "human:" and the kind of error. The critique has one line for each error and each omission; people gave kinds and
-    evidence, no sentences, so those are ours. What is missing is told in the words of the passage. `meta` holds
-    document, question and, with feedback, the corrected answer, all four predictions and people's preferences.
+    With feedback, the completion is the annotated answer and the reference the gold answer. A span's critic is "human:"
+    and the error type. The critique has one line per error and per omission; the annotators gave error types and
+    evidence only, so the sentences are generated here, with missing information quoted from the passage. `meta` holds
+    document, question and, with feedback, the corrected answer, all four predictions and the preferences.
     """
-    with open_published(path, "dev_feedback.json.gz or dev.json.gz") as file:
+    with open_dataset_file(path, "dev_feedback.json.gz or dev.json.gz") as file:
         rows = json.load(file)
     for number, row in enumerate(rows):
-        yield _marked(number, row) if "feedback" in row else _unanswered(number, row)
+        yield _annotated_example(number, row) if "feedback" in row else _prompt_example(number, row)
 
 
-def _marked(number: int, row: dict[str, Any]) -> Example:
+def _annotated_example(number: int, row: dict[str, Any]) -> Example:
     passages: list[list[str]] = row["passages"]
     document = "\n\n".join(" ".join(sentences) for _, *sentences in passages)
     return Example(
@@ -58,7 +58,7 @@ def _marked(number: int, row: dict[str, Any]) -> Example:
     )
 
 
-def _unanswered(number: int, row: dict[str, Any]) -> Example:
+def _prompt_example(number: int, row: dict[str, Any]) -> Example:
     document = "\n\n".join(passage["content"] for passage in row["passages"])
     return Example(
         id=f"fgrlhf-dev-{number}",
@@ -77,16 +77,18 @@ def _feedback(given: dict[str, Any], answer: str, passages: Sequence[Sequence[st
             explanation = _evidence(json.loads(explanation), passages)
         reason = f"{ERRORS[kind]}: {explanation}" if explanation else ERRORS[kind]
         span = Span(start=error["start"], end=error["end"], label="poor", reason=reason, critic=f"human:{kind}")
-        spans.append(span.model_copy(update={"phrase": _said(f'"{answer[span.start : span.end]}" {reason}', lines)}))
+        spans.append(
+            span.model_copy(update={"phrase": _append_line(f'"{answer[span.start : span.end]}" {reason}', lines)})
+        )
     for missing in given["missing-info"]:
         text = _evidence(missing, passages)
-        phrase = _said(f"It does not say: {text}", lines)
+        phrase = _append_line(f"It does not say: {text}", lines)
         omissions.append(Omission(text=text, severity=MISSING[missing["error type"]], phrase=phrase))
     return Feedback(critique="\n".join(lines), spans=spans, omissions=omissions, critic="human")
 
 
-def _said(line: str, lines: list[str]) -> tuple[int, int]:
-    """Add a line; where it stands in the joined lines."""
+def _append_line(line: str, lines: list[str]) -> tuple[int, int]:
+    """Append a line and return its range in the joined lines."""
     line = " ".join(line.split())
     start = sum(len(earlier) + 1 for earlier in lines)
     lines.append(line)
@@ -94,6 +96,6 @@ def _said(line: str, lines: list[str]) -> tuple[int, int]:
 
 
 def _evidence(pointer: dict[str, Any], passages: Sequence[Sequence[str]]) -> str:
-    """The sentences that a pointer names: passages count from 1, in them sentence 0 is the title."""
+    """Return the sentences that a pointer names; passages count from 1 and sentence 0 is the title."""
     sentences = passages[pointer["passage_id"] - 1]
     return " ".join(" ".join(sentences[i] for i in pointer["sentence_id"]).split())

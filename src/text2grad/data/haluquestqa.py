@@ -1,7 +1,7 @@
 """HaluQuestQA: long-form answers in which experts marked spans, each with a written reason.
 
-The experts' spans come as text, not as offsets; they are located here. The published file is TAB separated, with
-Python list literals in its cells: one row a question, with two answers.
+The published file gives spans as text without offsets; this module locates them. It is TAB separated with Python list
+literals in its cells: one row per question, with two answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal
 
 from text2grad.align.normalize import Range
 from text2grad.align.quotes import How, Match, locate_all
-from text2grad.data.files import open_published
+from text2grad.data.reading import open_dataset_file
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Omission, Span
 
@@ -24,12 +24,12 @@ Aspect = Literal["factuality", "irrelevance", "incomplete_ans", "reference_examp
 ASPECTS: tuple[Aspect, ...] = ("factuality", "irrelevance", "incomplete_ans", "reference_example")
 ANSWERS = {"answer1": "ans1", "answer2": "ans2"}
 
-_WHOLE_ANSWER = re.compile(r"ANSWER\d:?")  # what stands in place of a quotation where the whole answer is meant
+_WHOLE_ANSWER = re.compile(r"ANSWER\d:?")  # replaces the quotation if the whole answer is meant
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One span of one expert: the words as the expert's tool gave them, and why they were marked."""
+    """One expert span: the words as the annotation tool exported them, and the expert's reason."""
 
     aspect: Aspect
     quote: str
@@ -43,7 +43,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Answer:
-    """One of a question's two answers, with its marks in the file's order: within an aspect, that of the text."""
+    """One of a question's two answers, with its marks; within an aspect these are in text order."""
 
     id: str
     question: str
@@ -53,13 +53,13 @@ class Answer:
 
 
 def read(path: str | Path) -> Iterator[Example]:
-    """Two examples a question, each with the expert's feedback: spans located, what was not found in `unmatched`.
+    """Stream two examples per question, with the expert's feedback; quotations that are not found are in `unmatched`.
 
-    A span is good if it marks an example or analogy that the expert found helpful, else poor; its critic is
-    "expert:" and the aspect. The critique is the reasons, one a line, and each span's phrase is its reason. Where the
-    whole answer was marked as incomplete, that is an omission; as irrelevant or wrong, a span of the whole answer.
+    A span is good if it marks an example or analogy that the expert found helpful, else poor; its critic is "expert:"
+    and the aspect. The critique has one reason per line, and each span's phrase is its reason. A whole answer marked
+    as incomplete is an omission; marked as irrelevant or wrong, it is a span of the whole answer.
     """
-    for answer in answers(path):
+    for answer in read_answers(path):
         yield Example(
             id=answer.id,
             prompt=answer.question,
@@ -69,9 +69,9 @@ def read(path: str | Path) -> Iterator[Example]:
         )
 
 
-def answers(path: str | Path) -> Iterator[Answer]:
-    """The answers as they are in the file, plain or gzipped; two a question, none located yet."""
-    with open_published(path, "HaluQuestQA.csv or HaluQuestQA.csv.gz", newline="") as lines:
+def read_answers(path: str | Path) -> Iterator[Answer]:
+    """Stream the answers of the file, two per question, with marks that are not located yet."""
+    with open_dataset_file(path, "HaluQuestQA.csv or HaluQuestQA.csv.gz", newline="") as lines:
         for number, row in enumerate(csv.DictReader(lines, delimiter="\t")):
             if "ans1_text" not in row:
                 raise UserError(f"{path}: no column ans1_text; this is not HaluQuestQA's TAB-separated file")
@@ -92,9 +92,9 @@ def answers(path: str | Path) -> Iterator[Answer]:
 
 
 def locate_marks(answer: Answer) -> list[Match | None]:
-    """Where each mark's words stand in the answer; None too for marks of the whole answer.
+    """Locate each mark's words in the answer; None if not found, and for marks of the whole answer.
 
-    An aspect's marks follow the text, so they are located together.
+    Marks of one aspect are in text order, so they are located together.
     """
     matches: dict[int, Match | None] = {}
     for aspect in ASPECTS:
@@ -116,7 +116,7 @@ def _marks(row: dict[str, str], answer: str) -> Iterator[Mark]:
 
 
 def _list(cell: str) -> Sequence[object]:
-    """A cell's list literal; an empty cell is an empty list."""
+    """Parse a cell's list literal; an empty cell is an empty list."""
     return list(ast.literal_eval(cell)) if cell else []
 
 

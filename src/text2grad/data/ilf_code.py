@@ -1,25 +1,25 @@
-"""Failing programs with a person's critique and fix: 195 tasks from "Improving Code Generation by Training with Natural
-Language Feedback" (https://github.com/nyu-mll/ILF-for-code-generation)."""
+"""ILF: failing programs with a person's critique and fix, for 195 MBPP tasks.
+
+From "Improving Code Generation by Training with Natural Language Feedback"
+(https://github.com/nyu-mll/ILF-for-code-generation).
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from text2grad.data.files import open_published
+from text2grad.data.reading import read_rows
 from text2grad.schema import Example, Feedback
 
 
 def read(path: str | Path) -> Iterator[Example]:
-    """Stream the annotations, gzipped JSON lines: the failing program is the completion, the fix the reference.
+    """Stream the annotations: the failing program is the completion, the fix the reference.
 
-    The prompt ends in the header of a function and the completion is its body. The critique has no spans.
+    The prompt ends in a function header and the completion is the function body. The critique has no spans.
     """
-    with open_published(path, "surge_annotations.jsonl.gz") as lines:
-        for line in lines:
-            yield _example(json.loads(line))
+    return map(_example, read_rows(path, "surge_annotations.jsonl.gz"))
 
 
 def _example(row: dict[str, Any]) -> Example:

@@ -1,28 +1,33 @@
-"""MBPP: short Python problems with three asserts each. Splits by id, as published: 11-510 test, 511-600 validation,
-601-974 train; the first ten are examples for prompts."""
+"""MBPP: short Python problems with three asserts each, split by id as published.
+
+11-510 is the test set, 511-600 the validation set, 601-974 the training set; the first ten are few-shot examples.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from text2grad.data.files import open_published
+from text2grad.data.reading import find_dataset_file, read_rows
+from text2grad.data.split import Split
 from text2grad.schema import Example
 
 PROMPT = "{text}\nYour code should pass this test:\n\n{test}\n\nAnswer with the Python code alone."
-Split = Literal["train", "validation", "test"]
-IDS: dict[Split, range] = {"test": range(11, 511), "validation": range(511, 601), "train": range(601, 975)}
+PublishedSplit = Literal["train", "validation", "test"]
+IDS: dict[PublishedSplit, range] = {"test": range(11, 511), "validation": range(511, 601), "train": range(601, 975)}
 
 
-def read(path: str | Path, split: Split) -> Iterator[Example]:
-    """One example a problem, from mbpp.jsonl, plain or gzipped. The prompt shows the first test; all must pass."""
-    with open_published(path, "mbpp.jsonl or mbpp.jsonl.gz") as lines:
-        for line in lines:
-            row = json.loads(line)
-            if row["task_id"] in IDS[split]:
-                yield _example(row)
+def load(split: Split) -> Iterator[Example]:
+    """Load the training set, or the validation set as held-out examples."""
+    return read(find_dataset_file("mbpp", "mbpp/mbpp.jsonl.gz"), "train" if split == "train" else "validation")
+
+
+def read(path: str | Path, split: PublishedSplit) -> Iterator[Example]:
+    """Stream one example per problem of mbpp.jsonl. The prompt shows the first test; `tests` has all of them."""
+    for row in read_rows(path, "mbpp.jsonl or mbpp.jsonl.gz"):
+        if row["task_id"] in IDS[split]:
+            yield _example(row)
 
 
 def _example(row: dict[str, Any]) -> Example:

@@ -1,62 +1,36 @@
-"""Where prompts come from: sets that ship with the package, public sets in a folder, and files of the user's."""
+"""Loading prompt sets by name, or from JSON lines files.
+
+To add a data set, write a module with `load(split) -> Iterator[Example]` and add its import string to `DATASETS`.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+import importlib
 from pathlib import Path
-from typing import Literal
 
-from text2grad.data import mbpp, scitldr, summaries, xquad
-from text2grad.data.split import split_by_prompt
+from text2grad.data.split import Split
 from text2grad.errors import UserError
 from text2grad.schema import Example, read_examples
+from text2grad.settings import did_you_mean
 
-Split = Literal["train", "heldout"]
-DATA = "TEXT2GRAD_DATA"
-
-
-def load_examples(source: str, split: Split) -> list[Example]:
-    """The examples of a set by name, or of a JSON lines file.
-
-    `summaries` ships with the package; `scitldr`, `mbpp` and `xquad` are in the folder that TEXT2GRAD_DATA names.
-    """
-    read = SETS.get(source)
-    examples = list(read(split) if read else read_examples(source))
-    if not examples:
-        raise UserError(f"{source}: the data set is empty; give at least one example with a prompt")
-    return examples
-
-
-def _scitldr(split: Split) -> Iterator[Example]:
-    name = {"train": "train", "heldout": "dev"}[split]
-    return scitldr.read(_file("scitldr", f"scitldr_a/{name}.jsonl.gz"))
-
-
-def _mbpp(split: Split) -> Iterator[Example]:
-    return mbpp.read(_file("mbpp", "mbpp/mbpp.jsonl.gz"), "train" if split == "train" else "validation")
-
-
-def _xquad(split: Split) -> Iterator[Example]:
-    """A fifth of the paragraphs is held out, with all questions about them."""
-    examples = xquad.read(_file("xquad", "xquad_en/xquad.en.json.gz"))
-    train, heldout = split_by_prompt(examples, share=0.2, key=lambda example: str(example.meta["document"]))
-    return iter(train if split == "train" else heldout)
-
-
-SETS: dict[str, Callable[[Split], Iterator[Example]]] = {
-    "summaries": summaries.read,
-    "scitldr": _scitldr,
-    "mbpp": _mbpp,
-    "xquad": _xquad,
+# `summaries` ships with the package; the others are read from the folder that TEXT2GRAD_DATA names.
+DATASETS = {
+    "summaries": "text2grad.data.summaries:load",
+    "scitldr": "text2grad.data.scitldr:load",
+    "mbpp": "text2grad.data.mbpp:load",
+    "xquad": "text2grad.data.xquad:load",
 }
 
 
-def _file(name: str, path: str) -> Path:
-    folder = os.environ.get(DATA)
-    if folder is None or not Path(folder, path).is_file():
-        raise UserError(
-            f'data set "{name}": {DATA} must name a folder that holds {path} '
-            f"(now: {folder or 'not set'}); or give the path of a JSON lines file instead"
-        )
-    return Path(folder, path)
+def load_examples(source: str, split: Split) -> list[Example]:
+    """Load one split of the data set of that name, or all examples of a JSON lines file."""
+    if source in DATASETS:
+        module, _, function = DATASETS[source].partition(":")
+        examples = list(getattr(importlib.import_module(module), function)(split))
+    elif not Path(source).exists() and source.isidentifier():
+        raise UserError(f'unknown data set "{source}"{did_you_mean(source, DATASETS)}; or give a JSON lines file')
+    else:
+        examples = list(read_examples(source))
+    if not examples:
+        raise UserError(f"{source}: the data set is empty; give at least one example with a prompt")
+    return examples

@@ -1,26 +1,30 @@
-"""SciTLDR (abstracts): abstracts of papers and one-sentence summaries of them, several for each of the dev set."""
+"""SciTLDR (abstracts): abstracts of papers with one-sentence summaries, several per abstract in the dev set."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from text2grad.data.files import open_published
+from text2grad.data.reading import find_dataset_file, read_rows
+from text2grad.data.split import Split
 from text2grad.schema import Example
 
 PROMPT = "{document}\n\nSummarise the text above in one sentence."
 
 
+def load(split: Split) -> Iterator[Example]:
+    """Load the training set, or the dev set as held-out examples."""
+    name = "train" if split == "train" else "dev"
+    return read(find_dataset_file("scitldr", f"scitldr_a/{name}.jsonl.gz"))
+
+
 def read(path: str | Path) -> Iterator[Example]:
-    """One example an abstract, from train.jsonl or dev.jsonl, plain or gzipped; `meta` holds the document."""
-    with open_published(path, "SciTLDR's train.jsonl.gz or dev.jsonl.gz") as lines:
-        for line in lines:
-            row = json.loads(line)
-            document = " ".join(row["source"])
-            yield Example(
-                id=f"scitldr-{row['paper_id']}",
-                prompt=PROMPT.format(document=document),
-                reference=list(row["target"]),
-                meta={"document": document},
-            )
+    """Stream one example per abstract of train.jsonl or dev.jsonl; `meta` holds the document."""
+    for row in read_rows(path, "SciTLDR's train.jsonl.gz or dev.jsonl.gz"):
+        document = " ".join(row["source"])
+        yield Example(
+            id=f"scitldr-{row['paper_id']}",
+            prompt=PROMPT.format(document=document),
+            reference=list(row["target"]),
+            meta={"document": document},
+        )

@@ -1,11 +1,14 @@
-"""Holding examples out: all that share a prompt are on the same side."""
+"""Splitting examples so that all that share a prompt are in the same split."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 from text2grad.schema import Example
+
+Split = Literal["train", "heldout"]
 
 
 def split_by_prompt(
@@ -14,9 +17,10 @@ def split_by_prompt(
     salt: str = "",
     key: Callable[[Example], str] = lambda example: example.prompt_text,
 ) -> tuple[list[Example], list[Example]]:
-    """(training, held out), the same whatever file or order the examples come in.
+    """Return (training, held-out) examples; the split depends on the prompts only, not on their order.
 
-    share: of the prompts, held out. salt: another one gives another split. key: what must not be on both sides.
+    share: fraction of the prompts to hold out. salt: gives a different split. key: examples with the same key stay
+    together.
     """
     train: list[Example] = []
     heldout: list[Example] = []

@@ -1,4 +1,4 @@
-"""XQuAD (English): questions about paragraphs of Wikipedia, each answered by words of its paragraph; SQuAD's format."""
+"""XQuAD (English): questions about Wikipedia paragraphs whose answers are words of the paragraph, in SQuAD's format."""
 
 from __future__ import annotations
 
@@ -6,18 +6,26 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from text2grad.data.files import open_published
+from text2grad.data.reading import find_dataset_file, open_dataset_file
+from text2grad.data.split import Split, split_by_prompt
 from text2grad.schema import Example
 
 PROMPT = "{document}\n\nAnswer the question from the text above, in a few words.\n\n{question}"
 
 
-def read(path: str | Path) -> Iterator[Example]:
-    """One example a question, plain or gzipped JSON; completions are empty.
+def load(split: Split) -> Iterator[Example]:
+    """Load one split: a fifth of the paragraphs is held out, with all questions about them."""
+    examples = read(find_dataset_file("xquad", "xquad_en/xquad.en.json.gz"))
+    train, heldout = split_by_prompt(examples, share=0.2, key=lambda example: str(example.meta["document"]))
+    return iter(train if split == "train" else heldout)
 
-    The answers that count as right are the reference, each once; `meta` holds document, question and title.
+
+def read(path: str | Path) -> Iterator[Example]:
+    """Stream one example per question, with an empty completion, from plain or gzipped JSON.
+
+    `reference` lists the accepted answers without duplicates; `meta` holds document, question and title.
     """
-    with open_published(path, "xquad.en.json or xquad.en.json.gz") as file:
+    with open_dataset_file(path, "xquad.en.json or xquad.en.json.gz") as file:
         articles = json.load(file)["data"]
     for article in articles:
         for paragraph in article["paragraphs"]:

@@ -36,7 +36,7 @@ from text2grad.reward_model.settings import Layout, Rewards
 from text2grad.reward_model.stopping import StopWithCheckpoint
 from text2grad.reward_model.trainer import SpanRewardTrainer
 from text2grad.schema import Example
-from text2grad.settings import Settings, flat
+from text2grad.settings import Settings, flatten
 
 CHECKPOINTS, BEGINNING, SUMMARY = "checkpoints", "beginning.json", "training.json"
 Watch = Callable[[SpanRewardModel, int, int], None]  # the model so far, the step, the last step
@@ -188,7 +188,7 @@ def _check_same(output_dir: Path, began: dict[str, Any]) -> None:
     if (output_dir / SUMMARY).is_file():  # written last
         raise UserError(f"{output_dir}: this training is finished; choose another folder to train anew")
     before = json.loads((output_dir / BEGINNING).read_text(encoding="utf-8"))
-    old, new = (flat(given["settings"]) for given in (before, began))
+    old, new = (flatten(given["settings"]) for given in (before, began))
     changed = [f"{name} was {old.get(name)} and is {new.get(name)}" for name in new if old.get(name) != new[name]]
     if before["examples"] != began["examples"]:
         changed.append("the examples are others")

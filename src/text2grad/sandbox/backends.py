@@ -18,7 +18,7 @@ Backend = Literal["bubblewrap", "namespaces", "unsafe"]
 
 SCRATCH = "/scratch"
 PYTHON = os.path.realpath(sys.executable)
-LAUNCHER = str(Path(__file__).with_name("launch.py"))
+LAUNCHER = str(Path(__file__).with_name("namespaces.py"))
 
 _LOAD = "import marshal, sys; exec(marshal.loads(bytes.fromhex(sys.argv[2])))"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives")

@@ -1,6 +1,6 @@
 """Namespaces without bubblewrap: a root folder with nothing in it but what is named, no network, no other processes.
 
-It runs as a script of its own, `python -I -S launch.py SCRATCH DISK PATH... -- COMMAND...`, and imports next to
+It runs as a script of its own, `python -I -S namespaces.py SCRATCH DISK PATH... -- COMMAND...`, and imports next to
 nothing, because that would take longer than its work. The command sees the PATHs, read-only, and a folder SCRATCH of
 DISK bytes.
 An ordinary user gets a user namespace; the superuser needs none. Linux 5.14 or newer.

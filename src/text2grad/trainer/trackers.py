@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from text2grad.errors import UserError
-from text2grad.settings import flat
+from text2grad.settings import flatten
 from text2grad.trainer.callbacks import Callback, Metrics
 
 if TYPE_CHECKING:
@@ -77,6 +77,6 @@ def plain_values(settings: dict[str, Any]) -> dict[str, str | int | float | bool
     """Settings with dotted names, lists as text, and without those that are null: all that trackers take."""
     return {
         name: value if isinstance(value, str | int | float | bool) else str(value)
-        for name, value in flat(settings).items()
+        for name, value in flatten(settings).items()
         if value is not None
     }

@@ -21,7 +21,7 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 from pydantic import ValidationError
-from support import listen_to_ctrl_c
+from support import restore_sigint
 
 from text2grad.errors import UserError
 from text2grad.models.loading import load_model, load_tokenizer
@@ -369,7 +369,7 @@ def program_running(program: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=listen_to_ctrl_c,
+        preexec_fn=restore_sigint,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from text2grad.align.comment_aligner import CommentAligner
-from text2grad.critics.combined import merge
+from text2grad.critics.combined import merge_feedback
 from text2grad.critics.human.exports import Commented, Fields, argilla, is_argilla, is_label_studio, label_studio
 from text2grad.critics.human.remarks import Labels, Remark, feedback_of
 from text2grad.errors import UserError
@@ -108,7 +108,7 @@ def _together(examples: Iterable[Example]) -> Iterator[Example]:
     for group in alike.values():
         meta = {name: value for example in reversed(group) for name, value in example.meta.items()}
         said = [example.feedback for example in group if example.feedback is not None]
-        yield group[0].model_copy(update={"feedback": merge(said) if said else None, "meta": meta})
+        yield group[0].model_copy(update={"feedback": merge_feedback(said) if said else None, "meta": meta})
 
 
 def _from_table(path: Path, fields: Fields, labels: Labels) -> Iterator[Example]:
@@ -208,7 +208,7 @@ def _from_export(said: Commented, where: str, labels: Labels, name: str) -> Exam
     for annotator, label in said.overall:
         score = 1.0 if labels.verdict(label, where) == "good" else -1.0
         feedbacks.append(Feedback(critic=f"human:{annotator}" if annotator else "human", score=score))
-    return example.model_copy(update={"feedback": merge(feedbacks) if feedbacks else None})
+    return example.model_copy(update={"feedback": merge_feedback(feedbacks) if feedbacks else None})
 
 
 def _example(record: dict[str, Any], where: str) -> Example:

@@ -1,0 +1,48 @@
+"""`text2grad explain`: the effect of one comment on one completion."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from text2grad.cli.options import Debug
+from text2grad.cli.progress import silence_libraries
+
+
+def explain(
+    prompt: Annotated[str, typer.Option(help="The prompt.")],
+    completion: Annotated[str, typer.Option(help="The model's completion.")],
+    feedback: Annotated[str, typer.Option(help="Your comment; quoting the words that you mean helps.")],
+    model: Annotated[str, typer.Option(help="smollm2, a hub name, or a folder.")] = "smollm2",
+    step_size: Annotated[
+        float, typer.Option(min=1e-6, help="Mean change of a rewarded token's log-probability, in nats.")
+    ] = 0.5,
+    plain_prompts: Annotated[
+        bool, typer.Option("--plain-prompts", help="Use the prompt without a chat template.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Show the spans and token rewards of a comment, and token probabilities before and after one gradient step.
+
+    Nothing is saved.
+
+    Example: text2grad explain --prompt "When do we meet?" --completion "We meet on Friday at noon."
+    --feedback 'The meeting was not on "Friday".'
+    """
+    from text2grad.cli.display import explanation_table
+    from text2grad.explain import explain as explain_comment
+    from text2grad.explain import locate_comment
+    from text2grad.models.loading import load_model, load_tokenizer
+
+    silence_libraries()
+    locate_comment(feedback, completion, prompt)  # fails before the model is loaded
+    tokenizer = load_tokenizer(model)
+    explanation = explain_comment(load_model(model), tokenizer, prompt, completion, feedback, step_size, plain_prompts)
+    if as_json:
+        print(json.dumps(explanation.to_dict(), ensure_ascii=False))
+    else:
+        Console().print(explanation_table(explanation))

@@ -1,0 +1,39 @@
+"""`text2grad run`: the whole pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from text2grad.cli.options import Debug, Model, OutputDir, Resume, to_overrides
+from text2grad.cli.progress import silence_libraries, terminal
+from text2grad.config.packaged import preset_names
+
+
+def run(
+    config: Annotated[Path, typer.Argument(help=f"A YAML file, or a preset: {', '.join(preset_names())}.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Settings to change, as section.key=value: policy.max_steps=10 seed=2")
+    ] = None,
+    model: Model = None,
+    output_dir: OutputDir = None,
+    resume: Resume = False,
+    debug: Debug = False,
+) -> None:
+    """Train a model from a critic's feedback: sample, critique, update, evaluate, and write report.html.
+
+    Everything is written to output_dir. An interrupted run continues with --resume and gives the same result.
+
+    Example: text2grad run quickstart policy.max_steps=5 -o runs/first
+    """
+    from text2grad.cli.display import TerminalDisplay
+    from text2grad.config.run import load_config
+    from text2grad.pipeline import run as run_pipeline
+
+    silence_libraries()
+    options = to_overrides({"model.name": model, "output_dir": output_dir})
+    settings = load_config(config, [*(overrides or []), *options])
+    with TerminalDisplay(terminal()) as display:
+        run_pipeline(settings, display, resume)
