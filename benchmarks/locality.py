@@ -31,11 +31,10 @@ from text2grad.models.batching import TokenRows, pad_right
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.models.policy import Policy
 from text2grad.models.prompts import encode_prompt
-from text2grad.rewards.mapping import Credit, token_rewards
+from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Span
-from text2grad.trainer.advantage import normalize
+from text2grad.trainer.advantages import normalize, span_advantages
 from text2grad.trainer.config import PolicySettings
-from text2grad.trainer.estimators import estimate
 
 EACH = 100
 STEP = 1e-4  # of the weights' norm
@@ -100,10 +99,10 @@ def changes(policy: Policy, tokenizer: object, example: Example, setting: Settin
     places = offsets(ids, tokenizer)  # type: ignore[arg-type]
     assert example.feedback is not None
     credit = Credit(mode=setting.mode)  # type: ignore[arg-type]
-    rewards, _ = token_rewards(example.feedback, places, len(ids) - 1, credit, np.random.default_rng(0))
+    rewards, _ = token_rewards(example.feedback, places, credit=credit)
     args = PolicySettings(**setting.policy)  # type: ignore[arg-type]
     mask = torch.ones(1, len(ids))
-    found = estimate(args.estimator, torch.from_numpy(rewards)[None], mask * 0, mask, 1, args.gamma, args.lam)
+    found = span_advantages(torch.from_numpy(rewards)[None], mask, args.estimator, mask * 0, 1, args.gamma, args.lam)
     advantages = normalize(found.advantages, mask, "scale")
     padded = pad_right([prompt], [ids], next(policy.parameters()).device)
     before, after = stepped(policy, padded, advantages)

@@ -32,7 +32,7 @@ def config(tmp_path: Path, tiny_model: Path) -> Path:
     path.write_text(
         f"""
 model: {{name: "{tiny_model}", lora: {{r: 2, alpha: 4}}}}
-data: {{train: "{tmp_path}/prompts.jsonl", heldout: "{tmp_path}/heldout.jsonl"}}
+data: {{train: "{tmp_path}/prompts.jsonl", eval: "{tmp_path}/heldout.jsonl"}}
 critic: {{name: "support:VowelCritic"}}
 evaluate: {{resamples: 50}}
 policy:
@@ -43,8 +43,8 @@ policy:
   bf16: false
   report_to: tensorboard
   eval_steps: 1
-  eval_examples: 3
-  load_best_at_end: true
+  max_eval_samples: 3
+  load_best_model_at_end: true
   early_stopping_patience: 2
 output_dir: "{tmp_path}/run"
 """
@@ -64,14 +64,14 @@ def test_a_run_is_watched_ends_early_and_keeps_its_best(config: Path, tmp_path: 
 
     metrics = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
     assert [m["step"] for m in metrics] == [1, 2, 3]
-    assert [m["heldout_samples"] for m in metrics] == [3, 3, 3]
-    assert len({m["heldout_score"] for m in metrics}) == 1
+    assert [m["eval/samples"] for m in metrics] == [3, 3, 3]
+    assert len({m["eval/score"] for m in metrics}) == 1
     events = EventAccumulator(str(folder.trackers / "text2grad")).Reload()
-    logged = {event.step: event.value for event in events.Scalars("heldout_score")}
-    assert logged == pytest.approx({m["step"]: m["heldout_score"] for m in metrics})
+    logged = {event.step: event.value for event in events.Scalars("eval/score")}
+    assert logged == pytest.approx({m["step"]: m["eval/score"] for m in metrics})
 
     assert json.loads(folder.evaluation.read_text())["n"] == 4  # what follows training still follows, on all of them
-    assert '"heldout_score":[' in folder.report.read_text()
+    assert '"eval/score":[' in folder.report.read_text()
     weights = [place / "adapter_model.safetensors" for place in (folder.best, folder.final)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
 
@@ -102,16 +102,16 @@ def test_a_run_that_was_stopped_ends_at_once_when_it_is_resumed(config: Path, ca
     assert folder.final.joinpath("adapter_model.safetensors").read_bytes() == before
     run(load_config(config, ["policy.early_stopping_patience=3", "policy.max_steps=5"]), Silent(), resume=True)
     assert len(folder.metrics.read_text().splitlines()) == 4
-    with pytest.raises(UserError, match="eval_examples"):
-        run(load_config(config, ["policy.eval_examples=2"]), Silent(), resume=True)
+    with pytest.raises(UserError, match="max_eval_samples"):
+        run(load_config(config, ["policy.max_eval_samples=2"]), Silent(), resume=True)
 
 
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["data.heldout=null"], "no held-out prompts"),
-        (["policy.eval_steps=null"], "load_best_at_end goes by the held-out score"),
-        (["policy.eval_steps=null", "policy.load_best_at_end=false"], "early_stopping_patience goes by"),
+        (["data.eval=null"], "no held-out prompts"),
+        (["policy.eval_steps=null"], "load_best_model_at_end needs the held-out score"),
+        (["policy.eval_steps=null", "policy.load_best_model_at_end=false"], "early_stopping_patience needs"),
         (["policy.report_to=tensorbord"], "report_to"),
     ],
 )

@@ -55,7 +55,7 @@ def train(
     given = [f"{key}={json.dumps(str(value), ensure_ascii=False)}" for key, value in named.items() if value is not None]
     settings = [*(overrides or []), *given]
     if feedback is not None or load_config(config, settings).policy.eval_steps is None:
-        settings.append("data.heldout=null")
+        settings.append("data.eval=null")
     with TerminalDisplay(terminal()) as display:
         if feedback is None:
             run(load_config(config, settings), display, resume)

@@ -11,7 +11,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from text2grad.errors import UserError
 from text2grad.models.loading import DEFAULT_MODEL
-from text2grad.rewards.mapping import Credit
+from text2grad.rewards.credit import Credit
 from text2grad.settings import Settings, flat
 from text2grad.trainer.config import PolicySettings, Text2GradConfig
 
@@ -36,7 +36,7 @@ class DataSettings(Settings):
     """JSON lines files of examples, or the name of a set that comes with the package."""
 
     train: str = "summaries"
-    heldout: str | None = "summaries"
+    eval: str | None = "summaries"
 
 
 class CriticSettings(Settings):
