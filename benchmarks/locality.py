@@ -31,11 +31,10 @@ from text2grad.models.batching import TokenRows, pad_right
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.models.policy import Policy
 from text2grad.models.prompts import encode_prompt
-from text2grad.rewards.mapping import Credit, token_rewards
+from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Span
-from text2grad.trainer.advantage import normalize
+from text2grad.trainer.advantages import normalize, span_advantages
 from text2grad.trainer.config import PolicySettings
-from text2grad.trainer.estimators import estimate
 
 TRIPLES_PER_SET = 100
 STEP_SIZE = 1e-4  # relative to the norm of the weights
@@ -102,10 +101,12 @@ def measure_changes(
     ranges = offsets(ids, tokenizer)  # type: ignore[arg-type]
     assert example.feedback is not None
     credit = Credit(mode=setting.mode)  # type: ignore[arg-type]
-    rewards, _ = token_rewards(example.feedback, ranges, len(ids) - 1, credit, np.random.default_rng(0))
+    rewards, _ = token_rewards(example.feedback, ranges, credit=credit)
     args = PolicySettings(**setting.policy)  # type: ignore[arg-type]
     mask = torch.ones(1, len(ids))
-    estimated = estimate(args.estimator, torch.from_numpy(rewards)[None], mask * 0, mask, 1, args.gamma, args.lam)
+    estimated = span_advantages(
+        torch.from_numpy(rewards)[None], mask, args.estimator, mask * 0, 1, args.gamma, args.lam
+    )
     advantages = normalize(estimated.advantages, mask, "scale")
     padded = pad_right([prompt], [ids], next(policy.parameters()).device)
     before, after = take_gradient_step(policy, padded, advantages)

@@ -32,7 +32,7 @@ def config(tmp_path: Path, tiny_model: Path) -> Path:
     path.write_text(
         f"""
 model: {{name: "{tiny_model}", lora: {{r: 2, alpha: 4}}}}
-data: {{train: "{tmp_path}/prompts.jsonl", heldout: "{tmp_path}/heldout.jsonl"}}
+data: {{train: "{tmp_path}/prompts.jsonl", eval: "{tmp_path}/heldout.jsonl"}}
 critic: {{name: "support:VowelCritic"}}
 evaluate: {{resamples: 50}}
 policy:
@@ -43,8 +43,8 @@ policy:
   bf16: false
   report_to: tensorboard
   eval_steps: 1
-  eval_examples: 3
-  load_best_at_end: true
+  max_eval_samples: 3
+  load_best_model_at_end: true
   early_stopping_patience: 2
 output_dir: "{tmp_path}/run"
 """
@@ -104,16 +104,16 @@ def test_an_early_stopped_run_stops_again_when_it_is_resumed(config: Path, caplo
     assert folder.final.joinpath("adapter_model.safetensors").read_bytes() == before
     run(load_config(config, ["policy.early_stopping_patience=3", "policy.max_steps=5"]), Silent(), resume=True)
     assert len(folder.metrics.read_text().splitlines()) == 4
-    with pytest.raises(UserError, match="eval_examples"):
-        run(load_config(config, ["policy.eval_examples=2"]), Silent(), resume=True)
+    with pytest.raises(UserError, match="max_eval_samples"):
+        run(load_config(config, ["policy.max_eval_samples=2"]), Silent(), resume=True)
 
 
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["data.heldout=null"], "no held-out prompts"),
-        (["policy.eval_steps=null"], "load_best_at_end goes by the held-out score"),
-        (["policy.eval_steps=null", "policy.load_best_at_end=false"], "early_stopping_patience goes by"),
+        (["data.eval=null"], "no held-out prompts"),
+        (["policy.eval_steps=null"], "load_best_model_at_end needs the held-out score"),
+        (["policy.eval_steps=null", "policy.load_best_model_at_end=false"], "early_stopping_patience needs"),
         (["policy.report_to=tensorbord"], "report_to"),
     ],
 )

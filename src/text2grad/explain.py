@@ -16,7 +16,7 @@ from text2grad.errors import UserError
 from text2grad.models.batching import pad_right
 from text2grad.models.policy import Policy
 from text2grad.models.prompts import PromptBudget, encode_prompts
-from text2grad.rewards.mapping import Credit, token_rewards
+from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Span
 
 
@@ -79,7 +79,7 @@ def explain(
     if decode(ids, tokenizer) != completion:
         raise UserError("the model's tokenizer cannot spell the completion exactly; check it for unusual characters")
     ranges = offsets(ids, tokenizer)
-    rewards, _ = token_rewards(feedback, ranges, len(ids) - 1, Credit(mode="uniform"), np.random.default_rng(0))
+    rewards, _ = token_rewards(feedback, ranges, credit=Credit(mode="uniform"))
     policy = Policy(model, keep_reference=False)
     before, after = gradient_step(policy, prompt_ids, ids, rewards.tolist(), step_size)
     tokens = [

@@ -10,19 +10,19 @@ from typing import Any, Protocol
 import yaml
 from peft import LoraConfig
 
-from text2grad.checkpoint.model_card import CARD, card_of
+from text2grad.checkpoint.model_card import CARD
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.config.run import RunConfig, changed_keys
 from text2grad.critics.base import Critic
 from text2grad.critics.registry import make_critic
 from text2grad.data.registry import load_examples
 from text2grad.errors import UserError
-from text2grad.evaluation.heldout import compare
+from text2grad.evaluation.comparison import compare
 from text2grad.files import replace_text
 from text2grad.report import build_report
 from text2grad.schema import Example, read_examples
 from text2grad.trainer.callbacks import Callback
-from text2grad.trainer.evaluation import judged
+from text2grad.trainer.evaluation import generate_with_feedback
 from text2grad.trainer.offline import OfflineTrainer
 from text2grad.trainer.trainer import Text2GradTrainer
 
@@ -37,7 +37,7 @@ RESUMABLE_CHANGES = {
     "policy.vllm_gpu_memory_utilization",
     "policy.report_to",
     "policy.eval_steps",
-    "policy.load_best_at_end",
+    "policy.load_best_model_at_end",
     "policy.early_stopping_patience",
     "evaluate.resamples",
     "report.examples",
@@ -57,7 +57,7 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     if resume:
         _check_settings(config, folder)
     critic = make_critic(config.critic.name, config.critic.options)
-    heldout = load_examples(config.data.heldout, "heldout") if config.data.heldout else []
+    heldout = load_examples(config.data.eval, "heldout") if config.data.eval else []
     display.on_phase("Loading the model")
     trainer = make_trainer(config, critic, heldout, [display])
     on_main = trainer.processes.on_main
@@ -66,7 +66,7 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
 
     if heldout and not (resume and on_main(folder.before.exists)):  # may be a leftover if the run is new
         display.on_phase("Generating held-out completions before training")
-        answered = judged(trainer, heldout, reference=True)
+        answered = generate_with_feedback(trainer, heldout, reference=True)
         lines = "".join(a.model_dump_json(exclude_defaults=True) + "\n" for a in answered)
         on_main(lambda: replace_text(folder.before, lines))
     display.on_phase("Training")
@@ -75,12 +75,12 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     evaluation = None
     if heldout:
         display.on_phase("Generating held-out completions after training")
-        after = judged(trainer, heldout)
+        after = generate_with_feedback(trainer, heldout)
         evaluation = on_main(
             lambda: compare(list(read_examples(folder.before)), after, config.evaluate.resamples, config.seed)
         )
         on_main(lambda: replace_text(folder.evaluation, json.dumps(evaluation, ensure_ascii=False)))
-        on_main(lambda: replace_text(folder.final / CARD, card_of(trainer, evaluation)))
+        on_main(lambda: replace_text(folder.final / CARD, trainer.create_model_card(evaluation)))
     display.on_finish(evaluation, on_main(lambda: build_report(folder.root)), config.report.examples)
     trainer.accelerator.end_training()
     return folder

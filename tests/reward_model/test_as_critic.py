@@ -39,7 +39,7 @@ def test_a_policy_is_trained_with_the_reward_model(tiny_model: Path, tmp_path: P
     )
     before = {name: parameter.detach().clone() for name, parameter in trainer.policy.trainable().items()}
     trainer.train()
-    assert [step["failed"] for step in seen.steps] == [0, 0]
+    assert [step["critic/failed"] for step in seen.steps] == [0, 0]
     samples = [json.loads(line) for line in (tmp_path / "run" / "samples.jsonl").read_text().splitlines()]
     tokens = [token["reward"] for sample in samples for token in sample["tokens"]]
     if rewards.path == "head":

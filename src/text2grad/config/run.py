@@ -12,7 +12,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from text2grad.config.packaged import preset_names, resolve_config
 from text2grad.errors import UserError
 from text2grad.models.loading import DEFAULT_MODEL
-from text2grad.rewards.mapping import Credit
+from text2grad.rewards.credit import Credit
 from text2grad.settings import Settings, flatten
 from text2grad.trainer.config import PolicySettings, Text2GradConfig
 
@@ -37,7 +37,7 @@ class DataSettings(Settings):
     """JSON lines files of examples, or names of data sets (text2grad.data.registry)."""
 
     train: str = "summaries"
-    heldout: str | None = "summaries"
+    eval: str | None = "summaries"
 
 
 class CriticSettings(Settings):

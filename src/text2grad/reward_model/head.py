@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from text2grad.rewards.mapping import signed_ranges
+from text2grad.rewards.credit import signed_ranges
 from text2grad.schema import Feedback, Range
 from text2grad.settings import Settings
 

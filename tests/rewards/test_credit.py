@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.rewards.mapping import Credit, coverage, token_rewards
+from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Feedback, Omission, Span
 
 # "They met on Friday ." as five tokens and an end token of zero width.
@@ -11,9 +11,9 @@ OFFSETS = [(0, 4), (4, 8), (8, 11), (11, 15), (15, 18), (18, 18)]
 END = 5
 
 
-def rewards(feedback: Feedback, mode: str, end: int | None = END, **credit: float) -> list[float]:
+def rewards(feedback: Feedback, mode: str, truncated: bool = False, **credit: float) -> list[float]:
     settings = Credit.model_validate({"mode": mode, **credit})
-    values, valid = token_rewards(feedback, OFFSETS, end, settings, np.random.default_rng(0))
+    values, valid = token_rewards(feedback, OFFSETS, truncated=truncated, credit=settings)
     assert valid
     return [round(float(v), 6) for v in values]
 
@@ -44,7 +44,7 @@ def test_credit_modes(mode: str, expected: list[float]) -> None:
 
 def test_shuffled_moves_span_rewards_but_not_the_charge_of_the_end_token() -> None:
     dealt = {
-        tuple(token_rewards(BLAMED, OFFSETS, END, Credit(mode="shuffled"), np.random.default_rng(i))[0])
+        tuple(token_rewards(BLAMED, OFFSETS, credit=Credit(mode="shuffled"), rng=np.random.default_rng(i))[0])
         for i in range(40)
     }
     assert len(dealt) > 5
@@ -53,7 +53,17 @@ def test_shuffled_moves_span_rewards_but_not_the_charge_of_the_end_token() -> No
         assert values[END] == pytest.approx(-0.5)
 
 
-def test_a_token_that_a_span_touches_with_one_character_is_paid() -> None:
+def test_shuffled_needs_a_generator() -> None:
+    with pytest.raises(ValueError, match="credit mode shuffled needs rng"):
+        token_rewards(BLAMED, OFFSETS, credit=Credit(mode="shuffled"))
+
+
+def test_a_completion_without_tokens_is_invalid() -> None:
+    values, valid = token_rewards(BLAMED, [])
+    assert (values.shape, valid) == ((0,), False)
+
+
+def test_a_token_that_overlaps_a_span_by_one_character_is_rewarded() -> None:
     assert rewards(Feedback(critic="c", spans=[poor(7, 9)]), "uniform") == [0, -1, -1, 0, 0, 0]
 
 
@@ -75,22 +85,19 @@ def test_omissions_are_capped() -> None:
 def test_not_stopping_costs_more_than_stopping() -> None:
     feedback = Feedback(critic="c", omissions=[Omission(text="x", severity=0.5)])
     stopped = rewards(feedback, "normalized")
-    truncated = rewards(feedback, "normalized", end=None, truncation_penalty=1.0)
+    truncated = rewards(feedback, "normalized", truncated=True, truncation_penalty=1.0)
     assert (stopped[END], truncated[END]) == (-0.5, -1.5)
 
 
-def test_failed_feedback_is_invalid_and_never_paid() -> None:
-    values, valid = token_rewards(Feedback.failure("c", "timeout"), OFFSETS, None, Credit(), np.random.default_rng(0))
+def test_failed_feedback_is_invalid_and_earns_nothing() -> None:
+    values, valid = token_rewards(Feedback.failure("c", "timeout"), OFFSETS, truncated=True)
     assert not valid
     assert not values.any()
 
 
 def test_praise_without_blame_leaves_the_rest_at_zero() -> None:
-    values, _ = token_rewards(
-        Feedback(critic="c", spans=[good(0, 4)]), OFFSETS, END, Credit(), np.random.default_rng(0)
-    )
+    values, _ = token_rewards(Feedback(critic="c", spans=[good(0, 4)]), OFFSETS)
     assert values.tolist() == [1, 0, 0, 0, 0, 0]
-    assert coverage(values) == pytest.approx(1 / 6)
 
 
 spans = st.tuples(
@@ -113,6 +120,6 @@ def test_controls_have_the_same_total_as_normalized(
     )
     total = sum(rewards(feedback, "normalized"))
     control, _ = token_rewards(
-        feedback, OFFSETS, END, Credit.model_validate({"mode": mode}), np.random.default_rng(seed)
+        feedback, OFFSETS, credit=Credit.model_validate({"mode": mode}), rng=np.random.default_rng(seed)
     )
     assert float(control.sum()) == pytest.approx(total, abs=1e-5)
