@@ -49,8 +49,8 @@ def main() -> None:
             written = model.generate_critiques(examples, temperature, seed=1, batch_size=BATCH)
             seconds = time.monotonic() - began
             bad = [text for text, example in zip(written, examples, strict=True) if not parses(text, example)]
-            quotations = sum(len(list(parse_critique(t, e.completion).spans()))
-                             for t, e in zip(written, examples, strict=True) if isinstance(t, str) and t not in bad)  # fmt: skip
+            parsed = [(t, e) for t, e in zip(written, examples, strict=True) if isinstance(t, str) and t not in bad]
+            quotations = sum(len(list(parse_critique(t, e.completion).spans())) for t, e in parsed)
             figures["judgements"] += len(written)
             figures["unreadable"] += len(bad)
             figures[f"{name}, temperature {temperature:g}"] = {
