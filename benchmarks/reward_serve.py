@@ -144,7 +144,7 @@ def show_phases(phases: dict[str, Load]) -> None:
 
 def examples(count: int) -> list[Example]:
     """Pieces of news items as prompts, and answers of 1 to 150 words of them."""
-    lines = (files("text2grad") / "data" / "summaries" / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (files("text2grad") / "data" / "quickstart_texts" / "train.jsonl").read_text(encoding="utf-8").splitlines()
     words = " ".join(json.loads(line)["document"] for line in lines[:100]).split()
     draw = random.Random(SEED)
 
