@@ -128,8 +128,7 @@ def make_trainer(
 
 
 def _adapter(config: RunConfig) -> LoraConfig | None:
-    lora = config.model.lora
-    return LoraConfig(r=lora.r, lora_alpha=lora.alpha, target_modules=lora.target_modules) if lora else None
+    return config.model.lora.to_peft() if config.model.lora else None
 
 
 def _check_settings(config: RunConfig, folder: RunFolder) -> None:

@@ -1,4 +1,4 @@
-"""The network: a causal language model whose last states are also read by a token head."""
+"""The network: a causal language model with a token head on its last hidden states."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from text2grad.models.logprobs import chunked_logprobs, tokens_at_once
 from text2grad.reward_model.head import IGNORE, TokenHead, head_loss
 
 
-class SpanScorer(nn.Module):
-    """One forward pass over `question + judgement` gives both losses; over the question alone, the head's logits."""
+class SpanRewardNetwork(nn.Module):
+    """Computes the head's loss and the language-modelling loss in one forward pass over `model input + critique`."""
 
     def __init__(self, model: PreTrainedModel | PeftModel, head: TokenHead | None = None) -> None:
         super().__init__()
@@ -29,27 +29,30 @@ class SpanScorer(nn.Module):
         return self.model.config
 
     def states(self, input_ids: Tensor) -> Tensor:
-        """(batch, tokens, width) of right-padded rows: a causal model never looks at padding on the right."""
+        """Return hidden states, (batch, tokens, width), of right-padded rows; a causal model needs no mask."""
         hidden: Tensor = trunk(self.model)(input_ids=input_ids, use_cache=False)[0]
         return hidden
 
     def forward(self, input_ids: Tensor, head_labels: Tensor, lm_labels: Tensor) -> dict[str, Tensor]:
-        """All (batch, tokens). head_labels: the class of a judged token, IGNORE elsewhere. lm_labels: the id of a token
-        that should have been written, IGNORE elsewhere; the state before it predicts it."""
+        """Compute the losses. All arguments are (batch, tokens).
+
+        head_labels: the class of a completion token, IGNORE elsewhere. lm_labels: the id of a critique token, IGNORE
+        elsewhere; the state before a token predicts it.
+        """
         states = self.states(input_ids)
-        answers, places = (head_labels != IGNORE).nonzero(as_tuple=True)
-        logits = self.head(states[answers, places])
-        head = head_loss(logits, head_labels[answers, places], answers, self.class_weights)  # type: ignore[arg-type]
-        written = lm_labels[:, 1:] != IGNORE
-        language = states.sum() * 0.0
-        if self.lm_weight and bool(written.any()):
+        rows, positions = (head_labels != IGNORE).nonzero(as_tuple=True)
+        logits = self.head(states[rows, positions])
+        head = head_loss(logits, head_labels[rows, positions], rows, self.class_weights)  # type: ignore[arg-type]
+        is_target = lm_labels[:, 1:] != IGNORE
+        lm = states.sum() * 0.0
+        if self.lm_weight and bool(is_target.any()):
             project, chunk = output(self.model), tokens_at_once(vocabulary_of(self.model))
-            targets = lm_labels[:, 1:][written]
-            logprobs, _ = chunked_logprobs(states[:, :-1][written], project, targets, temperature=1.0, chunk=chunk)
-            language = -logprobs.mean()
-        return {"loss": head + self.lm_weight * language, "head_loss": head.detach(), "lm_loss": language.detach()}
+            targets = lm_labels[:, 1:][is_target]
+            logprobs, _ = chunked_logprobs(states[:, :-1][is_target], project, targets, temperature=1.0, chunk=chunk)
+            lm = -logprobs.mean()
+        return {"loss": head + self.lm_weight * lm, "head_loss": head.detach(), "lm_loss": lm.detach()}
 
     def gradient_checkpointing_enable(self, **options: Any) -> None:
-        """As the trainer calls it; options: those of the language model's own method."""
+        """Enable checkpointing of the language model; called by the trainer."""
         self.model.enable_input_require_grads()  # frozen embeddings would cut the graph
         self.model.gradient_checkpointing_enable(**options)

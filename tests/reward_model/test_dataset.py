@@ -12,10 +12,11 @@ from transformers import PreTrainedTokenizerBase
 
 from text2grad.data.split import split_by_prompt
 from text2grad.models.loading import load_tokenizer
-from text2grad.reward_model.features import collate, prepare
+from text2grad.reward_model.critique_format import CritiqueFormat
+from text2grad.reward_model.dataset import build_dataset, collate
 from text2grad.reward_model.grammar import grammar
 from text2grad.reward_model.head import GOOD, IGNORE, NEUTRAL, POOR
-from text2grad.reward_model.settings import Layout
+from text2grad.reward_model.inputs import InputSettings
 from text2grad.rollout.grammar import compiled, tokens_to_match
 from text2grad.schema import Example, Feedback, Message
 
@@ -27,8 +28,8 @@ def tokenizer(tiny_model: Path) -> PreTrainedTokenizerBase:
 
 def test_a_row_is_the_question_the_judgement_and_the_end(tokenizer: PreTrainedTokenizerBase) -> None:
     example = labelled("1", "a fox, a dog", {"fox": "good", "dog": "poor"})
-    prepared = prepare([example], tokenizer, Layout())
-    (row,) = prepared.rows
+    dataset = build_dataset([example], tokenizer, InputSettings(), CritiqueFormat())
+    (row,) = dataset.rows
     written = [i for i, label in enumerate(row["lm_labels"]) if label != IGNORE]
     assert written == list(range(written[0], len(row["input_ids"])))
     assert [row["lm_labels"][i] for i in written] == row["input_ids"][written[0] :]
@@ -41,14 +42,18 @@ def test_a_row_is_the_question_the_judgement_and_the_end(tokenizer: PreTrainedTo
     assert tokenizer.decode([row["input_ids"][i] for i in judged]) == "a fox, a dog"
     for label, text in ((GOOD, " fox"), (POOR, " dog"), (NEUTRAL, "a, a")):
         assert tokenizer.decode([row["input_ids"][i] for i in judged if row["head_labels"][i] == label]) == text
-    assert prepared.class_counts() == [row["head_labels"].count(label) for label in (GOOD, NEUTRAL, POOR)]
+    assert dataset.class_counts() == [row["head_labels"].count(label) for label in (GOOD, NEUTRAL, POOR)]
 
 
 def test_the_name_of_the_end_token_in_a_critique_does_not_end_it(tokenizer: PreTrainedTokenizerBase) -> None:
     feedback = Feedback(critic="c", critique="It says <|im_end|> too early.")
     said = Feedback(critic="c", critique="It stops too early.")
-    plain = prepare([Example(id="1", prompt="p", completion="x", feedback=said)], tokenizer, Layout())
-    sly = prepare([Example(id="1", prompt="p", completion="x", feedback=feedback)], tokenizer, Layout())
+    plain = build_dataset(
+        [Example(id="1", prompt="p", completion="x", feedback=said)], tokenizer, InputSettings(), CritiqueFormat()
+    )
+    sly = build_dataset(
+        [Example(id="1", prompt="p", completion="x", feedback=feedback)], tokenizer, InputSettings(), CritiqueFormat()
+    )
     end = tokenizer.eos_token_id
     assert sly.rows[0]["input_ids"].count(end) == plain.rows[0]["input_ids"].count(end)
 
@@ -56,23 +61,28 @@ def test_the_name_of_the_end_token_in_a_critique_does_not_end_it(tokenizer: PreT
 def test_the_grammar_admits_what_is_learned(tokenizer: PreTrainedTokenizerBase) -> None:
     vocabulary = tokens_to_match(tokenizer, len(tokenizer))
     for order in ("critique_first", "spans_first", "spans_only"):
-        layout = Layout(order=order)
+        critique_format = CritiqueFormat(order=order)
         examples = [labelled("1", "a fox, a cafe\u0301", {"fox": "good", "cafe\u0301": "poor"}), *about_animals(4)]
-        for example, row in zip(examples, prepare(examples, tokenizer, layout).rows, strict=True):
-            matcher = compiled(vocabulary, grammar(example.completion, layout))
+        for example, row in zip(
+            examples, build_dataset(examples, tokenizer, InputSettings(), critique_format).rows, strict=True
+        ):
+            matcher = compiled(vocabulary, grammar(example.completion, critique_format))
             assert matcher.consume_tokens([label for label in row["lm_labels"] if label != IGNORE][:-1])
             assert matcher.is_stopped() or matcher.is_accepting()
 
 
 def test_where_nobody_wrote_a_critique_only_the_head_learns(tokenizer: PreTrainedTokenizerBase) -> None:
     silent = Example(id="1", prompt="p", completion="x", feedback=Feedback(critic="c"))
-    first, only = (prepare([silent], tokenizer, Layout(order=order)) for order in ("critique_first", "spans_only"))
+    first, only = (
+        build_dataset([silent], tokenizer, InputSettings(), CritiqueFormat(order=order))
+        for order in ("critique_first", "spans_only")
+    )
     assert set(first.rows[0]["lm_labels"]) == {IGNORE}
     assert set(first.rows[0]["head_labels"]) == {IGNORE, NEUTRAL}
-    assert (first.written, only.written) == (0, 1)  # spans can be told without a critique
+    assert (first.num_with_critique, only.num_with_critique) == (0, 1)  # spans can be told without a critique
 
 
-def test_what_is_left_out_is_counted(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_what_is_skipped_is_counted(tokenizer: PreTrainedTokenizerBase) -> None:
     good = labelled("good", "a dog", {"dog": "poor"})
     examples = [
         good,
@@ -82,10 +92,10 @@ def test_what_is_left_out_is_counted(tokenizer: PreTrainedTokenizerBase) -> None
         Example(id="long", prompt="p", completion="y" * 300, feedback=Feedback(critic="c")),
         Example(id="source", prompt="Q" * 500, completion="x", feedback=Feedback(critic="c")),
     ]
-    prepared = prepare(examples, tokenizer, Layout(max_length=256))
-    assert prepared.left_out == {"no feedback": 1, "failed feedback": 1, "answer empty or too long": 2}
-    assert len(prepared.rows) == 2
-    assert prepared.cut_sources == 1
+    dataset = build_dataset(examples, tokenizer, InputSettings(max_length=256), CritiqueFormat())
+    assert dataset.skipped == {"no feedback": 1, "failed feedback": 1, "completion empty or too long": 2}
+    assert len(dataset.rows) == 2
+    assert dataset.num_truncated_prompts == 1
 
 
 def test_collated_rows_are_padded_on_the_right() -> None:

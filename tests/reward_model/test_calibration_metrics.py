@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.reward_model.curves import (
+from text2grad.reward_model.calibration_metrics import (
     average_precision,
     expected_calibration_error,
     precision_at_recall,
