@@ -64,10 +64,11 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
 
-    if heldout and not (resume and on_main(folder.before.exists)):  # may be a leftover if the run is new
+    # Without --resume, an existing file is a leftover of another run.
+    if heldout and not (resume and on_main(folder.before.exists)):
         display.on_phase("Generating held-out completions before training")
-        answered = generate_with_feedback(trainer, heldout, reference=True)
-        lines = "".join(a.model_dump_json(exclude_defaults=True) + "\n" for a in answered)
+        completions = generate_with_feedback(trainer, heldout, reference=True)
+        lines = "".join(c.model_dump_json(exclude_defaults=True) + "\n" for c in completions)
         on_main(lambda: replace_text(folder.before, lines))
     display.on_phase("Training")
     trainer.train()
