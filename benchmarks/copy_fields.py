@@ -1,11 +1,11 @@
-"""Sample efficiency where the truth is known: span credit against one number for the whole answer.
+"""Sample efficiency on a task with known ground truth: span credit against one reward per sequence.
 
-The task is in `copy_fields_task.py`. Every arm starts from the same pupil, sees the same prompts with the same random
-numbers, and is told the same things by the same critic; they differ in where the credit goes. `sequence` puts the total
-of an answer's token rewards on its last token. Counted are the steps until the held-out score first reaches 90% of the
-best that any arm of that seed and batch size reaches. A second part looks at stopping: a critic that always misses
-something tempts local credit into never ending an answer, and one that blames words at random tempts all credit into
-silence. The runs are divided among the cores.
+The task is in `copy_fields_task.py`. Every arm starts from the same model, sees the same prompts with the same random
+numbers, and gets feedback from the same critic; they differ in credit assignment. `sequence` puts the total of a
+completion's token rewards on its last token. The result is the number of steps until the held-out score first reaches
+90% of the best that any arm of that seed and batch size reaches. A second part tests stopping: a critic that always
+finds an omission rewards local credit for never ending, and one that blames words at random rewards all credit for
+empty completions. The runs are distributed over the cores.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import torch
 from copy_fields_task import (
     LONGEST_ANSWER,
     CopyCritic,
-    GrumblingCritic,
-    InsatiableCritic,
+    NeverSatisfiedCritic,
+    RandomCritic,
     make_examples,
     make_model,
     make_tokenizer,
@@ -36,19 +36,19 @@ from copy_fields_task import (
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from text2grad import Text2GradConfig, Text2GradTrainer
-from text2grad.rewards.mapping import Credit
+from text2grad.rewards.credit import Credit
 from text2grad.schema import Example
 
 SEEDS, BATCHES, STEPS, EVERY = range(5), (8, 32), 120, 5
 HELDOUT, TEMPERATURE, BETA = 128, 1.0, 0.01
 SHARE_OF_BEST = 0.9
 STOPPING_SEEDS, STOPPING_BATCH, STOPPING_STEPS = range(3), 32, 60
-SILENCE_STEPS, SILENCE_RATE = 80, 3e-4  # slowly: there is nothing to learn from random blame but its average
-# Chosen in short trials among .0005 to .003 for each kind of credit; span credit bears a higher rate.
+SILENCE_STEPS, SILENCE_RATE = 80, 3e-4  # slowly: random blame teaches nothing but its average
+# Chosen in short trials among .0005 to .003 for each kind of credit; span credit tolerates a higher rate.
 RATES = {("sequence", 8): 5e-4, ("sequence", 32): 1e-3, ("span", 8): 1e-3, ("span", 32): 2e-3}
 # For every arm with a value head. With .001 those with `gae` end lower in batches of 8 and `span, paper` higher in 32.
 VALUE_RATE = 1e-2
-EVERY_OMISSION = 10.0  # nothing is capped: with the usual cap, saying nothing at all would pay
+EVERY_OMISSION = 10.0  # no cap: with the usual cap, an empty completion would score best
 SEQUENCE = {"credit": Credit(mode="sequence", omission_cap=EVERY_OMISSION), "advantage_normalization": "whiten"}
 PAPER = {"credit": Credit(mode="uniform", omission_cap=EVERY_OMISSION), "advantage_normalization": "whiten"}
 SPAN = {"credit": Credit(omission_cap=EVERY_OMISSION)}
@@ -59,7 +59,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "span, paper": PAPER | {"gamma": 1.0, "lam": 0.95},
     WORD_BY_WORD: SPAN | {"estimator": "reinforce", "gamma": 0.0, "advantage_normalization": "whiten"},
     "span, reinforce": SPAN | {"estimator": "reinforce", "gamma": 0.5, "lam": 1.0, "advantage_normalization": "whiten"},
-    "span, group of 4": SPAN | {"estimator": "group", "gamma": 0.5, "lam": 1.0, "num_generations": 4},
+    "span, group of 4": SPAN | {"estimator": "rloo_tokens", "gamma": 0.5, "lam": 1.0, "num_generations": 4},
     OURS: SPAN | {"estimator": "local", "gamma": 0.7, "lam": 0.3},
 }
 BARS = {
@@ -101,11 +101,11 @@ def main() -> None:
 
 
 def learn(arm: str, seed: int, batch: int, steps: int) -> Curve:
-    return train(make_trainer(*make_pupil(seed), arm, seed, batch, steps))
+    return train(make_trainer(*make_base_model(seed), arm, seed, batch, steps))
 
 
 @lru_cache
-def make_pupil(seed: int) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+def make_base_model(seed: int) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
     """The model that every arm of a seed starts from."""
     tokenizer = make_tokenizer()
     model = make_model(tokenizer, seed)
@@ -114,7 +114,7 @@ def make_pupil(seed: int) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
 
 
 def make_trainer(
-    pupil: LlamaForCausalLM,
+    model: LlamaForCausalLM,
     tokenizer: PreTrainedTokenizerFast,
     arm: str,
     seed: int,
@@ -122,7 +122,7 @@ def make_trainer(
     steps: int,
     rate: float | None = None,
 ) -> Text2GradTrainer:
-    """A trainer for a copy of the pupil, with a fresh prompt for every answer of the run. rate: None for the arm's."""
+    """A trainer for a copy of the model, with a new prompt for every completion. rate: None for the arm's."""
     common: dict[str, Any] = {
         "max_steps": steps,
         "per_device_train_batch_size": batch,
@@ -131,13 +131,13 @@ def make_trainer(
         "beta": BETA,
         "temperature": TEMPERATURE,
         "bf16": False,
-        "logged_samples": 0,
+        "num_logged_completions": 0,
         "value_learning_rate": VALUE_RATE,
         "estimator": "gae",
         "advantage_normalization": "scale",
     }
     return Text2GradTrainer(
-        copy.deepcopy(pupil),
+        copy.deepcopy(model),
         CopyCritic(),
         Text2GradConfig(output_dir=Path("never written"), seed=seed, **(common | ARMS[arm])),
         make_examples(batch * steps, seed),
@@ -147,7 +147,7 @@ def make_trainer(
 
 
 def train(trainer: Text2GradTrainer) -> Curve:
-    """Take all steps; the held-out score before and along the way."""
+    """Run all steps; returns the held-out scores before and during training."""
     heldout = make_examples(HELDOUT, 1000 + trainer.args.seed)
     curve = [score(trainer, heldout)]
     for step in range(1, trainer.args.max_steps + 1):
@@ -158,26 +158,26 @@ def train(trainer: Text2GradTrainer) -> Curve:
 
 
 def never_stops(arm: str, seed: int, quick: bool) -> float:
-    """Share of answers cut at the length limit in the last ten steps, by a critic that always misses something."""
+    """Share of truncated completions in the last ten steps, with a critic that always finds an omission."""
     steps = 10 if quick else STOPPING_STEPS
-    trainer = make_trainer(*make_pupil(seed), arm, seed, STOPPING_BATCH, steps)
-    trainer.critic = InsatiableCritic()
-    return fmean([trainer.step(step)[0]["truncated"] for step in range(1, steps + 1)][-10:])
+    trainer = make_trainer(*make_base_model(seed), arm, seed, STOPPING_BATCH, steps)
+    trainer.critic = NeverSatisfiedCritic()
+    return fmean([trainer.step(step)[0]["completions/clipped_ratio"] for step in range(1, steps + 1)][-10:])
 
 
 def falls_silent(arm: str, seed: int, quick: bool) -> float:
-    """Length of the answers of the last five steps over that of the first, by a critic that blames words at random."""
+    """Length of completions in the last five steps over that in the first, with a critic that blames at random."""
     steps = 10 if quick else SILENCE_STEPS
-    trainer = make_trainer(*make_pupil(seed), arm, seed, STOPPING_BATCH, steps, SILENCE_RATE)
-    trainer.critic = GrumblingCritic()
-    lengths = [trainer.step(step)[0]["length"] for step in range(1, steps + 1)]
+    trainer = make_trainer(*make_base_model(seed), arm, seed, STOPPING_BATCH, steps, SILENCE_RATE)
+    trainer.critic = RandomCritic()
+    lengths = [trainer.step(step)[0]["completions/mean_length"] for step in range(1, steps + 1)]
     return fmean(lengths[-5:]) / fmean(lengths[:5])
 
 
 def score(trainer: Text2GradTrainer, examples: Sequence[Example]) -> float:
-    """Mean score of sampled answers."""
-    answered = trainer.answer(examples, TEMPERATURE, batch_size=len(examples))
-    return fmean(feedback.score or 0.0 for feedback in CopyCritic().critique(answered))
+    """Mean score of sampled completions."""
+    completed = trainer.generate(examples, TEMPERATURE, batch_size=len(examples))
+    return fmean(feedback.score or 0.0 for feedback in CopyCritic().critique(completed))
 
 
 def compare(curves: Mapping[str, Sequence[Curve]]) -> dict[str, Any]:
@@ -199,14 +199,14 @@ def steps_to(curve: Curve, wanted: float) -> int | None:
 
 
 def median_steps(arm: Mapping[str, Any]) -> float:
-    """Over the seeds; one that never got there counts as endless."""
+    """Median over the seeds; a seed that never reaches the score counts as infinite."""
     return median(math.inf if steps is None else steps for steps in arm["steps"])
 
 
 def summary(arms: Mapping[str, Any], batch: int, steps: int) -> dict[str, float]:
     """Ours against the better of the sequence arms: scores at equal steps, and steps to the same score.
 
-    Where `sequence` never gets there, the length of the run stands for its steps, which flatters it.
+    Where `sequence` never reaches it, the length of the run is used, which favours `sequence`.
     """
     scalar = max((arm for name, arm in arms.items() if name.startswith("sequence")), key=lambda a: fmean(a["last"]))
     ours = arms[OURS]

@@ -1,9 +1,9 @@
-"""A task whose truth is known: copy the fields of a prompt into a sentence.
+"""A task with known ground truth: copy the fields of a prompt into a sentence.
 
     name Ada day Friday colour red =>      meet Ada on Friday wearing red
 
-The critic knows the right sentence, so it blames exactly the wrong words and names exactly what is missing. The pupil
-is a tiny random model that a careless teacher has taught to write such sentences: it has the form, and errs often.
+The critic knows the right sentence, so it blames exactly the wrong words and names exactly what is missing. The model
+is a tiny random one, pretrained on sentences with many errors.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ VALUES = {
 }
 LEADS = {"name": "meet", "place": "in", "day": "on", "number": "at", "colour": "wearing"}
 END, ARROW = "<end>", "=>"
-LONGEST_ANSWER = 14  # tokens; the longest right one has 11, its end token included
-GRUMBLES = 0.3  # share of the words that the grumbling critic blames
-WRONG_VALUE, LEFT_OUT, ONE_TOO_MANY = 0.5, 0.15, 0.2  # how the careless teacher errs
+LONGEST_ANSWER = 14  # tokens; the longest right completion has 11 with its end token
+BLAME_SHARE = 0.3  # share of the words that the random critic blames
+WRONG_SHARE, MISSING_SHARE, EXTRA_SHARE = 0.5, 0.15, 0.2  # errors in the pretraining data
 
 Fields = dict[str, str]
 
@@ -43,16 +43,16 @@ def draw_fields(rng: np.random.Generator) -> Fields:
 
 
 def sentence(fields: Fields) -> list[str]:
-    """The words of the right answer."""
+    """The words of the right completion."""
     return [word for kind, value in fields.items() for word in (LEADS[kind], value)]
 
 
-def careless(fields: Fields, rng: np.random.Generator) -> list[str]:
-    """The words of an answer with wrong, missing and superfluous fields."""
-    said = {kind: str(rng.choice(VALUES[kind])) if rng.random() < WRONG_VALUE else v for kind, v in fields.items()}
-    said = {kind: value for kind, value in said.items() if rng.random() >= LEFT_OUT}
+def faulty_sentence(fields: Fields, rng: np.random.Generator) -> list[str]:
+    """The words of a completion with wrong, missing and superfluous fields."""
+    said = {kind: str(rng.choice(VALUES[kind])) if rng.random() < WRONG_SHARE else v for kind, v in fields.items()}
+    said = {kind: value for kind, value in said.items() if rng.random() >= MISSING_SHARE}
     words = sentence(said)
-    while rng.random() < ONE_TOO_MANY:
+    while rng.random() < EXTRA_SHARE:
         kind = str(rng.choice(list(VALUES)))
         words += [LEADS[kind], str(rng.choice(VALUES[kind]))]
     return words
@@ -76,16 +76,16 @@ class CopyCritic:
         return [comment(example) for example in examples]
 
 
-class InsatiableCritic:
-    """Always finds something missing, and has nothing against words after the right sentence: a trap for stopping.
+class NeverSatisfiedCritic:
+    """Always finds an omission, and does not blame words after the right sentence.
 
-    Every end token is charged, and going on costs nothing until the answer is cut at the length limit.
+    Every end token is charged, and continuing costs nothing until the completion is truncated.
     """
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
-        return [self.relent(example, comment(example)) for example in examples]
+        return [self.add_omission(example, comment(example)) for example in examples]
 
-    def relent(self, example: Example, feedback: Feedback) -> Feedback:
+    def add_omission(self, example: Example, feedback: Feedback) -> Feedback:
         wanted = len(str(example.reference).split())
         judged = len(" ".join(example.completion.split()[:wanted]))
         spans = [span for span in feedback.spans if span.end <= judged]
@@ -93,20 +93,20 @@ class InsatiableCritic:
         return feedback.model_copy(update={"spans": spans, "omissions": omissions})
 
 
-class GrumblingCritic:
-    """Blames words at random and misses nothing: a trap for silence. No choice of words is better than another."""
+class RandomCritic:
+    """Blames words at random and finds no omission: no choice of words is better than another."""
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
-        return [self.grumble(example) for example in examples]
+        return [self.blame_at_random(example) for example in examples]
 
-    def grumble(self, example: Example) -> Feedback:
+    def blame_at_random(self, example: Example) -> Feedback:
         rng = np.random.default_rng(zlib.crc32(f"{example.id} {example.completion}".encode()))
-        places = [place for place in _places(example.completion.split()) if rng.random() < GRUMBLES]
-        return Feedback(spans=[Span(start=start, end=end, label="poor") for start, end in places], critic="grumbling")
+        places = [place for place in _places(example.completion.split()) if rng.random() < BLAME_SHARE]
+        return Feedback(spans=[Span(start=start, end=end, label="poor") for start, end in places], critic="random")
 
 
 def comment(example: Example) -> Feedback:
-    """`score` is the share of words that are right: 2 * right / (said + wanted), 1 for the right sentence alone."""
+    """Feedback on a completion; `score` is 2 * right / (written + expected) words, 1 for the right sentence alone."""
     said, wanted = example.completion.split(), str(example.reference).split()
     places = _places(said)
     spans: list[Span] = []
@@ -117,7 +117,7 @@ def comment(example: Example) -> Feedback:
             right += j - i
             continue
         spans += [Span(start=s, end=e, label="poor") for s, e in places[i:j]]
-        # A wrong word stands where a right one should: it is blamed, so what it replaced is not charged again.
+        # A wrong word in the place of a right one is blamed, so what it replaced is not charged again.
         omissions += [Omission(text=word) for word in wanted[k:end][j - i :]]
     score = 2 * right / (len(said) + len(wanted))
     words = ", ".join(example.completion[span.start : span.end] for span in spans)
@@ -125,13 +125,13 @@ def comment(example: Example) -> Feedback:
 
 
 def _places(words: Sequence[str]) -> list[Range]:
-    """Where words that are joined by single spaces stand."""
+    """Character ranges of words that are joined by single spaces."""
     ends = np.cumsum([len(word) + 1 for word in words])
     return [(int(end) - len(word) - 1, int(end) - 1) for word, end in zip(words, ends, strict=True)]
 
 
 def make_tokenizer() -> PreTrainedTokenizerFast:
-    """One token a word."""
+    """One token per word."""
     words = [END, ARROW, *VALUES, *LEADS.values(), *(value for values in VALUES.values() for value in values)]
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token=END))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -146,19 +146,19 @@ def make_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalL
         seed=seed,
         max_position_embeddings=64,
         tie_word_embeddings=True,
-        initializer_range=0.1,  # at the usual 0.02 so small a model takes five times as long to begin to copy
+        initializer_range=0.1,  # at the usual 0.02 so small a model needs five times as many steps
     )
 
 
 def pretrain(
     model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, seed: int, steps: int = 100, batch: int = 32
 ) -> None:
-    """Supervised steps on the careless teacher's sentences; fresh prompts throughout."""
+    """Supervised steps on faulty sentences; every prompt is new."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    lessons = _lessons(tokenizer, seed)
+    examples = _pretraining_rows(tokenizer, seed)
     model.train()
     for _ in range(steps):
-        rows = [next(lessons) for _ in range(batch)]
+        rows = [next(examples) for _ in range(batch)]
         width = max(len(prompt) + len(answer) for prompt, answer in rows)
         ids, labels = torch.zeros(batch, width, dtype=torch.long), torch.full((batch, width), -100)
         for i, (prompt, answer) in enumerate(rows):
@@ -171,10 +171,10 @@ def pretrain(
     model.eval()
 
 
-def _lessons(tokenizer: PreTrainedTokenizerFast, seed: int) -> Iterator[tuple[list[int], list[int]]]:
+def _pretraining_rows(tokenizer: PreTrainedTokenizerFast, seed: int) -> Iterator[tuple[list[int], list[int]]]:
     rng = np.random.default_rng([1, seed])
     while True:
         fields = draw_fields(rng)
         prompt = tokenizer(_example("", fields).prompt_text)["input_ids"]
-        answer = tokenizer(" ".join(careless(fields, rng)))["input_ids"]
+        answer = tokenizer(" ".join(faulty_sentence(fields, rng)))["input_ids"]
         yield prompt, [*answer, tokenizer.eos_token_id]

@@ -1,8 +1,8 @@
-"""How the time and the memory of a step grow with the length of answers, with the batch and with the vocabulary.
+"""Time and memory of a step as a function of completion length, batch size and vocabulary size.
 
-A small random model on the CPU (its answers hardly ever end early), the default one on a GPU. One thing is changed at a
-time, each point in a process of its own; seconds are the median of the steps after the first. Memory is the peak less
-what stood there when training began (the weights). The plot is docs/growth.svg.
+A small random model on the CPU (its completions hardly ever end early), the default model on a GPU. One variable is
+changed at a time, each point in its own process; seconds are the median of the steps after the first. Memory is the
+peak minus the memory before training (the weights). The plot is docs/growth.svg.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from text2grad.models.loading import DEFAULT_MODEL, resolve
 from text2grad.schema import Example, Feedback
 
 STEPS = 3
-USUAL = {"length": 64, "batch": 16, "vocabulary": 49_152}
+DEFAULTS = {"length": 64, "batch": 16, "vocabulary": 49_152}
 SWEEPS = {
     "length": [32, 64, 128, 256, 512, 1024],
     "batch": [8, 16, 32, 64, 128],
     "vocabulary": [49_152, 65_536, 98_304, 131_072],
 }
-TITLES = {"length": "tokens of an answer", "batch": "answers a step", "vocabulary": "rows of the output layer"}
+TITLES = {"length": "tokens per completion", "batch": "completions per step", "vocabulary": "rows of the output layer"}
 
 
 def main() -> None:
     if len(sys.argv) > 2 and sys.argv[1] == "--one":
-        print(json.dumps(measured(json.loads(sys.argv[2]))))
+        print(json.dumps(measure(json.loads(sys.argv[2]))))
         return
     args = options(__doc__ or "")
     figures: dict[str, Any] = {}
     for name, values in SWEEPS.items():
         points = []
         for value in values[:2] if args.quick else values:
-            command = [sys.executable, __file__, "--one", json.dumps(USUAL | {name: value, "device": args.device})]
+            command = [sys.executable, __file__, "--one", json.dumps(DEFAULTS | {name: value, "device": args.device})]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
             points.append({"value": value, **json.loads(done.stdout.strip().splitlines()[-1])})
         figures[name] = points
@@ -59,20 +59,20 @@ def main() -> None:
     report("growth", figures, {}, args)
 
 
-def measured(point: dict[str, Any]) -> dict[str, float]:
+def measure(point: dict[str, Any]) -> dict[str, float]:
     on_gpu = point["device"].startswith("cuda")
     with tempfile.TemporaryDirectory() as scratch:
         model = resolve(DEFAULT_MODEL) if on_gpu else small_model(Path(scratch, "model"), point["vocabulary"])
         trainer = Text2GradTrainer(
             model=model,
-            critic=Indifferent(),
+            critic=ConstantCritic(),
             args=Text2GradConfig(
                 output_dir=Path(scratch, "run"),
                 max_steps=STEPS,
                 per_device_train_batch_size=point["batch"],
                 max_completion_length=point["length"],
                 bf16=on_gpu,
-                logged_samples=0,
+                num_logged_completions=0,
                 save_steps=1_000,
             ),
             train_dataset=[
@@ -83,12 +83,12 @@ def measured(point: dict[str, Any]) -> dict[str, float]:
         before = _memory(on_gpu)
         trainer.train()
         steps = [metrics for _, metrics in read_json_lines(trainer.run.metrics)][1:]
-    named = ("seconds", "seconds_sampling", "seconds_listening_and_scoring", "seconds_update")
-    seconds = {name.removeprefix("seconds_"): median(float(step[name]) for step in steps) for name in named}
+    stages = {"seconds": "step", **{name: name for name in ("rollout", "critique_and_score", "update")}}
+    seconds = {key: median(float(step[f"time/{name}"]) for step in steps) for key, name in stages.items()}
     return {**seconds, "gib": (_peak(on_gpu) - before) / 2**30}
 
 
-class Indifferent:
+class ConstantCritic:
     """A critic that costs nothing."""
 
     def critique(self, examples: list[Example]) -> list[Feedback]:
@@ -106,7 +106,7 @@ def _peak(on_gpu: bool) -> int:
 
 
 def plot(figures: dict[str, Any]) -> str:
-    """One panel a sweep: seconds (solid) and GiB (dashed) on axes from zero, each relative to its largest."""
+    """One panel per sweep: seconds (solid) and GiB (dashed) on axes from zero, each relative to its largest."""
     panels = []
     for number, (name, points) in enumerate(figures.items()):
         left, most = 40 + 260 * number, max(p["value"] for p in points)
@@ -122,8 +122,8 @@ def plot(figures: dict[str, Any]) -> str:
         )
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 820 220" font-family="sans-serif" font-size="12" '
-        f'fill="#444">{"".join(panels)}<text x="40" y="212">solid: seconds a step; dashed: memory above the weights; '
-        "each relative to its largest value, which stands above the panel</text></svg>\n"
+        f'fill="#444">{"".join(panels)}<text x="40" y="212">solid: seconds per step; dashed: memory above the weights; '
+        "each relative to its largest value, shown above the panel</text></svg>\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""What every benchmark shares: its options, its data, and how it reports and keeps its figures."""
+"""Shared by all benchmarks: command-line options, the data folder, and the reporting of results."""
 
 from __future__ import annotations
 
@@ -19,33 +19,35 @@ from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
+MEASURED_PATHS = ("src", "benchmarks", "constraints.txt", "pyproject.toml")  # a change in these can change a result
 
 
 @dataclass(frozen=True)
 class Bar:
-    """What a figure has to reach."""
+    """The limits that a measured value has to keep."""
 
     at_least: float | None = None
     at_most: float | None = None
 
-    def reached(self, figure: float) -> bool:
-        """Not by NaN: a comparison with it is false."""
-        return (self.at_least is None or figure >= self.at_least) and (self.at_most is None or figure <= self.at_most)
+    def reached(self, value: float) -> bool:
+        """Return whether `value` is within the limits; NaN never is."""
+        return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
 
     def limits(self) -> dict[str, float]:
+        """Return the limits that are set, by name."""
         return {name: limit for name, limit in vars(self).items() if limit is not None}
 
 
 def options(description: str) -> argparse.Namespace:
-    """`--device` and `--quick`."""
+    """Parse the command-line options of a benchmark: `--device` and `--quick`."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cpu", help="where models run: cpu, cuda, cuda:1 (default: cpu)")
-    parser.add_argument("--quick", action="store_true", help="a small part of the data, to try it out; keeps no result")
+    parser.add_argument("--device", default="cpu", help="device of the models: cpu, cuda, cuda:1 (default: cpu)")
+    parser.add_argument("--quick", action="store_true", help="use a small part of the data and save no result")
     return parser.parse_args()
 
 
 def data_folder() -> Path:
-    """The folder of the real data sets: the variable TEXT2GRAD_DATA, else ../shared/data beside the repository."""
+    """Return the folder of the data sets: $TEXT2GRAD_DATA, or ../shared/data next to the repository."""
     folder = Path(os.environ.get("TEXT2GRAD_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         sys.exit(f"{folder}: no such folder; set TEXT2GRAD_DATA to the folder of the data sets")
@@ -53,16 +55,16 @@ def data_folder() -> Path:
 
 
 def report(name: str, figures: Mapping[str, Any], bars: Mapping[str, Bar], args: argparse.Namespace) -> NoReturn:
-    """Print the figures against their bars and the JSON line, keep the result, exit 1 if a bar is missed.
+    """Print the bars and the result as one JSON line, save it unless `--quick`, and exit with 1 if a bar is missed.
 
-    Every bar is named after the figure that it is for. A run with `--quick` leaves the kept result alone.
+    figures: the measured values. bars: limits by the name of the value that they apply to.
     """
-    missed = [figure for figure, bar in bars.items() if not bar.reached(figures[figure])]
+    missed = [key for key, bar in bars.items() if not bar.reached(figures[key])]
     _print_bars(figures, bars, missed)
     result = {
         "benchmark": name,
         "figures": dict(figures),
-        "bars": {figure: bar.limits() for figure, bar in bars.items()},
+        "bars": {key: bar.limits() for key, bar in bars.items()},
         "ok": not missed,
         "commit": commit(),
         "machine": machine(args.device),
@@ -75,7 +77,7 @@ def report(name: str, figures: Mapping[str, Any], bars: Mapping[str, Bar], args:
 
 
 def show(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """A table for people; the first column is text, the others are numbers."""
+    """Print a table whose first column is text and whose other columns are numbers."""
     table = Table(title=title, title_justify="left")
     for index, column in enumerate(columns):
         table.add_column(column, justify="right" if index else "left")
@@ -86,32 +88,33 @@ def show(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
 def _print_bars(figures: Mapping[str, Any], bars: Mapping[str, Bar], missed: list[str]) -> None:
     rows = []
-    for figure, bar in bars.items():
-        wanted = ", ".join(f"{limit.replace('_', ' ')} {value:g}" for limit, value in bar.limits().items())
-        rows.append([figure, f"{figures[figure]:.4g}", wanted, "missed" if figure in missed else "ok"])
-    show("Bars", ["figure", "measured", "wanted", ""], rows)
+    for name, bar in bars.items():
+        target = ", ".join(f"{limit.replace('_', ' ')} {value:g}" for limit, value in bar.limits().items())
+        rows.append([name, f"{figures[name]:.4g}", target, "missed" if name in missed else "ok"])
+    show("Bars", ["metric", "measured", "target", ""], rows)
 
 
 def commit() -> str:
-    """The commit that was measured, marked where what could have changed a figure differs from it."""
-    head = _git("rev-parse", "HEAD") or os.environ.get("TEXT2GRAD_COMMIT", "")  # a copy of the tree has no history
-    changed = _git("status", "--porcelain", "--", "src", "benchmarks", "constraints.txt", "pyproject.toml")
+    """Return the commit that is measured, with the suffix -dirty if the measured files have local changes."""
+    head = git("rev-parse", "HEAD") or os.environ.get("TEXT2GRAD_COMMIT", "")  # a copy of the tree has no history
+    changed = git("status", "--porcelain", "--", *MEASURED_PATHS)
     return f"{head}-dirty" if head and changed else head or "none"
 
 
-def _git(*arguments: str) -> str:
+def git(*arguments: str) -> str:
+    """Return the output of a git command in the repository; empty if it fails."""
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def machine(device: str) -> dict[str, Any]:
-    """What the figures depend on; nothing that names the host or its folders."""
-    described = {
+    """Return the hardware and library versions that results depend on; nothing identifies the host."""
+    facts = {
         "cpu": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "torch": torch.__version__,
     }
-    return described | ({"gpu": torch.cuda.get_device_name(device)} if device.startswith("cuda") else {})
+    return facts | ({"gpu": torch.cuda.get_device_name(device)} if device.startswith("cuda") else {})
 
 
 def _cpu_model() -> str:

@@ -28,9 +28,9 @@ from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer, 
 from text2grad.models.packing import micro_batches
 from text2grad.models.policy import Scores
 from text2grad.schema import Example, Feedback
-from text2grad.trainer.advantage import normalize
-from text2grad.trainer.batch import Rollout
-from text2grad.trainer.update import Batch, update
+from text2grad.trainer.advantages import normalize
+from text2grad.trainer.batch import Batch, Rollout
+from text2grad.trainer.update import update
 
 GENERATIONS, PASSES, ROUNDS = 4, 2, 5
 VOCABULARY = 8192  # of the model that stands in; the default one's is larger

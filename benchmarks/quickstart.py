@@ -1,4 +1,4 @@
-"""The quickstart for three seeds: held-out figures before and after, time and memory on this machine."""
+"""The quickstart for three seeds: held-out metrics before and after, time and memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def main() -> None:
     args = harness.options(__doc__ or "")
     overrides = ["policy.max_steps=2"] if args.quick else []
     runs = {seed: run(seed, overrides) for seed in SEEDS[: 1 if args.quick else None]}
-    columns = ["seed", "figure", "before", "after", "difference", "95% interval"]
+    columns = ["seed", "metric", "before", "after", "difference", "95% interval"]
     rows = [
         [
             str(seed),
@@ -32,7 +32,7 @@ def main() -> None:
         for seed, result in runs.items()
         for name, f in result["figures"].items()
     ]
-    harness.show("Quickstart, held-out answers", columns, rows)
+    harness.show("Quickstart, held-out completions", columns, rows)
     figures: dict[str, Any] = {
         "runs": runs,
         "worst_score_low": min(r["figures"]["score"]["low"] for r in runs.values()),
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def run(seed: int, overrides: list[str]) -> dict[str, Any]:
-    """One whole `text2grad run` in a process of its own."""
+    """One `text2grad run` in its own process."""
     with tempfile.TemporaryDirectory() as folder:
         settings = [f"seed={seed}", f"output_dir={folder}/run", "report.examples=0", *overrides]
         program = "from text2grad.cli.app import main; main()"
@@ -64,7 +64,7 @@ def run(seed: int, overrides: list[str]) -> dict[str, Any]:
     return {
         "n": evaluation["n"],
         "steps": len(steps),
-        "figures": evaluation["figures"],
+        "figures": evaluation["metrics"],
         "minutes": (time.monotonic() - began) / 60,
         "gib": usage.ru_maxrss / 2**20,
     }

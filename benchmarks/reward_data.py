@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from text2grad.data import debugbench, defacto, fgrlhf, haluquestqa
 from text2grad.data.split import split_by_prompt
-from text2grad.reward_model.curves import average_precision
-from text2grad.reward_model.feedback import words_of
+from text2grad.reward_model.calibration_metrics import average_precision
+from text2grad.reward_model.feedback import word_ranges
 from text2grad.schema import Example
 
 OTHERS: dict[str, Callable[[Path], Iterator[Example]]] = {
@@ -47,7 +47,7 @@ def gold_words(examples: list[Example]) -> NDArray[np.bool_]:
     blamed = []
     for example in examples:
         spans = [(s.start, s.end) for s in example.feedback.spans if s.label == "poor"] if example.feedback else []
-        blamed += [any(a < end and b > start for a, b in spans) for start, end in words_of(example.completion)]
+        blamed += [any(a < end and b > start for a, b in spans) for start, end in word_ranges(example.completion)]
     return np.array(blamed)
 
 
@@ -68,7 +68,7 @@ def baselines(examples: list[Example]) -> dict[str, float]:
 def _novel(example: Example) -> NDArray[np.float64]:
     """1 for words that the source does not contain, whatever their case and punctuation."""
     source = set(re.findall(r"\w+", example.prompt_text.lower()))
-    words = [re.findall(r"\w+", example.completion[a:b].lower()) for a, b in words_of(example.completion)]
+    words = [re.findall(r"\w+", example.completion[a:b].lower()) for a, b in word_ranges(example.completion)]
     return np.array([float(any(part not in source for part in parts)) for parts in words])
 
 

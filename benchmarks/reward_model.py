@@ -6,12 +6,12 @@ default model on DeFacto's training rows (with the corrected summaries as answer
 HaluQuestQA, FGRLHF and DebugBench; the other fifths are reported. Three seeds, and the 95% interval of their mean (t
 with two degrees of freedom).
 
-Then, on DeFacto alone, same data and steps: the answer read once, twice or around the source; critique first or spans
-only; the head alone or beside the written judgement; the head's words against the written quotations. And how the
-figure grows with steps and with rows.
+Then, on DeFacto alone, same data and steps: the completion read once, twice or around the prompt; critique first or
+spans only; the head alone or with the generated critique; the head's words against the generated quotations. And how
+the metric grows with steps and with rows.
 
-Every run is a process of its own and keeps its result in FOLDER (TEXT2GRAD_RUNS, default runs/benchmark), so a
-benchmark that was interrupted continues. TEXT2GRAD_AT_ONCE runs go side by side.
+Every run is a separate process and writes its result to TEXT2GRAD_RUNS (default runs/benchmark), so an interrupted
+benchmark continues. TEXT2GRAD_AT_ONCE runs are started at the same time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AT_ONCE = int(os.environ.get("TEXT2GRAD_AT_ONCE", "1"))
 
 
 def folder() -> Path:
-    """Where runs keep their results and models."""
+    """Return the folder of the results and models of all runs."""
     place = Path(os.environ.get("TEXT2GRAD_RUNS", ROOT / "runs" / "benchmark"))
     place.mkdir(parents=True, exist_ok=True)
     return place
@@ -44,7 +44,7 @@ def main() -> None:
     args = options(__doc__ or "")
     names = [name for name in RUNS if not args.quick or name in ("mix-0", "twice, spans only")]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = dict(zip(names, pool.map(lambda name: finished(name, args.quick), names), strict=True))
+        runs = dict(zip(names, pool.map(lambda name: load_or_run(name, args.quick), names), strict=True))
     guesses = baselines(defacto_val(data_folder()))
     best = max(guesses.values())
     show("Guesses", ["", "average precision"], [[name, f"{value:.3f}"] for name, value in guesses.items()])
@@ -67,15 +67,15 @@ def main() -> None:
         "rows": {name: poor_words(runs[name])["average_precision"] for name in ROWS if name in runs},
         "variants": {name: variant(runs[name]) for name in VARIANTS if name in runs},
         "seconds": {name: result["seconds"] for name, result in runs.items()},
-        "left_out": {name: runs["mix-0"]["training"][name]["left_out"] for name in ("train", "heldout")},
+        "left_out": {name: runs["mix-0"]["training"][name]["skipped"] for name in ("train", "heldout")},
     }
     _show(figures)
     bars = {"ratio_low": Bar(at_least=1.25), "precision_at_recall_25_least": Bar(at_least=0.5)}
     report("reward_model", figures, bars, args)
 
 
-def finished(name: str, quick: bool) -> dict[str, Any]:
-    """The result of one run, from its file where an earlier call has made it."""
+def load_or_run(name: str, quick: bool) -> dict[str, Any]:
+    """Return the result of one run, from its file if an earlier call has written it."""
     kept = folder() / f"{name}.json"
     if not kept.exists():
         command = [sys.executable, str(Path(__file__).with_name("reward_runs.py")), name, str(folder())]
@@ -90,28 +90,28 @@ def poor_words(run: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def compact(figures: dict[str, Any]) -> dict[str, Any]:
-    """What a table shows of one evaluation."""
-    row: dict[str, Any] = {"examples": figures["examples"], "critique_rouge_l": figures["critique_rouge_l"]}
+def compact(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Return the metrics of one evaluation that the tables show."""
+    row: dict[str, Any] = {"examples": metrics["examples"], "critique_rouge_l": metrics["critique_rouge_l"]}
     for label in ("poor", "good"):
-        words, tokens, spans = (figures[unit][label] for unit in ("words", "tokens", "spans"))
+        words, tokens, spans = (metrics[unit][label] for unit in ("words", "tokens", "spans"))
         row[label] = {
-            "share_of_words": words["share"],
+            "share_of_words": words["frequency"],
             "average_precision": words["average_precision"],
             "precision_at_recall_25": words["precision_at_recall_25"],
             "ece": words["ece"],
             **{f"token_{name}": tokens[name] for name in ("precision", "recall", "f1")},
             **{f"span_{name}": spans[name] for name in ("precision", "recall", "f1")},
         }
-    row["sign_errors"] = figures["tokens"]["sign_errors"]
-    row["coverage"], row["gold_coverage"] = figures["coverage"], figures["gold_coverage"]
-    row["spans_per_answer"] = figures["spans_per_answer"]
-    row["left_out"] = figures["left_out"]
+    row["sign_errors"] = metrics["tokens"]["sign_errors"]
+    row["coverage"], row["gold_coverage"] = metrics["coverage"], metrics["gold_coverage"]
+    row["spans_per_answer"] = metrics["spans_per_completion"]
+    row["left_out"] = metrics["skipped"]
     return row
 
 
 def variant(run: dict[str, Any]) -> dict[str, Any]:
-    """Head and written quotations of one run, side by side."""
+    """Return the metrics of the head and of the generated quotations of one run."""
     head = compact(run["head"]["defacto"])
     row = {"average_precision": head["poor"]["average_precision"], "ece": head["poor"]["ece"]}
     row["head"] = {name: head["poor"][f"token_{name}"] for name in ("precision", "recall", "f1")}

@@ -21,10 +21,10 @@ from reward_model import folder
 from reward_runs import KEPT, base_model
 
 from text2grad.models.loading import load_model, load_tokenizer
-from text2grad.reward_model.judgement import UnreadableError, read
+from text2grad.reward_model.critique_format import CritiqueFormatError, parse_critique
 from text2grad.reward_model.model import SpanRewardModel
-from text2grad.reward_model.scorer import SpanScorer
-from text2grad.reward_model.settings import Layout, Rewards
+from text2grad.reward_model.network import SpanRewardNetwork
+from text2grad.reward_model.settings import RewardModelSettings
 from text2grad.schema import Example
 
 EACH = 1_700  # judgements for each model and temperature
@@ -46,11 +46,11 @@ def main() -> None:
         for temperature in (0.0, 1.0):
             examples = answers(each)
             began = time.monotonic()
-            written = model.write(examples, temperature, seed=1, batch_size=BATCH)
+            written = model.generate_critiques(examples, temperature, seed=1, batch_size=BATCH)
             seconds = time.monotonic() - began
             bad = [text for text, example in zip(written, examples, strict=True) if not parses(text, example)]
-            quotations = sum(len(list(read(t, e.completion).spans())) for t, e in zip(written, examples, strict=True)
-                             if isinstance(t, str) and t not in bad)  # fmt: skip
+            parsed = [(t, e) for t, e in zip(written, examples, strict=True) if isinstance(t, str) and t not in bad]
+            quotations = sum(len(list(parse_critique(t, e.completion).spans())) for t, e in parsed)
             figures["judgements"] += len(written)
             figures["unreadable"] += len(bad)
             figures[f"{name}, temperature {temperature:g}"] = {
@@ -68,8 +68,8 @@ def main() -> None:
 def models() -> Iterator[tuple[str, SpanRewardModel]]:
     tokenizer, device = load_tokenizer(base_model()), "cuda" if torch.cuda.is_available() else "cpu"
     dtype = torch.bfloat16 if device == "cuda" else torch.float32
-    scorer = SpanScorer(load_model(base_model(), dtype)).to(device).eval()
-    yield "untrained", SpanRewardModel(scorer, tokenizer, Layout(), Rewards(), base=base_model())
+    network = SpanRewardNetwork(load_model(base_model(), dtype)).to(device).eval()
+    yield "untrained", SpanRewardModel(network, tokenizer, RewardModelSettings(base=base_model()))
     yield "half-trained", SpanRewardModel.from_pretrained(folder() / f"{KEPT}-half")
     yield "trained", SpanRewardModel.from_pretrained(folder() / KEPT)
 
@@ -101,8 +101,8 @@ def parses(text: Any, example: Example) -> bool:
     if not isinstance(text, str):
         return False
     try:
-        judgement = read(text, example.completion)
-    except UnreadableError:
+        judgement = parse_critique(text, example.completion)
+    except CritiqueFormatError:
         return False
     return all(0 <= start < end <= len(example.completion) for _, (start, end) in judgement.spans())
 

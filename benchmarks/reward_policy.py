@@ -64,7 +64,7 @@ def trained(name: str, train: str, heldout: str, seed: int, quick: bool) -> dict
         "model.name": base_model(),
         "critic.name": f"reward:{folder() / KEPT}",
         "data.train": train,
-        "data.heldout": heldout,
+        "data.eval": heldout,
         "policy.max_steps": 2 if quick else STEPS,
         "policy.per_device_train_batch_size": 2 if quick else BATCH,
         "policy.max_tokens_per_batch": 32_768 if torch.cuda.is_available() else 2048,
@@ -78,7 +78,7 @@ def trained(name: str, train: str, heldout: str, seed: int, quick: bool) -> dict
     with TerminalDisplay(Console()) as display:
         done = run(load_config(Path("quickstart"), overrides), display)
     evaluation = json.loads(done.evaluation.read_text(encoding="utf-8"))
-    return {"n": evaluation["n"], "figures": evaluation["figures"]}
+    return {"n": evaluation["n"], "figures": evaluation["metrics"]}
 
 
 def defacto_prompts(quick: bool) -> tuple[str, str]:

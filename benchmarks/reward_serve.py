@@ -34,20 +34,21 @@ from harness import Bar, options, report, show
 from small_model import small_llama
 
 from text2grad.models.loading import DEFAULT_MODEL, load_tokenizer, resolve
+from text2grad.reward_model.feedback import FeedbackSettings
 from text2grad.reward_model.model import SpanRewardModel
-from text2grad.reward_model.scorer import SpanScorer
-from text2grad.reward_model.settings import Layout, Rewards
+from text2grad.reward_model.network import SpanRewardNetwork
+from text2grad.reward_model.settings import RewardModelSettings
 from text2grad.schema import Example, Feedback
 
 SEED = 0
 POOL = 200  # distinct examples
-MOST_EXAMPLES = 4  # a request
+MAX_EXAMPLES = 4  # per request
 TOLERANCE = 1e-4
 WARM_UP = 2.0
 GIANT = 50_000_000
 PIECE = b"x" * (1 << 18)
 PAUSE = 0.5  # of an attacker, before it attacks again
-DRIP_SECONDS = 3  # after which the server gives a dripping body up
+BODY_TIMEOUT = 3  # seconds after which the server rejects a slow body
 
 Attack = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[tuple[int, bytes]]]
 
@@ -56,7 +57,7 @@ import sys
 from text2grad.reward_model.model import SpanRewardModel
 from text2grad.reward_model.serving.app import ServeSettings, serve
 critic = SpanRewardModel.from_pretrained(sys.argv[1], device=sys.argv[2])
-serve(critic, ServeSettings(port=0, max_body_seconds={DRIP_SECONDS}))
+serve(critic, ServeSettings(port=0, body_timeout={BODY_TIMEOUT}))
 """
 
 
@@ -143,7 +144,7 @@ def show_phases(phases: dict[str, Load]) -> None:
 
 def examples(count: int) -> list[Example]:
     """Pieces of news items as prompts, and answers of 1 to 150 words of them."""
-    lines = (files("text2grad") / "data" / "summaries" / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (files("text2grad") / "data" / "quickstart_texts" / "train.jsonl").read_text(encoding="utf-8").splitlines()
     words = " ".join(json.loads(line)["document"] for line in lines[:100]).split()
     draw = random.Random(SEED)
 
@@ -159,9 +160,11 @@ def random_reward_model(folder: Path) -> SpanRewardModel:
     """Random weights with the default model's tokenizer; the head's are large enough for spans of both kinds."""
     tokenizer = load_tokenizer(resolve(DEFAULT_MODEL))
     trunk = small_llama(tokenizer, width=32, seed=SEED, num_key_value_heads=2, max_position_embeddings=1024)
-    scorer = SpanScorer(trunk).eval()
-    torch.nn.init.normal_(scorer.head.weight, std=0.5)
-    model = SpanRewardModel(scorer, tokenizer, Layout(), Rewards(rewards="spans"), base="random")
+    network = SpanRewardNetwork(trunk).eval()
+    torch.nn.init.normal_(network.head.weight, std=0.5)
+    model = SpanRewardModel(
+        network, tokenizer, RewardModelSettings(base="random", feedback=FeedbackSettings(rewards="spans"))
+    )
     model.save_pretrained(folder)
     return model
 
@@ -196,7 +199,7 @@ async def client(
 ) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while time.perf_counter() < deadline:
-        chosen = draw.sample(range(len(bodies)), draw.randint(1, MOST_EXAMPLES))
+        chosen = draw.sample(range(len(bodies)), draw.randint(1, MAX_EXAMPLES))
         body = f'{{"examples": [{", ".join(bodies[i] for i in chosen)}]}}'.encode()
         began = time.perf_counter()
         try:

@@ -29,9 +29,9 @@ from reward_model import folder
 from reward_runs import KEPT
 from torch import Tensor
 
+from text2grad.reward_model.critique_format import parse_critique
 from text2grad.reward_model.grammar import most_tokens
-from text2grad.reward_model.inputs import Question, Reader
-from text2grad.reward_model.judgement import read
+from text2grad.reward_model.inputs import InputBuilder, ModelInput
 from text2grad.reward_model.model import SpanRewardModel
 from text2grad.rollout import sampling
 from text2grad.schema import Example
@@ -48,14 +48,14 @@ def given(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:
 def decode(model: SpanRewardModel, examples: Sequence[Example], completions: Sequence[Sequence[int]]) -> None:
     """Read the questions and write these completions, whatever the model would rather write."""
     end, pad = int(model.tokenizer.eos_token_id), int(model.tokenizer.pad_token_id)
-    questions = Reader(model.tokenizer, model.layout).read_all(examples)
-    rooms = [most_tokens(example.completion, model.layout.limits) for example in examples]
+    questions = InputBuilder(model.tokenizer, model.settings.inputs).build_batch(examples)
+    rooms = [most_tokens(example.completion, model.settings.critique_format.limits) for example in examples]
     for start in range(0, len(examples), BATCH):
         batch = slice(start, start + BATCH)
         longest = max(*rooms[batch], *map(len, completions[batch]))
         tokens = torch.tensor([[*ids, *[end] * (longest - len(ids))] for ids in completions[batch]], dtype=torch.double)
-        prompts = [question.ids for question in questions[batch] if isinstance(question, Question)]
-        sampling.sample(model.scorer.model, prompts, tokens, temperature=0.0, end_ids=[end], pad_id=pad)
+        prompts = [question.ids for question in questions[batch] if isinstance(question, ModelInput)]
+        sampling.sample(model.network.model, prompts, tokens, temperature=0.0, end_ids=[end], pad_id=pad)
 
 
 def main() -> None:
@@ -64,13 +64,16 @@ def main() -> None:
     model = SpanRewardModel.from_pretrained(folder() / KEPT)
     seen, unseen = others(data_folder())["haluquestqa"]
     examples = [e for e in [*unseen, *seen] if 80 <= len(e.completion.split()) <= 120][:count]
-    reader = Reader(model.tokenizer, model.layout)
-    examples.sort(key=lambda example: len(reader.read(example).ids))  # as the model does it
-    drawn: Any = model.write_ids(examples, batch_size=BATCH)
-    written = model.write(examples, batch_size=BATCH)
+    reader = InputBuilder(model.tokenizer, model.settings.inputs)
+    examples.sort(key=lambda example: len(reader.build(example).ids))  # as the model does it
+    drawn: Any = model.generate_critique_ids(examples, batch_size=BATCH)
+    written = model.generate_critiques(examples, batch_size=BATCH)
     published = [ids_of(model, spelled_out(text, e)) for text, e in zip(written, examples, strict=True)]
     turns = [
-        (timed(lambda: model.write(examples, batch_size=BATCH)), timed(lambda: decode(model, examples, drawn)))
+        (
+            timed(lambda: model.generate_critiques(examples, batch_size=BATCH)),
+            timed(lambda: decode(model, examples, drawn)),
+        )
         for _ in range(TURNS)
     ]
     guided, unguided = zip(*turns, strict=True)
@@ -106,7 +109,7 @@ def main() -> None:
 
 def spelled_out(judgement: Any, example: Example) -> str:
     """The published form: the critique, then every word with its score."""
-    critique = read(judgement, example.completion).critique
+    critique = parse_critique(judgement, example.completion).critique
     scores = [{"word": word, "score": 0} for word in example.completion.split()]
     return json.dumps({"critique": critique, "scores": scores}, ensure_ascii=False)
 

@@ -1,4 +1,4 @@
-"""Small random Llamas, for benchmarks that are about everything but the model."""
+"""Small random Llamas for benchmarks in which the model does not matter."""
 
 from __future__ import annotations
 

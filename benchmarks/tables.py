@@ -1,200 +1,189 @@
-"""Put the figures of docs/results into the pages that quote them.
+"""Write the results of docs/results into README.md and docs/*.md.
 
-A page marks the place with `<!-- result NAME -->` and `<!-- end -->`; what stands between is written anew.
+A page marks the place with `<!-- result NAME -->` and `<!-- end -->`; the text between them is replaced by the table of
+docs/results/NAME.json. `<!-- result commits -->` becomes the list of results that are older than the current code.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from harness import RESULTS, ROOT, Bar
+import harness
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MARKED = re.compile(r"(<!-- result (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+Results = dict[str, Any]
 
 
-def quickstart(figures: dict[str, Any]) -> str:
-    rows = ["| seed | critic's score | ROUGE-L | blamed spans | minutes | GiB |", "|---|---|---|---|---|---|"]
-    for seed, run in figures["runs"].items():
-        cells = [
-            _change(run["figures"][name], digits)
-            for name, digits in (("score", 2), ("rouge_l", 3), ("blamed spans", 2))
-        ]
-        rows.append(f"| {seed} | {' | '.join(cells)} | {run['minutes']:.1f} | {run['gib']:.1f} |")
-    return "\n".join(rows)
+def quickstart(results: Results) -> str:
+    columns = ["seed", "critic's score", "ROUGE-L", "blamed spans", "minutes", "GiB"]
+    digits = {"score": 2, "rouge_l": 3, "blamed spans": 2}
+    return _table(
+        columns,
+        [
+            [seed, *_changes(run, digits), f"{run['minutes']:.1f}", f"{run['gib']:.1f}"]
+            for seed, run in results["runs"].items()
+        ],
+    )
 
 
-def alignment(figures: dict[str, Any]) -> str:
-    rows = ["| answers | tokens | wrong, ours | wrong, greedy | times faster |", "|---|---|---|---|---|"]
-    for name, group in figures["groups"].items():
-        rows.append(
-            f"| {name} | {group['tokens']:,} | {group['ours_wrong_share']:.2%} | {group['greedy_wrong_share']:.2%} | "
-            f"{group['speedup']:.1f} (cold caches {group['speedup_in_turns']:.1f}) |"
-        )
-    return "\n".join(rows)
+def alignment(results: Results) -> str:
+    return _table(
+        ["completions", "tokens", "wrong tokens, ours", "wrong tokens, greedy", "speed-up"],
+        [
+            [
+                name,
+                f"{group['tokens']:,}",
+                f"{group['ours_wrong_share']:.2%}",
+                f"{group['greedy_wrong_share']:.2%}",
+                f"{group['speedup']:.1f} (cold caches {group['speedup_in_turns']:.1f})",
+            ]
+            for name, group in results["groups"].items()
+        ],
+    )
 
 
-def freeform(figures: dict[str, Any]) -> str:
-    rows = ["| DeFacto val | precision | recall | F1 [95%] | ms a comment |", "|---|---|---|---|---|"]
+def freeform(results: Results) -> str:
+    rows = []
     for name in ("mentioned_words", "novel_words", "letters", "attention"):
-        low, high = figures[f"{name}_f1_low"], figures[f"{name}_f1_high"]
-        rows.append(
-            f"| {name.replace('_', ' ')} | {figures[f'{name}_precision']:.3f} | {figures[f'{name}_recall']:.3f} | "
-            f"{figures[f'{name}_f1']:.3f} [{low:.3f}, {high:.3f}] | {figures[f'{name}_ms']:.0f} |"
+        precision, recall, f1, low, high, milliseconds = (
+            results[f"{name}_{key}"] for key in ("precision", "recall", "f1", "f1_low", "f1_high", "ms")
         )
-    return "\n".join(rows)
+        interval = f"{f1:.3f} [{low:.3f}, {high:.3f}]"
+        rows.append([_label(name), f"{precision:.3f}", f"{recall:.3f}", interval, f"{milliseconds:.0f}"])
+    return _table(["DeFacto val", "precision", "recall", "F1 [95%]", "ms per comment"], rows)
 
 
-def copy_fields(figures: dict[str, Any]) -> str:
-    header = "| credit | batch 8: steps to 90% | score | batch 32: steps to 90% | score | cut | length |"
-    rows = [header, "|---|---|---|---|---|---|---|"]
-    for arm in figures["arms"]["8"]:
-        cells = [cell for batch in ("8", "32") for cell in _learning(figures["arms"][batch][arm])]
+def copy_fields(results: Results) -> str:
+    rows = []
+    for arm in results["arms"]["8"]:
+        cells = [cell for batch in ("8", "32") for cell in _learning(results["arms"][batch][arm])]
         for trap in ("never_stops", "falls_silent"):
-            shares = figures[trap].get(arm)
+            shares = results[trap].get(arm)
             cells.append(f"{sum(shares) / len(shares):.0%}" if shares else "")
-        rows.append(f"| {arm} | {' | '.join(cells)} |")
-    return "\n".join(rows)
+        rows.append([arm, *cells])
+    learning = ["batch 8: steps to 90%", "score", "batch 32: steps to 90%", "score"]
+    return _table(["credit", *learning, "truncated", "length"], rows)
 
 
-def reward_model(figures: dict[str, Any]) -> str:
-    best = max(figures["guesses"].values())
-    mean, half = figures["average_precision_mean"], figures["average_precision_half_width"]
-    all_rows = figures["variants"]["twice, critique first"]["average_precision"]
+def reward_model(results: Results) -> str:
+    best = max(results["guesses"].values())
+    mean, half = results["average_precision_mean"], results["average_precision_half_width"]
+    all_rows = results["variants"]["twice, critique first"]["average_precision"]
     tables = [
         _table(
-            ["DeFacto val, 486 rows", "average precision of blamed words", "times the best guess"],
-            [[name, f"{value:.3f}", f"{value / best:.2f}"] for name, value in figures["guesses"].items()]
+            ["DeFacto val, 486 rows", "average precision of blamed words", "over the best baseline"],
+            [[name, f"{value:.3f}", f"{value / best:.2f}"] for name, value in results["guesses"].items()]
             + [
                 [f"trained on all sets, seed {seed}", f"{value:.3f}", f"{value / best:.2f}"]
-                for seed, value in enumerate(figures["average_precision"])
+                for seed, value in enumerate(results["average_precision"])
             ]
             + [["mean of the seeds", f"{mean:.3f} ± {half:.3f}", f"{mean / best:.2f}"]],
         ),
         _table(
-            ["held out", "answers", "share blamed", "AP", "precision at recall .25", "ECE", "share praised", "AP"],
+            ["held out", "completions", "share blamed", "AP", "precision at recall .25", "ECE", "share praised", "AP"],
             [
                 [name, str(row["examples"])]
                 + [_number(row["poor"][k]) for k in ("share_of_words", "average_precision", "precision_at_recall_25")]
                 + [_number(row["poor"]["ece"])]
                 + [_number(row["good"][k] or None) for k in ("share_of_words", "average_precision")]
-                for name, row in figures["heldout"].items()
+                for name, row in results["heldout"].items()
             ],
         ),
         _table(
-            ["DeFacto alone, one seed", "AP", "head: P", "R", "F1", "written: P", "R", "F1", "critique's ROUGE-L"],
+            ["DeFacto only, one seed", "AP", "head: P", "R", "F1", "generated: P", "R", "F1", "ROUGE-L of critiques"],
             [
                 [name, _number(row["average_precision"])]
                 + [_number(row["head"][k]) for k in ("precision", "recall", "f1")]
                 + [_number(row["written"][k]) if "written" in row else "" for k in ("precision", "recall", "f1")]
                 + [_number(row.get("critique_rouge_l") or None)]
-                for name, row in figures["variants"].items()
+                for name, row in results["variants"].items()
             ],
         ),
         _table(
-            ["DeFacto alone", *figures["rows"], "all rows"],
-            [["AP", *map(_number, figures["rows"].values()), _number(all_rows)]],
+            ["DeFacto only", *results["rows"], "all rows"],
+            [["AP", *map(_number, results["rows"].values()), _number(all_rows)]],
         ),
         _table(
-            ["seed", *(f"step {step}" for step, _ in figures["steps"]["mix-0"])],
-            [[name, *(_number(value) for _, value in curve)] for name, curve in figures["steps"].items()],
+            ["seed", *(f"step {step}" for step, _ in results["steps"]["mix-0"])],
+            [[name, *(_number(value) for _, value in curve)] for name, curve in results["steps"].items()],
         ),
     ]
     return "\n\n".join(tables)
 
 
-def reward_policy(figures: dict[str, Any]) -> str:
-    names = {"score": 2, "rouge_l": 3, "words": 1}
+def reward_policy(results: Results) -> str:
+    digits = {"score": 2, "rouge_l": 3, "words": 1}
     return _table(
-        ["held-out answers", "seed", "reward model's score", "ROUGE-L", "words"],
+        ["held-out completions", "seed", "reward model's score", "ROUGE-L", "words"],
         [
-            [f"{name} ({run['n']})", seed, *(_change(run["figures"][key], digits) for key, digits in names.items())]
-            for name, runs in figures.items()
+            [f"{name} ({run['n']})", seed, *_changes(run, digits)]
+            for name, runs in results.items()
             if isinstance(runs, dict)
             for seed, run in runs.items()
         ],
     )
 
 
-def trl_speed(figures: dict[str, Any]) -> str:
-    runs = {name: run for name, run in figures.items() if isinstance(run, dict)}
+def trl_speed(results: Results) -> str:
+    runs = {name: run for name, run in results.items() if isinstance(run, dict)}
     ours = runs["ours"]
-    parts = ", ".join(f"{k.removeprefix('seconds_').replace('_', ' ')} {v:.2f}" for k, v in ours["parts"].items())
+    stages = ", ".join(f"{_label(name)} {seconds:.2f}" for name, seconds in ours["parts"].items())
     rows = [
         [name, f"{run['seconds']:.2f}", f"{ours['seconds'] / run['seconds']:.2f}", f"{run['gib']:.2f}"]
         for name, run in runs.items()
     ]
-    return _table(["a step", "seconds", "ours over it", "GiB"], rows) + f"\n\nOurs, in seconds: {parts}."
+    columns = ["trainer", "seconds per step", "ours / this one", "GiB"]
+    return _table(columns, rows) + f"\n\nOurs, in seconds per step: {stages}."
 
 
-def locality(figures: dict[str, Any]) -> str:
+def locality(results: Results) -> str:
     names = {
-        "scalar_lambda_.95": "one number an answer, lambda .95",
-        "scalar_lambda_1": "one number an answer, lambda 1",
+        "scalar_lambda_.95": "one reward per completion, lambda .95",
+        "scalar_lambda_1": "one reward per completion, lambda 1",
         "the_paper": "the paper's settings",
         "ours": "ours",
     }
     rows = []
     for key, name in names.items():
-        ratio, low, high = (figures[f"{key}_{part}"] for part in ("ratio", "ratio_low", "ratio_high"))
-        rows.append([name, f"{ratio:.2f} [{low:.2f}, {high:.2f}]", f"{figures[f'{key}_down_share']:.1%}"])
-    return _table(["credit", "inside over outside", "blamed went down"], rows)
+        ratio, low, high = (results[f"{key}_{part}"] for part in ("ratio", "ratio_low", "ratio_high"))
+        rows.append([name, f"{ratio:.2f} [{low:.2f}, {high:.2f}]", f"{results[f'{key}_down_share']:.1%}"])
+    return _table(["credit", "change inside / outside", "blamed spans less likely"], rows)
 
 
-def growth(figures: dict[str, Any]) -> str:
+def growth(results: Results) -> str:
     tables = []
-    for name, points in figures.items():
-        parts = [part for part in points[0] if part not in ("value", "gib")]
-        rows = [[f"{p['value']:,}", *(f"{p[k]:.2f}" for k in (*parts, "gib"))] for p in points]
-        tables.append(_table([name, *(part.replace("_", " ") for part in parts), "GiB"], rows))
+    for name, points in results.items():
+        stages = [stage for stage in points[0] if stage not in ("value", "gib")]
+        rows = [[f"{p['value']:,}", *(f"{p[k]:.2f}" for k in (*stages, "gib"))] for p in points]
+        tables.append(_table([name, *map(_label, stages), "GiB"], rows))
     return "\n\n".join(tables)
 
 
-def _table(columns: list[str], rows: list[list[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
-
-
-def _learning(arm: dict[str, Any]) -> tuple[str, str]:
-    """Median steps over the seeds, one that never got there counting as endless; last score with its range."""
-    steps = sorted(math.inf if s is None else s for s in arm["steps"])[len(arm["steps"]) // 2]
-    last = arm["last"]
-    mean = sum(last) / len(last)
-    return "never" if math.isinf(steps) else f"{steps:g}", f"{mean:.2f} ({min(last):.2f}–{max(last):.2f})"
-
-
-def _change(figure: dict[str, float], digits: int) -> str:
-    low, high = (f"{figure[key]:+.{digits}f}" for key in ("low", "high"))
-    return f"{figure['before']:.{digits}f} → {figure['after']:.{digits}f} [{low}, {high}]"
-
-
-def plain(figures: dict[str, Any], bars: dict[str, Any]) -> str:
-    """Every figure that is one number or a range, with its bar where it has one."""
-    rows = ["| figure | measured | wanted |", "|---|---|---|"]
-    for name, value in figures.items():
-        limits = ", ".join(f"{limit.replace('_', ' ')} {bound:g}" for limit, bound in bars.get(name, {}).items())
+def plain(results: Results, bars: dict[str, Any]) -> str:
+    """Return a table of all results that are a number or a range, with their bars."""
+    rows = []
+    for name, value in results.items():
         match value:
             case int():
-                shown = f"{value:,}"
+                measured = f"{value:,}"
             case float():
-                shown = f"{value:.4g}"
+                measured = f"{value:.4g}"
             case [float() as low, float() as high]:
-                shown = f"{low:.4g} to {high:.4g}"
+                measured = f"{low:.4g} to {high:.4g}"
             case _:
                 continue
-        rows.append(f"| {name.replace('_', ' ')} | {shown} | {limits} |")
-    return "\n".join(rows)
+        target = ", ".join(f"{_label(limit)} {bound:g}" for limit, bound in bars.get(name, {}).items())
+        rows.append([_label(name), measured, target])
+    return _table(["metric", "measured", "target"], rows)
 
 
-TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
+TABLES: dict[str, Callable[[Results], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
     "freeform": freeform,
@@ -208,21 +197,88 @@ TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 
-def filled(match: re.Match[str]) -> str:
-    result = json.loads((RESULTS / f"{match[2]}.json").read_text(encoding="utf-8"))
-    machine = result["machine"]
-    script = match[2].removesuffix("_cpu")
+def result_commits() -> str:
+    """Return a table of the results that were measured before the last change of the measured files."""
+    rows = []
+    for path in sorted(harness.RESULTS.glob("*.json")):
+        measured = json.loads(path.read_text(encoding="utf-8"))["commit"]
+        commit = measured.removesuffix("-dirty")
+        later = harness.git("rev-list", "--count", f"{commit}..HEAD", "--", *harness.MEASURED_PATHS)
+        if later != "0" or measured != commit:
+            date = harness.git("show", "--no-patch", "--format=%cs", commit) or "not in this history"
+            rows.append([path.stem, _commit(measured), date])
+    current = harness.git("log", "-1", "--format=%H", "--", *harness.MEASURED_PATHS)[:12]
+    if not rows:
+        return f"All results were measured at the current code (commit {current})."
+    return f"Measured before the current code (commit {current}):\n\n" + _table(["result", "commit", "date"], rows)
+
+
+def result_section(name: str) -> str:
+    """Return the table of a result, its machine and commit, and the bars that it missed."""
+    path = harness.RESULTS / f"{name}.json"
+    if not path.is_file():
+        sys.exit(f"{path}: no such result; run benchmarks/{name}.py or remove its marker")
+    result = json.loads(path.read_text(encoding="utf-8"))
+    results, bars, machine = result["figures"], result["bars"], result["machine"]
+    table = TABLES[name](results) if name in TABLES else plain(results, bars)
     processor = machine.get("gpu", f"{machine['cpu']}, {machine['cores']} cores")
-    source = f"`benchmarks/{script}.py` on {processor}, torch {machine['torch']}"
-    missed = [name for name, bar in result["bars"].items() if not Bar(**bar).reached(result["figures"][name])]
+    source = f"`benchmarks/{name.removesuffix('_cpu')}.py` on {processor}, torch {machine['torch']}"
+    missed = [key for key, bar in bars.items() if not harness.Bar(**bar).reached(results[key])]
     shortfall = f" Bars missed: {', '.join(missed)}." if missed else ""
-    measured = result["commit"][:12] + (" with local changes" if result["commit"].endswith("-dirty") else "")
-    special = TABLES.get(match[2])
-    table = special(result["figures"]) if special else plain(result["figures"], result["bars"])
-    return f"{match[1]}{table}\n\n{source}; commit {measured}.{shortfall}\n{match[3]}"
+    return f"{table}\n\n{source}; commit {_commit(result['commit'])}.{shortfall}"
+
+
+def fill(page: str) -> str:
+    """Return the text of a page with every marked section written anew."""
+
+    def section(match: re.Match[str]) -> str:
+        content = result_commits() if match[2] == "commits" else result_section(match[2])
+        return f"{match[1]}{content}\n{match[3]}"
+
+    return MARKED.sub(section, page)
+
+
+def _table(columns: list[str], rows: list[list[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _label(name: str) -> str:
+    return name.replace("_a_second", "_per_second").replace("_", " ")
+
+
+def _commit(commit: str) -> str:
+    return commit.removesuffix("-dirty")[:12] + (" with local changes" if commit.endswith("-dirty") else "")
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _learning(arm: dict[str, Any]) -> tuple[str, str]:
+    """Return the median of the steps over the seeds (None counts as infinite), and the last score with its range."""
+    steps = sorted(math.inf if s is None else s for s in arm["steps"])[len(arm["steps"]) // 2]
+    last = arm["last"]
+    mean = sum(last) / len(last)
+    return "never" if math.isinf(steps) else f"{steps:g}", f"{mean:.2f} ({min(last):.2f}–{max(last):.2f})"
+
+
+def _changes(run: dict[str, Any], digits: dict[str, int]) -> list[str]:
+    """Return `before → after [interval of the difference]` for the metrics named in `digits`."""
+    cells = []
+    for name, places in digits.items():
+        metric = run["figures"][name]
+        before, after = (f"{metric[key]:.{places}f}" for key in ("before", "after"))
+        cells.append(f"{before} → {after} [{metric['low']:+.{places}f}, {metric['high']:+.{places}f}]")
+    return cells
+
+
+def main() -> None:
+    """Rewrite the pages in place."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    for page in [harness.ROOT / "README.md", *sorted((harness.ROOT / "docs").glob("*.md"))]:
+        page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        page.write_text(MARKED.sub(filled, text), encoding="utf-8")
+    main()

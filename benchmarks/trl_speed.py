@@ -1,12 +1,12 @@
-"""A full optimiser step, ours against TRL's GRPO: seconds and peak memory, one run, same machine.
+"""A full training step, ours against TRL's GRPO: seconds and peak memory, one run, same machine.
 
-Both sample 192 answers of at most 40 tokens (four a prompt, SciTLDR abstracts, temperature 1) from the default model,
-score them with the same trivial reward (the share of vowels), pass over them with the reference, and make two passes of
-one optimiser step each, beta .02, float32 weights with bfloat16 compute. Each trainer runs in a process of its own.
-Steps that warm up are left out; the figure is the median of the rest. TRL is measured as it comes (gradient
-checkpointing, all answers at once) and without checkpointing in two micro-batches; the faster one counts for the time,
-the smaller one for the memory. Ours has its defaults.
-On the CPU, and with --quick, a tiny random model and 8 answers stand in.
+Both sample 192 completions of at most 40 tokens (four per prompt, SciTLDR abstracts, temperature 1) from the default
+model, score them with the same trivial reward (the share of vowels), compute reference log-probabilities, and make two
+passes of one optimiser step each, beta .02, float32 weights with bfloat16 compute. Each trainer runs in its own
+process. Warm-up steps are ignored; the result is the median of the rest. TRL is measured with its defaults (gradient
+checkpointing, one micro-batch) and without checkpointing in two micro-batches; the faster one counts for the time, the
+smaller one for the memory. Ours has its defaults.
+On the CPU, and with --quick, a tiny random model and 8 completions are used.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TRL: dict[str, dict[str, Any]] = {
 
 def main() -> None:
     if len(sys.argv) > 2 and sys.argv[1] == "--one":
-        print(json.dumps(measured(sys.argv[2], json.loads(sys.argv[3]))))
+        print(json.dumps(measure(sys.argv[2], json.loads(sys.argv[3]))))
         return
     args = options(__doc__ or "")
     small = args.quick or args.device == "cpu"
@@ -49,12 +49,12 @@ def main() -> None:
             "model": small_model(Path(scratch, "model")) if small else resolve(DEFAULT_MODEL),
             "answers": 8 if small else 192,
         }
-        results = {name: in_a_process(name, setup) for name in ("ours", *TRL)}
+        results = {name: run_in_process(name, setup) for name in ("ours", *TRL)}
     rows = [
         [name, f"{r['seconds']:.3f}", f"{r['gib']:.2f}", "  ".join(f"{k} {v:.3f}" for k, v in r["parts"].items())]
         for name, r in results.items()
     ]
-    show("A step", ["", "seconds", "GiB", "of which"], rows)
+    show("One step", ["", "seconds", "GiB", "stages"], rows)
     fastest = min((name for name in TRL), key=lambda name: results[name]["seconds"])
     figures: dict[str, Any] = {
         "answers": setup["answers"],
@@ -66,7 +66,7 @@ def main() -> None:
     report("trl_speed" if not small else "trl_speed_cpu", figures, bars, args)
 
 
-def in_a_process(name: str, setup: dict[str, Any]) -> dict[str, Any]:
+def run_in_process(name: str, setup: dict[str, Any]) -> dict[str, Any]:
     command = [sys.executable, __file__, "--one", name, json.dumps(setup)]
     environment = os.environ | {"TOKENIZERS_PARALLELISM": "false"}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
@@ -74,7 +74,7 @@ def in_a_process(name: str, setup: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def measured(name: str, setup: dict[str, Any]) -> dict[str, Any]:
+def measure(name: str, setup: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         times, parts = (ours if name == "ours" else lambda *a: trl(*a, **TRL[name]))(setup, folder)
     peak = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else _resident()
@@ -107,9 +107,9 @@ def ours(setup: dict[str, Any], folder: str) -> tuple[list[float], dict[str, flo
             max_completion_length=LONGEST,
             beta=BETA,
             learning_rate=1e-6,
-            estimator="group",
+            estimator="rloo_tokens",
             bf16=torch.cuda.is_available(),
-            logged_samples=0,
+            num_logged_completions=0,
             save_steps=1_000_000,
         ),
         train_dataset=prompts(setup["answers"]),
@@ -118,9 +118,11 @@ def ours(setup: dict[str, Any], folder: str) -> tuple[list[float], dict[str, flo
     began = time.perf_counter()
     trainer.train()
     steps = [metrics for _, metrics in read_json_lines(trainer.run.metrics)]
-    parts = [name for name in steps[-1] if name.startswith("seconds_")]
-    named = {name: median(float(step[name]) for step in steps[WARM_UP:]) for name in parts}
-    return [after - before for before, after in pairwise([began, *clock.ends])], named
+    stages = {
+        name: median(float(step[f"time/{name}"]) for step in steps[WARM_UP:])
+        for name in ("rollout", "critique_and_score", "update")
+    }
+    return [after - before for before, after in pairwise([began, *clock.ends])], stages
 
 
 def trl(
@@ -190,7 +192,7 @@ def vowels(text: str) -> float:
 
 
 def prompts(answers: int) -> list[Example]:
-    """Enough for a whole run, none twice."""
+    """Enough prompts for a whole run, without duplicates."""
     needed = (WARM_UP + STEPS) * answers // GENERATIONS
     found = list(islice(scitldr.read(data_folder() / "scitldr_a" / "train.jsonl.gz"), needed))
     return [e.model_copy(update={"reference": None, "meta": {}}) for e in found]

@@ -270,7 +270,7 @@ def report_different_weights(model: Path, folder: Path) -> None:
 
 def break_one_gradient(model: Path, folder: Path) -> None:
     """One step in which the second process's gradient is not a number."""
-    made = trainer(model, folder, 2, True, max_steps=1, logged_samples=0)
+    made = trainer(model, folder, 2, True, max_steps=1, num_logged_completions=0)
     if os.environ["RANK"] == "1":
         made.policy.value_head.register_forward_hook(_poison)
     made.train()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import torch
 from peft import LoraConfig, get_peft_model
 
 from text2grad.models.loading import load_model, load_tokenizer
+from text2grad.reward_model.critique_format import CritiqueFormat, CritiqueLimits
 from text2grad.reward_model.model import SpanRewardModel
-from text2grad.reward_model.scorer import SpanScorer
-from text2grad.reward_model.settings import Layout, Limits, Rewards
+from text2grad.reward_model.network import SpanRewardNetwork
+from text2grad.reward_model.settings import RewardModelSettings
 from text2grad.schema import Example, Feedback, Span
 
-SHORT = Limits(critique=20, quote=40, spans=2, omissions=1, omission=10)
+SHORT = CritiqueLimits(critique=20, quote=40, spans=2, omissions=1, omission=10)
 # What is hard to quote: quotation marks, escapes, line breaks, scripts, marks of other scripts, nothing at all.
 ANSWERS = [
     "The fox jumps over the dog. The dog sleeps.",
@@ -29,24 +31,22 @@ ANSWERS = [
 ]
 
 
-def tiny_reward_model(
-    folder: Path, layout: Layout | None = None, rewards: Rewards | None = None, lora: bool = False, seed: int = 0
-) -> SpanRewardModel:
-    """With a random head, so that what it says differs from word to word."""
+def tiny_reward_model(folder: Path, lora: bool = False, seed: int = 0, **settings: Any) -> SpanRewardModel:
+    """A model with a random head, so that predictions differ from word to word; settings: of RewardModelSettings."""
     base = load_model(folder)
     base.config.max_position_embeddings = 8192  # rotary positions have no table that could end
     torch.manual_seed(seed)
     if lora:
         config = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
-        scorer = SpanScorer(get_peft_model(base, config))
+        network = SpanRewardNetwork(get_peft_model(base, config))
     else:
-        scorer = SpanScorer(base)
-    torch.nn.init.normal_(scorer.head.weight)
-    layout = layout or Layout(limits=SHORT)
-    return SpanRewardModel(scorer, load_tokenizer(folder), layout, rewards or Rewards(), base=str(folder))
+        network = SpanRewardNetwork(base)
+    torch.nn.init.normal_(network.head.weight)
+    defaults = {"base": str(folder), "critique_format": CritiqueFormat(limits=SHORT)}
+    return SpanRewardModel(network, load_tokenizer(folder), RewardModelSettings(**(defaults | settings)))
 
 
-def asked(answers: list[str]) -> list[Example]:
+def unlabelled(answers: list[str]) -> list[Example]:
     """An example for each answer, without feedback."""
     return [Example(id=str(i), prompt=f"Write about animals ({i}).", completion=a) for i, a in enumerate(answers)]
 

@@ -72,7 +72,14 @@ def estimate(name: str, rewards: Rows, values: Rows, group_size: int, gamma: flo
         return Targets(advantages, targets)
     if name == "reinforce":
         return Targets([[to_go(row, t, gamma * lam) for t in range(len(row))] for row in rewards], nothing)
-    if name == "group":
+    if name == "rloo":
+        totals = [[sum(row)] for row in rewards]
+        baselines = [mean_at([totals[j] for j in siblings(i, rewards, group_size)], 0) for i in range(len(rewards))]
+        return Targets(
+            [[total - baseline] * len(row) for row, (total,), baseline in zip(rewards, totals, baselines, strict=True)],
+            nothing,
+        )
+    if name == "rloo_tokens":
         earned = [[to_go(row, t, gamma * lam) for t in range(len(row))] for row in rewards]
         advantages = []
         for i, own in enumerate(earned):

@@ -59,10 +59,10 @@ class Seen(Callback):
 class Silent(Callback):
     """A display that shows nothing."""
 
-    def phase(self, name: str) -> None:
+    def on_phase(self, name: str) -> None:
         pass
 
-    def finished(self, evaluation: Metrics | None, report: Path, examples: int) -> None:
+    def on_finish(self, evaluation: Metrics | None, report: Path, num_examples: int) -> None:
         pass
 
 

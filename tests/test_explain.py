@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from text2grad.errors import UserError
-from text2grad.explain import Explanation, explain, located, step
+from text2grad.explain import Explanation, explain, gradient_step, locate_comment
 from text2grad.models.loading import load_model, load_tokenizer
 from text2grad.models.policy import Policy
 
@@ -36,7 +36,7 @@ def changes(explanation: Explanation) -> dict[str, list[float]]:
         ),
     ],
 )
-def test_the_promise_blame_goes_down_praise_goes_up_the_rest_moves_less(
+def test_blamed_tokens_go_down_praised_tokens_go_up_and_the_rest_moves_less(
     smollm2: str, prompt: str, completion: str, comment: str, poor: set[str], good: set[str]
 ) -> None:
     explanation = explain(load_model(smollm2), load_tokenizer(smollm2), prompt, completion, comment)
@@ -61,24 +61,24 @@ def test_explanation_is_plain_data(tiny_model: Path) -> None:
     assert record["unmatched"] == []
 
 
-def test_a_comment_that_points_nowhere_says_so() -> None:
+def test_a_comment_without_a_match_is_an_error() -> None:
     with pytest.raises(UserError, match="does not say which words"):
-        located("I do not like it.", "We meet on Friday at noon.", "When?")
+        locate_comment("I do not like it.", "We meet on Friday at noon.", "When?")
     with pytest.raises(UserError, match="not found: Tuesday"):
-        located('It was not "Tuesday".', "We meet at noon.", "When?")
+        locate_comment('It was not "Tuesday".', "We meet at noon.", "When?")
 
 
-def test_praise_and_blame_that_cancel_out_are_said_to(tiny_model: Path) -> None:
+def test_praise_and_blame_that_cancel_out_are_an_error(tiny_model: Path) -> None:
     policy = Policy(load_model(tiny_model), keep_reference=False)
-    with pytest.raises(UserError, match="cancels out"):
-        step(policy, [5, 6], [7, 8], rewards=[0.0, 0.0], step_size=0.5)
+    with pytest.raises(UserError, match="cancel out"):
+        gradient_step(policy, [5, 6], [7, 8], rewards=[0.0, 0.0], step_size=0.5)
 
 
-def test_the_famous_example_needs_no_quoted_word() -> None:
+def test_a_comment_on_code_needs_no_quote() -> None:
     program = (
         "def factorial(n):\n    result = 1\n    for i in range(1, n + 1):\n        result *= i\n    return result\n"
     )
-    feedback = located("The code fails to handle negative inputs.", program, "Write a function that gives n!.")
+    feedback = locate_comment("The code fails to handle negative inputs.", program, "Write a function that gives n!.")
     blamed = sum(span.end - span.start for span in feedback.spans)
     assert {span.label for span in feedback.spans} == {"poor"}
     assert 0 < blamed < len(program) / 2

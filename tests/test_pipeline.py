@@ -1,4 +1,4 @@
-"""A run's whole life: trained, watched, evaluated, ended early, resumed, exported."""
+"""Whole runs: training, evaluation, early stopping, resuming, export."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ HELD_OUT = [Example(id=f"h{i}", prompt=f"Say {i}.", reference="fox") for i in ra
 
 @pytest.fixture
 def config(tmp_path: Path, tiny_model: Path) -> Path:
-    """A run that learns next to nothing, so that its first evaluation stays the best."""
+    """A run that learns next to nothing, so that its first evaluation is the best."""
     write_examples(tmp_path / "prompts.jsonl", PROMPTS)
     write_examples(tmp_path / "heldout.jsonl", HELD_OUT)
     path = tmp_path / "run.yaml"
     path.write_text(
         f"""
 model: {{name: "{tiny_model}", lora: {{r: 2, alpha: 4}}}}
-data: {{train: "{tmp_path}/prompts.jsonl", heldout: "{tmp_path}/heldout.jsonl"}}
+data: {{train: "{tmp_path}/prompts.jsonl", eval: "{tmp_path}/heldout.jsonl"}}
 critic: {{name: "support:VowelCritic"}}
 evaluate: {{resamples: 50}}
 policy:
@@ -43,8 +43,8 @@ policy:
   bf16: false
   report_to: tensorboard
   eval_steps: 1
-  eval_examples: 3
-  load_best_at_end: true
+  max_eval_samples: 3
+  load_best_model_at_end: true
   early_stopping_patience: 2
 output_dir: "{tmp_path}/run"
 """
@@ -52,7 +52,9 @@ output_dir: "{tmp_path}/run"
     return path
 
 
-def test_a_run_is_watched_ends_early_and_keeps_its_best(config: Path, tmp_path: Path, tiny_model: Path) -> None:
+def test_a_run_is_displayed_stops_early_and_keeps_its_best_checkpoint(
+    config: Path, tmp_path: Path, tiny_model: Path
+) -> None:
     screen = io.StringIO()
     with TerminalDisplay(Console(file=screen, width=200)) as display:
         folder = run(load_config(config), display)
@@ -64,14 +66,14 @@ def test_a_run_is_watched_ends_early_and_keeps_its_best(config: Path, tmp_path: 
 
     metrics = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
     assert [m["step"] for m in metrics] == [1, 2, 3]
-    assert [m["heldout_samples"] for m in metrics] == [3, 3, 3]
-    assert len({m["heldout_score"] for m in metrics}) == 1
+    assert [m["eval/samples"] for m in metrics] == [3, 3, 3]
+    assert len({m["eval/score"] for m in metrics}) == 1
     events = EventAccumulator(str(folder.trackers / "text2grad")).Reload()
-    logged = {event.step: event.value for event in events.Scalars("heldout_score")}
-    assert logged == pytest.approx({m["step"]: m["heldout_score"] for m in metrics})
+    logged = {event.step: event.value for event in events.Scalars("eval/score")}
+    assert logged == pytest.approx({m["step"]: m["eval/score"] for m in metrics})
 
-    assert json.loads(folder.evaluation.read_text())["n"] == 4  # what follows training still follows, on all of them
-    assert '"heldout_score":[' in folder.report.read_text()
+    assert json.loads(folder.evaluation.read_text())["n"] == 4  # the final evaluation runs on all examples
+    assert '"eval/score":[' in folder.report.read_text()
     weights = [place / "adapter_model.safetensors" for place in (folder.best, folder.final)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
 
@@ -91,36 +93,36 @@ def test_a_run_is_watched_ends_early_and_keeps_its_best(config: Path, tmp_path: 
     assert str(tiny_model) not in plain[1]
 
 
-def test_a_run_that_was_stopped_ends_at_once_when_it_is_resumed(config: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_early_stopped_run_stops_again_when_it_is_resumed(config: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = run(load_config(config, ["policy.report_to=none"]), Silent())
     before = folder.final.joinpath("adapter_model.safetensors").read_bytes()
     caplog.clear()
-    # Whom to report to and how long to wait may change from one start to the next.
+    # report_to and early_stopping_patience may change when a run is resumed.
     run(load_config(config), Silent(), resume=True)
     assert "early stopping" in caplog.text
     assert len(folder.metrics.read_text().splitlines()) == 3
     assert folder.final.joinpath("adapter_model.safetensors").read_bytes() == before
     run(load_config(config, ["policy.early_stopping_patience=3", "policy.max_steps=5"]), Silent(), resume=True)
     assert len(folder.metrics.read_text().splitlines()) == 4
-    with pytest.raises(UserError, match="eval_examples"):
-        run(load_config(config, ["policy.eval_examples=2"]), Silent(), resume=True)
+    with pytest.raises(UserError, match="max_eval_samples"):
+        run(load_config(config, ["policy.max_eval_samples=2"]), Silent(), resume=True)
 
 
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["data.heldout=null"], "no held-out prompts"),
-        (["policy.eval_steps=null"], "load_best_at_end goes by the held-out score"),
-        (["policy.eval_steps=null", "policy.load_best_at_end=false"], "early_stopping_patience goes by"),
+        (["data.eval=null"], "no held-out prompts"),
+        (["policy.eval_steps=null"], "load_best_model_at_end needs the held-out score"),
+        (["policy.eval_steps=null", "policy.load_best_model_at_end=false"], "early_stopping_patience needs"),
         (["policy.report_to=tensorbord"], "report_to"),
     ],
 )
-def test_settings_that_cannot_work_are_refused_with_a_remedy(config: Path, overrides: list[str], said: str) -> None:
+def test_invalid_settings_are_rejected_with_a_remedy(config: Path, overrides: list[str], said: str) -> None:
     with pytest.raises(UserError, match=said):
         run(load_config(config, overrides), Silent())
 
 
-def test_answers_that_another_run_left_are_not_taken_for_those_before_training(config: Path, tmp_path: Path) -> None:
+def test_leftover_completions_of_another_run_are_not_reused(config: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     write_examples(tmp_path / "run" / "before.jsonl", [Example(id="stale", prompt="Other.", completion="x")])
     folder = run(load_config(config, ["policy.report_to=none", "policy.max_steps=1"]), Silent())

@@ -1,4 +1,4 @@
-"""One answer and one comment: which words it is about, what they earn, what one gradient step there would change."""
+"""The effect of one comment on one completion: its spans, the token rewards, and one gradient step along them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from text2grad.errors import UserError
 from text2grad.models.batching import pad_right
 from text2grad.models.policy import Policy
 from text2grad.models.prompts import PromptBudget, encode_prompts
-from text2grad.rewards.mapping import Credit, token_rewards
+from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Span
 
 
 @dataclass(frozen=True)
 class TokenChange:
-    """One token of the answer: where it is, what it earned, how probable it was and has become."""
+    """One token of the completion: offsets, reward, and probability before and after the step."""
 
     text: str
     start: int
@@ -36,7 +36,7 @@ class TokenChange:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a comment does to an answer."""
+    """The spans of a comment and the change of every token of the completion."""
 
     completion: str
     comment: str
@@ -45,7 +45,7 @@ class Explanation:
     tokens: list[TokenChange]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for `--json`."""
+        """Return JSON-serialisable data."""
         return {
             "completion": self.completion,
             "comment": self.comment,
@@ -67,21 +67,21 @@ def explain(
     """Locate the comment in the completion, reward its tokens, and take one gradient step on the model in memory.
 
     step_size: how far rewarded tokens move, in nats of log-probability, to first order and on average.
-    The model's weights are changed; load it again to have the old ones.
+    Changes the weights of `model` in place.
     """
-    example = Example(id="answer", prompt=prompt, completion=completion)
-    feedback = located(comment, completion, prompt)
-    room = PromptBudget(model.config.max_position_embeddings, max_completion_length=1)
-    (prompt_ids,) = encode_prompts([example], tokenizer, room, plain_prompts)
+    example = Example(id="explain", prompt=prompt, completion=completion)
+    feedback = locate_comment(comment, completion, prompt)
+    budget = PromptBudget(model.config.max_position_embeddings, max_completion_length=1)
+    (prompt_ids,) = encode_prompts([example], tokenizer, budget, plain_prompts)
     ids = [*tokenizer(completion, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
     if len(prompt_ids) + len(ids) > model.config.max_position_embeddings:
-        raise UserError(f"prompt and completion together are longer than the model's context ({room.context} tokens)")
+        raise UserError(f"prompt and completion together are longer than the model's context ({budget.context} tokens)")
     if decode(ids, tokenizer) != completion:
         raise UserError("the model's tokenizer cannot spell the completion exactly; check it for unusual characters")
     ranges = offsets(ids, tokenizer)
-    rewards, _ = token_rewards(feedback, ranges, len(ids) - 1, Credit(mode="uniform"), np.random.default_rng(0))
+    rewards, _ = token_rewards(feedback, ranges, credit=Credit(mode="uniform"))
     policy = Policy(model, keep_reference=False)
-    before, after = step(policy, prompt_ids, ids, rewards.tolist(), step_size)
+    before, after = gradient_step(policy, prompt_ids, ids, rewards.tolist(), step_size)
     tokens = [
         TokenChange(completion[s:e], s, e, float(reward), float(np.exp(b)), float(np.exp(a)), b, a)
         for (s, e), reward, b, a in zip(ranges, rewards, before, after, strict=True)
@@ -89,39 +89,40 @@ def explain(
     return Explanation(completion, comment, feedback.spans, feedback.unmatched, tokens)
 
 
-def located(comment: str, completion: str, prompt: str) -> Feedback:
-    """The comment as Feedback with spans. A comment that points at nothing in the completion is an error."""
-    said = Feedback(critique=comment, critic="comment")
-    (feedback,) = CommentAligner().critique([Example(id="answer", prompt=prompt, completion=completion, feedback=said)])
+def locate_comment(comment: str, completion: str, prompt: str) -> Feedback:
+    """Align the comment with the completion. Raises UserError if no words of the completion are found."""
+    unaligned = Feedback(critique=comment, critic="comment")
+    example = Example(id="explain", prompt=prompt, completion=completion, feedback=unaligned)
+    (feedback,) = CommentAligner().critique([example])
     if not feedback.spans:
-        tried = f" (not found: {', '.join(feedback.unmatched)})" if feedback.unmatched else ""
+        missing = f" (not found: {', '.join(feedback.unmatched)})" if feedback.unmatched else ""
         raise UserError(
-            f"the comment does not say which words of the completion it is about{tried}; "
+            f"the comment does not say which words of the completion it is about{missing}; "
             f'quote them, as in: The meeting was not on "Friday".'
         )
     return feedback
 
 
-def step(
+def gradient_step(
     policy: Policy, prompt: list[int], completion: list[int], rewards: Sequence[float], step_size: float
 ) -> tuple[list[float], list[float]]:
-    """Log-probabilities of the completion's tokens before and after one step up the natural-language gradient.
+    """Take one gradient step along the token rewards; return log-probabilities of the completion before and after it.
 
     g = grad of sum_t d_t * log pi(y_t); weights move by eta * g with eta * |g|^2 = step_size * sum_t |d_t|, so that to
     first order rewarded tokens move by step_size on average, in the direction of their reward, whatever the model.
     """
+    if not any(rewards):
+        raise UserError("praise and blame of the same words cancel out; write a comment with one opinion per word")
     policy.eval()
     batch = pad_right([prompt], [completion], next(policy.parameters()).device)
     scores = policy(batch, temperature=1.0)
     weights = torch.tensor([list(rewards)], device=scores.logprobs.device)
     (weights * scores.logprobs).sum().backward()
-    moved = [(p, p.grad) for p in policy.model.parameters() if p.grad is not None]
-    if not any(rewards):
-        raise UserError("what the comment says about these words cancels out; say one thing about each")
-    squared_norm = sum(float(gradient.square().sum()) for _, gradient in moved)
+    gradients = [(p, p.grad) for p in policy.model.parameters() if p.grad is not None]
+    squared_norm = sum(float(gradient.square().sum()) for _, gradient in gradients)
     eta = step_size * float(weights.abs().sum()) / squared_norm
     with torch.no_grad():
-        for parameter, gradient in moved:
+        for parameter, gradient in gradients:
             parameter.add_(gradient, alpha=eta)
         after = policy(batch, temperature=1.0)
     before: list[float] = scores.logprobs[0].tolist()

@@ -1,4 +1,4 @@
-"""`text2grad run`: the whole road, from prompts to report."""
+"""`text2grad run` and `text2grad train`: from prompts or logged feedback to a trained model and its report."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any, Protocol
 import yaml
 from peft import LoraConfig
 
-from text2grad.checkpoint.model_card import CARD, card_of
+from text2grad.checkpoint.model_card import CARD
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.config.run import RunConfig, changed_keys
 from text2grad.critics.base import Critic
 from text2grad.critics.registry import make_critic
 from text2grad.data.registry import load_examples
 from text2grad.errors import UserError
-from text2grad.evaluation.heldout import compare
+from text2grad.evaluation.comparison import compare
 from text2grad.files import replace_text
 from text2grad.report import build_report
 from text2grad.schema import Example, read_examples
 from text2grad.trainer.callbacks import Callback
-from text2grad.trainer.evaluation import judged
+from text2grad.trainer.evaluation import generate_with_feedback
 from text2grad.trainer.offline import OfflineTrainer
 from text2grad.trainer.trainer import Text2GradTrainer
 
-# When a run is resumed. A run whose updates broke is advised to go on with a lower learning rate; on more or fewer
-# processes each has another share of a step's answers, whose number the trainer checks.
-MAY_CHANGE = {
+# Settings that may differ when a run is resumed. A lower learning rate is the remedy for failed updates; the batch size
+# per device depends on the number of processes, and the trainer checks their product.
+RESUMABLE_CHANGES = {
     "policy.max_steps",
     "policy.learning_rate",
     "policy.per_device_train_batch_size",
@@ -37,7 +37,7 @@ MAY_CHANGE = {
     "policy.vllm_gpu_memory_utilization",
     "policy.report_to",
     "policy.eval_steps",
-    "policy.load_best_at_end",
+    "policy.load_best_model_at_end",
     "policy.early_stopping_patience",
     "evaluate.resamples",
     "report.examples",
@@ -45,53 +45,54 @@ MAY_CHANGE = {
 
 
 class Display(Callback, Protocol):
-    """Who watches the run: a callback that also hears of what comes before and after training."""
+    """A callback with hooks for the phases around training."""
 
-    def phase(self, name: str) -> None: ...
-    def finished(self, evaluation: dict[str, Any] | None, report: Path, examples: int) -> None: ...
+    def on_phase(self, name: str) -> None: ...
+    def on_finish(self, evaluation: dict[str, Any] | None, report: Path, num_examples: int) -> None: ...
 
 
 def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
-    """Answer held-out prompts, train, answer them again, compare, and write the report. Returns the run's folder."""
+    """Train, compare held-out completions before and after, and write the report. Returns the folder of the run."""
     folder = RunFolder(config.output_dir)
     if resume:
-        _refuse_other_settings(config, folder)
+        _check_settings(config, folder)
     critic = make_critic(config.critic.name, config.critic.options)
-    heldout = load_examples(config.data.heldout, "heldout") if config.data.heldout else []
-    display.phase("Loading the model")
+    heldout = load_examples(config.data.eval, "heldout") if config.data.eval else []
+    display.on_phase("Loading the model")
     trainer = make_trainer(config, critic, heldout, [display])
     on_main = trainer.processes.on_main
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
 
-    if heldout and not (resume and on_main(folder.before.exists)):  # a run that never began may have left another's
-        display.phase("Answering held-out prompts before training")
-        answered = judged(trainer, heldout, reference=True)
-        lines = "".join(a.model_dump_json(exclude_defaults=True) + "\n" for a in answered)
+    # Without --resume, an existing file is a leftover of another run.
+    if heldout and not (resume and on_main(folder.before.exists)):
+        display.on_phase("Generating held-out completions before training")
+        completions = generate_with_feedback(trainer, heldout, reference=True)
+        lines = "".join(c.model_dump_json(exclude_defaults=True) + "\n" for c in completions)
         on_main(lambda: replace_text(folder.before, lines))
-    display.phase("Training")
+    display.on_phase("Training")
     trainer.train()
     trainer.save_model()
     evaluation = None
     if heldout:
-        display.phase("Answering held-out prompts after training")
-        after = judged(trainer, heldout)
+        display.on_phase("Generating held-out completions after training")
+        after = generate_with_feedback(trainer, heldout)
         evaluation = on_main(
             lambda: compare(list(read_examples(folder.before)), after, config.evaluate.resamples, config.seed)
         )
         on_main(lambda: replace_text(folder.evaluation, json.dumps(evaluation, ensure_ascii=False)))
-        on_main(lambda: replace_text(folder.final / CARD, card_of(trainer, evaluation)))
-    display.finished(evaluation, on_main(lambda: build_report(folder.root)), config.report.examples)
+        on_main(lambda: replace_text(folder.final / CARD, trainer.create_model_card(evaluation)))
+    display.on_finish(evaluation, on_main(lambda: build_report(folder.root)), config.report.examples)
     trainer.accelerator.end_training()
     return folder
 
 
 def train_offline(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
-    """Train on the feedback in `config.data.train`, about answers that were given before, and write the report."""
+    """Train on logged completions and their feedback in `config.data.train`, and write the report."""
     folder = RunFolder(config.output_dir)
     if resume:
-        _refuse_other_settings(config, folder)
-    display.phase("Loading the model")
+        _check_settings(config, folder)
+    display.on_phase("Loading the model")
     trainer = OfflineTrainer(
         model=config.model.name,
         args=config.trainer_args(),
@@ -103,10 +104,10 @@ def train_offline(config: RunConfig, display: Display, resume: bool = False) -> 
     on_main = trainer.processes.on_main
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
-    display.phase("Training")
+    display.on_phase("Training")
     trainer.train()
     trainer.save_model()
-    display.finished(None, on_main(lambda: build_report(folder.root)), 0)
+    display.on_finish(None, on_main(lambda: build_report(folder.root)), 0)
     trainer.accelerator.end_training()
     return folder
 
@@ -114,7 +115,7 @@ def train_offline(config: RunConfig, display: Display, resume: bool = False) -> 
 def make_trainer(
     config: RunConfig, critic: Critic, heldout: Sequence[Example], callbacks: Sequence[Callback]
 ) -> Text2GradTrainer:
-    """The trainer that a run's settings describe."""
+    """Build the trainer from the settings of a run."""
     return Text2GradTrainer(
         model=config.model.name,
         critic=critic,
@@ -128,15 +129,15 @@ def make_trainer(
 
 
 def _adapter(config: RunConfig) -> LoraConfig | None:
-    lora = config.model.lora
-    return LoraConfig(r=lora.r, lora_alpha=lora.alpha, target_modules=lora.target_modules) if lora else None
+    return config.model.lora.to_peft() if config.model.lora else None
 
 
-def _refuse_other_settings(config: RunConfig, folder: RunFolder) -> None:
+def _check_settings(config: RunConfig, folder: RunFolder) -> None:
+    """Raise UserError if a resumed run would differ from its start in anything but RESUMABLE_CHANGES."""
     if not folder.config.is_file():
         raise UserError(f"{folder.root}: no run to resume; start it without --resume")
     before = RunConfig.parse(yaml.safe_load(folder.config.read_text(encoding="utf-8")), where=str(folder.config))
-    changed = [key for key in changed_keys(before, config) if key not in MAY_CHANGE]
+    changed = [key for key in changed_keys(before, config) if key not in RESUMABLE_CHANGES]
     if changed:
         raise UserError(
             f"{folder.root} was started with other settings ({', '.join(changed)}); "

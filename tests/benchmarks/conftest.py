@@ -1,4 +1,4 @@
-"""Benchmarks are scripts, not a package: their folder is put on the path for the tests of this one."""
+"""Benchmarks are scripts, not a package: the tests import them from their folder."""
 
 import sys
 from pathlib import Path

@@ -1,10 +1,10 @@
-"""The synthetic task, and a fast version of what it measures: span credit learns faster than one number an answer."""
+"""The synthetic task, and a fast version of its result: span credit learns faster than one reward per sequence."""
 
 from statistics import fmean
 
 import pytest
-from copy_fields import OURS, SILENCE_RATE, compare, make_pupil, make_trainer, median_steps, steps_to, train
-from copy_fields_task import CopyCritic, GrumblingCritic, InsatiableCritic, make_examples, sentence
+from copy_fields import OURS, SILENCE_RATE, compare, make_base_model, make_trainer, median_steps, steps_to, train
+from copy_fields_task import CopyCritic, NeverSatisfiedCritic, RandomCritic, make_examples, sentence
 
 from text2grad.schema import Example, Feedback
 
@@ -36,10 +36,10 @@ def test_the_critic_blames_exactly_the_wrong_words(
     assert feedback.score == pytest.approx(score)
 
 
-def test_the_insatiable_critic_always_misses_something_and_does_not_mind_more_words() -> None:
+def test_the_never_satisfied_critic_always_finds_an_omission_and_allows_more_words() -> None:
     reference = " ".join(sentence(FIELDS))
     example = Example(id="0", prompt="", completion=f"{reference} at one", reference=reference)
-    (feedback,) = InsatiableCritic().critique([example])
+    (feedback,) = NeverSatisfiedCritic().critique([example])
     assert feedback.spans == []
     assert [omission.text for omission in feedback.omissions] == ["more"]
 
@@ -60,8 +60,8 @@ def test_steps_to_a_share_of_the_best() -> None:
     assert median_steps({"steps": [5, None, 10]}) == 10
 
 
-def test_span_credit_learns_faster_than_one_number_an_answer() -> None:
-    pupil, tokenizer = make_pupil(seed=0)
+def test_span_credit_learns_faster_than_one_reward_per_sequence() -> None:
+    pupil, tokenizer = make_base_model(seed=0)
     last = {
         arm: fmean(train(make_trainer(pupil, tokenizer, arm, seed, 32, 25))[-1] for seed in (0, 1))
         for arm in (OURS, "sequence, lambda 1")
@@ -70,12 +70,12 @@ def test_span_credit_learns_faster_than_one_number_an_answer() -> None:
 
 
 def test_blame_alone_does_not_teach_silence() -> None:
-    pupil, tokenizer = make_pupil(seed=0)
+    pupil, tokenizer = make_base_model(seed=0)
     lengths = {}
     for arm in (OURS, "span, paper"):
         trainer = make_trainer(pupil, tokenizer, arm, 0, 32, 25, SILENCE_RATE)
-        trainer.critic = GrumblingCritic()
-        seen = [trainer.step(step)[0]["length"] for step in range(1, 26)]
+        trainer.critic = RandomCritic()
+        seen = [trainer.step(step)[0]["completions/mean_length"] for step in range(1, 26)]
         lengths[arm] = fmean(seen[-3:]) / fmean(seen[:3])
     assert lengths[OURS] > 0.85
     assert lengths["span, paper"] < 0.75

@@ -22,7 +22,7 @@ def finished(request, tiny_model, tmp_path) -> RunFolder:
     config.write_text(
         f"""
 model: {{name: "{tiny_model}", lora: {lora}}}
-data: {{heldout: null}}
+data: {{eval: null}}
 critic: {{name: "support:VowelCritic"}}
 policy: {{max_steps: 2, per_device_train_batch_size: 2, max_completion_length: 4, learning_rate: 0.05, bf16: false}}
 output_dir: "{tmp_path / "run"}"

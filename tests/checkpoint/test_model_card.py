@@ -9,9 +9,9 @@ import pytest
 from support import PROMPTS, MakeTrainer
 
 from text2grad.checkpoint.markdown import split_front_matter
-from text2grad.checkpoint.model_card import CardFacts, card_of, merged_card, model_card, names_in
+from text2grad.checkpoint.model_card import CardFacts, merged_card, model_card, names_in
 from text2grad.errors import UserError
-from text2grad.trainer.selection import Evaluated
+from text2grad.trainer.guards import EvalScore
 
 FACTS = CardFacts(
     base="org/base",
@@ -21,11 +21,11 @@ FACTS = CardFacts(
     settings={"learning_rate": 0.001, "save_steps": 7, "credit": {"mode": "uniform"}, "output_dir": "/home/me/run"},
     names={"critic": "lint", "prompts": "summaries"},
 )
-EVALUATION = {"n": 7, "figures": {"score": {"before": -1.0, "after": 0.5, "low": 1.0, "high": 2.0}}}
+EVALUATION = {"n": 7, "metrics": {"score": {"before": -1.0, "after": 0.5, "low": 1.0, "high": 2.0}}}
 
 
 def test_the_card_has_the_runs_figures() -> None:
-    card = model_card(replace(FACTS, scores=[Evaluated(10, 0.25), Evaluated(40, 0.5)], evaluation=EVALUATION))
+    card = model_card(replace(FACTS, scores=[EvalScore(10, 0.25), EvalScore(40, 0.5)], evaluation=EVALUATION))
     metadata, text = split_front_matter(card)
     assert metadata == {
         "base_model": "org/base",
@@ -100,10 +100,10 @@ def test_the_trainers_own_card(make_trainer: MakeTrainer, tmp_path: Path) -> Non
     ):
         assert line in card
     best = (trainer.run.best / "README.md").read_text()
-    assert trainer.selection.best is not None
-    assert f"| steps | `{trainer.selection.best.step}` |" in best
+    assert trainer.best_checkpoint.best is not None
+    assert f"| steps | `{trainer.best_checkpoint.best.step}` |" in best
     trainer.run.config.write_text("critic: {name: grounding}\ndata: {train: summaries}\n")
-    assert "| critic | `grounding` |" in card_of(trainer)
+    assert "| critic | `grounding` |" in trainer.create_model_card()
 
 
 def test_names_come_from_the_runs_settings_without_folders(tmp_path: Path) -> None:

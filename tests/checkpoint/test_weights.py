@@ -34,5 +34,5 @@ def test_what_is_written_is_read_back_bit_for_bit(tiny_model: Path, tmp_path: Pa
 
 
 def test_weights_that_are_gone_are_named(tiny_model: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="best is gone; set load_best_at_end to false"):
+    with pytest.raises(UserError, match="best is gone; set load_best_model_at_end to false"):
         read_weights(tmp_path / "best", load_model(tiny_model))

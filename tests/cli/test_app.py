@@ -58,7 +58,7 @@ def config(tmp_path: Path, tiny_model: Path) -> Path:
     path = tmp_path / "config.yaml"
     path.write_text(
         f"model: {{name: {tiny_model}, lora: {{r: 4, alpha: 8}}}}\n"
-        f"data: {{train: {tmp_path}/prompts.jsonl, heldout: {tmp_path}/heldout.jsonl}}\n"
+        f"data: {{train: {tmp_path}/prompts.jsonl, eval: {tmp_path}/heldout.jsonl}}\n"
         f"critic: {{name: 'support:SlowVowelCritic'}}\n"
         f"evaluate: {{resamples: 50}}\n"
         f"output_dir: {tmp_path}/run\n"
@@ -149,7 +149,7 @@ def test_ctrl_c_prints_how_to_continue(config: Path, tmp_path: Path) -> None:
     _, stderr = run.communicate(timeout=60)
     assert run.returncode == 130
     assert stderr.strip() == "Interrupted. Continue with --resume."
-    assert (tmp_path / "run" / "checkpoints" / "last" / "progress.json").is_file()
+    assert (tmp_path / "run" / "checkpoints" / "last" / "trainer_state.json").is_file()
 
 
 def test_misspelt_keys_and_names_are_refused(config: Path, refused: Refused) -> None:
@@ -167,7 +167,7 @@ def test_an_empty_data_set_is_refused(config: Path, tmp_path: Path, refused: Ref
 
 def test_a_prompt_longer_than_the_context_is_named(config: Path, tmp_path: Path, refused: Refused) -> None:
     write_examples(tmp_path / "long.jsonl", [Example(id="endless", prompt="word " * 600)])
-    for split in ("train", "heldout"):
+    for split in ("train", "eval"):
         said = refused("run", config, f"data.{split}={tmp_path}/long.jsonl", f"output_dir={tmp_path}/{split}")
         assert '"endless"' in said
         assert "shorten it" in said
@@ -190,7 +190,7 @@ def test_a_full_disk_is_named_and_the_last_checkpoint_stays(config: Path, tmp_pa
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "samples.jsonl").symlink_to("/dev/full")
     assert "the disk is full while saving" in refused("run", config, *FAST)
-    assert json.loads((tmp_path / "run/checkpoints/last/progress.json").read_text())["step"] == 0
+    assert json.loads((tmp_path / "run/checkpoints/last/trainer_state.json").read_text())["step"] == 0
 
 
 def test_resume_refuses_other_settings(config: Path, tmp_path: Path, refused: Refused) -> None:

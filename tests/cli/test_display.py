@@ -1,4 +1,4 @@
-"""What the terminal shows while a model learns."""
+"""The terminal output of a run."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ def display(screen: io.StringIO) -> TerminalDisplay:
 
 def test_a_step_is_one_line_where_there_is_no_terminal(display: TerminalDisplay, screen: io.StringIO) -> None:
     display.on_start(3, 9)
-    display.on_step({"step": 4, "reward": math.nan, "kl": 0.5, "tokens_per_second": 12.3, "failed": 2, "seconds": 1.0})
+    display.on_step(
+        {"step": 4, "reward": math.nan, "kl": 0.5, "tokens_per_second": 12.3, "critic/failed": 2, "time/step": 1.0}
+    )
     assert screen.getvalue() == "step 4/9  reward –  KL +0.50  12 tok/s  2 failed critiques  1.0 s\n"
 
 
 def test_an_evaluation_is_a_line_of_its_own(display: TerminalDisplay, screen: io.StringIO) -> None:
-    figures = {"step": 4, "heldout_score": 0.25, "heldout_words": 7.6, "heldout_samples": 5, "heldout_failed": 0}
-    display.on_evaluate(figures | {"heldout_rouge_l": 0.1234})
-    display.on_evaluate(figures | {"heldout_score": math.nan, "heldout_words": math.nan, "heldout_failed": 5})
+    metrics = {"step": 4, "eval/score": 0.25, "eval/words": 7.6, "eval/samples": 5, "eval/failed": 0}
+    display.on_evaluate(metrics | {"eval/rouge_l": 0.1234})
+    display.on_evaluate(metrics | {"eval/score": math.nan, "eval/words": math.nan, "eval/failed": 5})
     assert screen.getvalue().splitlines() == [
         "step 4  held-out score +0.25  ROUGE-L 0.123  8 words",
         "step 4  held-out score –  5 failed critiques",

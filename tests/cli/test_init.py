@@ -91,4 +91,4 @@ def test_the_example_critic_blames_silence(critic):
 def test_the_template_is_valid():
     config = load_config(TEMPLATE / "config.yaml")
     assert (TEMPLATE / config.data.train).is_file()
-    assert (TEMPLATE / str(config.data.heldout)).is_file()
+    assert (TEMPLATE / str(config.data.eval)).is_file()

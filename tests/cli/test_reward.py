@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from reward_support import SHORT, about_animals, asked, tiny_reward_model
+from reward_support import about_animals, tiny_reward_model, unlabelled
 from typer.testing import CliRunner
 
 from text2grad.cli.app import app
-from text2grad.cli.reward import figures_table
+from text2grad.cli.reward import metrics_table
 from text2grad.errors import UserError
-from text2grad.reward_model.settings import Layout
+from text2grad.reward_model.inputs import InputSettings
 from text2grad.schema import Example, Feedback, read_examples, write_examples
 
 Run = Callable[..., Result]
@@ -41,7 +41,7 @@ def feedback(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def model(tiny_model: Path, tmp_path: Path) -> Path:
-    tiny_reward_model(tiny_model, Layout(max_length=200, limits=SHORT)).save_pretrained(tmp_path / "saved")
+    tiny_reward_model(tiny_model, inputs=InputSettings(max_length=200)).save_pretrained(tmp_path / "saved")
     return tmp_path / "saved"
 
 
@@ -52,7 +52,7 @@ def words(output: str) -> str:
 
 def test_train_eval_and_score(run: Run, tiny_model: Path, feedback: Path, tmp_path: Path) -> None:
     folder = tmp_path / "rm"
-    options = ["max_steps=2", "bf16=false", "heldout_share=0.25", "logging_steps=1", "layout={reading: once}"]
+    options = ["max_steps=2", "bf16=false", "heldout_share=0.25", "logging_steps=1", "inputs={reading: once}"]
     trained = run(
         *("train", feedback, "-o", folder, "--model", tiny_model, "--batch-size", "4", "--learning-rate", "0.01"),
         *(part for option in options for part in ("--option", option)),
@@ -60,21 +60,21 @@ def test_train_eval_and_score(run: Run, tiny_model: Path, feedback: Path, tmp_pa
     assert trained.exit_code == 0, trained.output
     said = words(trained.output)
     assert "step 2/2 loss" in said
-    assert "left out: failed feedback" in said
+    assert "skipped: failed feedback" in said
     assert f"Reward model: {folder}" in said
     settings = json.loads((folder / "training.json").read_text())["settings"]
-    assert (settings["learning_rate"], settings["layout"]["reading"]) == (0.01, "once")
+    assert (settings["learning_rate"], settings["inputs"]["reading"]) == (0.01, "once")
 
     again = run("train", feedback, "-o", folder, "--model", tiny_model)
     assert "already holds a training run" in str(again.exception)
 
     evaluated = run("eval", folder, feedback, "-o", tmp_path / "eval")
     assert evaluated.exit_code == 0, evaluated.output
-    assert "12 answers" in words(evaluated.output)
-    assert "100.0% could be read" in words(evaluated.output)
-    figures = json.loads((tmp_path / "eval" / "evaluation.json").read_text())
-    assert figures["examples"] == 12
-    assert figures["left_out"] == {"no gold feedback": 1}
+    assert "12 completions" in words(evaluated.output)
+    assert "100.0% parsed" in words(evaluated.output)
+    metrics = json.loads((tmp_path / "eval" / "evaluation.json").read_text())
+    assert metrics["examples"] == 12
+    assert metrics["skipped"] == {"no gold feedback": 1}
     assert "<h1>Reward model rm</h1>" in (tmp_path / "eval" / "evaluation.html").read_text()
 
     scored = run("score", folder, feedback, "-o", tmp_path / "scored.jsonl", "--rewards", "spans")
@@ -107,7 +107,7 @@ def test_what_is_wrong_is_said(
 
 def test_scoring_continues_where_it_stopped(run: Run, model: Path, tmp_path: Path) -> None:
     source, out = tmp_path / "answers.jsonl", tmp_path / "scored.jsonl"
-    answers = asked([f"The fox jumps {i} times." for i in range(6)] + ["Q" * 150])
+    answers = unlabelled([f"The fox jumps {i} times." for i in range(6)] + ["Q" * 150])
     write_examples(source, answers)
     whole = run("score", model, source, "-o", tmp_path / "whole.jsonl")
     assert whole.exit_code == 0, whole.output
@@ -131,7 +131,7 @@ def test_scoring_continues_where_it_stopped(run: Run, model: Path, tmp_path: Pat
 
 def test_other_settings_are_other_feedback(run: Run, model: Path, tmp_path: Path) -> None:
     source, out = tmp_path / "answers.jsonl", tmp_path / "scored.jsonl"
-    write_examples(source, asked(["The fox jumps."]))
+    write_examples(source, unlabelled(["The fox jumps."]))
     run("score", model, source, "-o", out)
     assert "moved aside" in run("score", model, source, "-o", out, "--rewards", "spans").output
     (example,) = read_examples(out)
@@ -141,49 +141,49 @@ def test_other_settings_are_other_feedback(run: Run, model: Path, tmp_path: Path
 
 def test_the_floor_is_an_option_and_an_empty_answer_is_no_long_one(run: Run, model: Path, tmp_path: Path) -> None:
     source, high, low = (tmp_path / name for name in ("answers.jsonl", "high.jsonl", "low.jsonl"))
-    write_examples(source, asked(["The fox jumps.", ""]))
-    said = run("score", model, source, "-o", high, "--option", "floor=0.999").output
+    write_examples(source, unlabelled(["The fox jumps.", ""]))
+    said = run("score", model, source, "-o", high, "--option", "threshold=0.999").output
     assert "empty" in said
     assert "too long" not in said
-    run("score", model, source, "-o", low, "--option", "floor=0")
+    run("score", model, source, "-o", low, "--option", "threshold=0")
     scores = [next(read_examples(path)).feedback.scores or [] for path in (high, low)]  # type: ignore[union-attr]
     assert (len(scores[0]), len(scores[1])) == (0, 3)
 
 
-def test_a_path_that_is_not_there_is_named(run: Run, model: Path, feedback: Path, tmp_path: Path) -> None:
-    result = run("score", model, feedback, "-o", tmp_path / "out.jsonl", "--path", "telepathy")
-    assert "reward model: path" in str(result.exception)
+def test_an_unknown_method_is_named(run: Run, model: Path, feedback: Path, tmp_path: Path) -> None:
+    result = run("score", model, feedback, "-o", tmp_path / "out.jsonl", "--method", "telepathy")
+    assert "reward model: method" in str(result.exception)
     assert isinstance(result.exception, UserError)
 
 
 def test_nothing_to_compare_with_is_an_error(run: Run, model: Path, tmp_path: Path) -> None:
     source = tmp_path / "answers.jsonl"
-    write_examples(source, asked(["The fox."]))
+    write_examples(source, unlabelled(["The fox."]))
     result = run("eval", model, source)
     assert isinstance(result.exception, UserError)
-    assert "no example has feedback to compare with" in str(result.exception)
+    assert "no example has gold feedback to compare with" in str(result.exception)
 
 
-def test_the_table_shows_the_figures() -> None:
-    ranked = {"share": 0.1, "average_precision": 0.4, "precision_at_recall_25": 0.5, "ece": 0.02}
+def test_the_table_shows_the_metrics() -> None:
+    ranked = {"frequency": 0.1, "average_precision": 0.4, "precision_at_recall_25": 0.5, "ece": 0.02}
     agreed = {"precision": 0.6, "recall": 0.3, "f1": 0.4}
     by_label = dict.fromkeys(("good", "poor"), ranked | agreed)
-    figures = {
+    metrics = {
         "examples": 3,
-        "spans_per_answer": 1.5,
+        "spans_per_completion": 1.5,
         "parse_rate": 0.5,
         "tokens": by_label,
         "words": dict.fromkeys(("good", "poor"), ranked),
         "spans": dict.fromkeys(("good", "poor"), agreed),
     }
-    table = figures_table(figures)
-    assert table.title == "3 answers; 1.50 spans an answer; 50.0% could be read"
+    table = metrics_table(metrics)
+    assert table.title == "3 completions; 1.50 spans per completion; 50.0% parsed"
     columns = [list(column.cells) for column in table.columns]
     assert columns[0] == ["poor tokens", "poor words", "poor spans", "good tokens", "good words", "good spans"]
     assert columns[2] == ["0.600", "", "0.600"] * 2
     assert columns[5] == ["0.400", "0.400", ""] * 2
-    nobody_praised = figures | {"tokens": by_label | {"good": ranked | agreed | {"share": 0.0}}}
-    assert list(figures_table(nobody_praised).columns[0].cells) == ["poor tokens", "poor words", "poor spans"]
+    nobody_praised = metrics | {"tokens": by_label | {"good": ranked | agreed | {"frequency": 0.0}}}
+    assert list(metrics_table(nobody_praised).columns[0].cells) == ["poor tokens", "poor words", "poor spans"]
 
 
 @pytest.mark.parametrize("command", ["train", "eval", "score"])

@@ -69,7 +69,7 @@ def test_logged_feedback_cannot_be_evaluated(feedback, tiny_model, tmp_path):
 def test_held_out_prompts_are_used_only_with_eval_steps(feedback, tiny_model, tmp_path, eval_steps):
     config = tmp_path / "run.yaml"
     config.write_text(
-        f"critic: {{name: 'support:VowelCritic'}}\ndata: {{train: '{feedback}', heldout: '{feedback}'}}\n"
+        f"critic: {{name: 'support:VowelCritic'}}\ndata: {{train: '{feedback}', eval: '{feedback}'}}\n"
         f"policy: {{max_steps: 1, max_completion_length: 4, eval_steps: {json.dumps(eval_steps)}}}\n"
     )
     done = invoke("--config", config, "--model", tiny_model, "-o", tmp_path / "run", *SMALL)

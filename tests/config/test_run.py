@@ -23,7 +23,7 @@ def write(tmp_path: Path, text: str) -> Path:
         ("policy: {learning_rate: fast}", "policy.learning_rate: Input should be a valid number"),
         ("policy: {max_steps: 0}", "policy.max_steps: Input should be greater than 0"),
         ("credit: {mode: everything}", "credit.mode: Input should be 'uniform', 'normalized'"),
-        ("policy: {num_generations: 3}", "num_generations is 3 but a step samples 8 answers"),
+        ("policy: {num_generations: 3}", "num_generations is 3 but a step samples 8 completions"),
         ("- a list", "expected sections such as `model:`"),
         ("policy: {", "is not valid YAML"),
     ],
@@ -43,9 +43,9 @@ def test_a_missing_config_is_named(tmp_path: Path) -> None:
 
 def test_overrides_reach_every_section(tmp_path: Path) -> None:
     path = write(tmp_path, "policy: {max_steps: 5, beta: 0.1}\nmodel: {lora: null}")
-    config = load_config(path, ["policy.learning_rate=1e-5", "seed=3", "model.lora.r=8", "data.heldout=null"])
+    config = load_config(path, ["policy.learning_rate=1e-5", "seed=3", "model.lora.r=8", "data.eval=null"])
     assert config.policy.learning_rate == 1e-5
-    assert (config.policy.max_steps, config.policy.beta, config.seed, config.data.heldout) == (5, 0.1, 3, None)
+    assert (config.policy.max_steps, config.policy.beta, config.seed, config.data.eval) == (5, 0.1, 3, None)
     assert config.model.lora is not None
     assert config.model.lora.r == 8
 

@@ -6,14 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from text2grad.critics.combined import CombinedCritic, merge_feedback
 from text2grad.critics.fingerprint import critic_digest
 from text2grad.critics.rules.lint import LintCritic
 from text2grad.errors import UserError
-from text2grad.rewards.mapping import Credit, token_rewards
+from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Omission, Span
 
 
@@ -66,7 +65,7 @@ def test_the_same_blame_twice_counts_once_at_its_gravest():
 def test_praise_and_blame_of_the_same_words_cancel_in_the_rewards():
     merged = merge_feedback([said("a", "Bad.", (0, 4, "poor", 0.75)), said("b", "Good.", (0, 4, "good", 0.5))])
 
-    rewards, valid = token_rewards(merged, [(0, 4), (4, 8)], 1, Credit(mode="uniform"), np.random.default_rng(0))
+    rewards, valid = token_rewards(merged, [(0, 4), (4, 8)], credit=Credit(mode="uniform"))
 
     assert valid
     assert rewards.tolist() == [-0.25, 0.0]

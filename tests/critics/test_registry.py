@@ -4,7 +4,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
-from reward_support import asked, tiny_reward_model
+from reward_support import tiny_reward_model, unlabelled
 
 from text2grad.critics.registry import CRITICS, ENTRY_POINTS, available_critics, make_critic
 from text2grad.critics.rules.grounding import GroundingCritic
@@ -93,10 +93,10 @@ def test_a_reward_model_goes_by_its_folder(tiny_model: Path, tmp_path: Path) -> 
     tiny_reward_model(tiny_model).save_pretrained(folder)
     critic = make_critic(f"reward:{folder}", {})
     assert isinstance(critic, SpanRewardModel)
-    assert critic.critique(asked(["The fox."]))[0].status == "ok"
+    assert critic.critique(unlabelled(["The fox."]))[0].status == "ok"
     chosen = make_critic(f"reward:{folder}", {"rewards": "spans", "device": "cpu"})
     assert isinstance(chosen, SpanRewardModel)
-    assert chosen.rewards.rewards == "spans"
+    assert chosen.settings.feedback.rewards == "spans"
     with pytest.raises(UserError, match='unknown key "reward"; did you mean "rewards"'):
         make_critic(f"reward:{folder}", {"reward": "spans"})
     with pytest.raises(UserError, match="is not a reward model"):

@@ -53,11 +53,11 @@ def config(tmp_path: Path, tiny_model: Path) -> Path:
     path = tmp_path / "config.yaml"
     path.write_text(
         f"model: {{name: {tiny_model}, lora: {{r: 4, alpha: 8}}}}\n"
-        f"data: {{train: {tmp_path}/prompts.jsonl, heldout: {tmp_path}/heldout.jsonl}}\n"
+        f"data: {{train: {tmp_path}/prompts.jsonl, eval: {tmp_path}/heldout.jsonl}}\n"
         f"critic: {{name: 'support:VowelCritic'}}\n"
         f"evaluate: {{resamples: 50}}\n"
         f"policy: {{max_steps: 2, max_completion_length: 8, bf16: false, learning_rate: 0.01,\n"
-        f"  eval_steps: 1, load_best_at_end: true, report_to: tensorboard}}\n"
+        f"  eval_steps: 1, load_best_model_at_end: true, report_to: tensorboard}}\n"
     )
     return path
 

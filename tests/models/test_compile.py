@@ -19,7 +19,7 @@ from text2grad.models.loading import load_model
 from text2grad.models.policy import Policy
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="needs a C++ compiler")
-COMPARED = ("policy_loss", "value_loss", "entropy", "approx_kl", "grad_norm", "kl", "rollout_gap")
+COMPARED = ("policy_loss", "value_loss", "entropy", "approx_kl", "grad_norm", "kl", "sampling/logp_difference/mean")
 
 
 class Doubles(nn.Module):
@@ -72,7 +72,7 @@ def test_names_of_weights_are_those_without_compilation(
     assert list(trainer.policy.trainable()) == list(make_trainer("plain").policy.trainable())
     resumed = make_trainer(max_steps=2)
     resumed.train(resume=True)
-    assert resumed.progress.step == 2
+    assert resumed.state.step == 2
 
 
 def test_sampling_runs_the_model_as_it_is(compiles: list[nn.Module], make_trainer: MakeTrainer) -> None:

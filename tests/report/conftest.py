@@ -1,4 +1,4 @@
-"""A realistic run folder, and a headless Chromium that is spoken to over two pipes."""
+"""A realistic run folder, and a headless Chromium that is driven over two pipes."""
 
 import fcntl
 import json
@@ -40,8 +40,8 @@ REFERENCE = (
     "Tarvik's council voted to rebuild the fish market from 3 May for 4.2 million euros; traders move meanwhile."
 )
 
-# Drafts from poor to good: the text, its marks, its omissions. A mark is (quote, label, severity, sentence of the
-# critique), an omission (what, sentence); the part of the sentence that points stands in square brackets.
+# Completions from poor to good: the text, its marks, its omissions. A mark is (quote, label, severity, sentence of the
+# critique), an omission (text, sentence); square brackets enclose the phrase of the sentence that refers to it.
 Mark = tuple[str, str, float, str]
 DRAFTS: list[tuple[str, list[Mark], list[tuple[str, str]]]] = [
     (
@@ -163,11 +163,11 @@ def metrics_of(step: int, steps: int, rng: random.Random) -> dict[str, Any]:
         "step": step,
         "reward": -4 + 6 * (1 - math.exp(-3 * done)) + rng.gauss(0, 0.6),
         "kl": 2.4 * done + abs(rng.gauss(0, 0.15)),
-        "length": 44 - 6 * done + rng.gauss(0, 2.5),
-        "coverage": 0.34 - 0.06 * done + rng.gauss(0, 0.02),
-        "failed": failed,
+        "completions/mean_length": 44 - 6 * done + rng.gauss(0, 2.5),
+        "rewards/coverage": 0.34 - 0.06 * done + rng.gauss(0, 0.02),
+        "critic/failed": failed,
         "samples": 8,
-        "truncated": max(0.0, 0.2 - 0.3 * done),
+        "completions/clipped_ratio": max(0.0, 0.2 - 0.3 * done),
         "policy_loss": rng.gauss(-0.01, 0.01),
         "value_loss": 1.4 * math.exp(-4 * done) + 0.1 * rng.random(),
         "entropy": 2.1 - 0.5 * done + rng.gauss(0, 0.05),
@@ -176,25 +176,31 @@ def metrics_of(step: int, steps: int, rng: random.Random) -> dict[str, Any]:
         "learning_rate": 1e-4 * (1 - done),
         "explained_variance": min(0.8, done) + rng.gauss(0, 0.05),
         "tokens_per_second": rng.gauss(190, 12),
-        "seconds": rng.gauss(9, 1),
+        "time/step": rng.gauss(9, 1),
     }
 
 
 def evaluation() -> dict[str, Any]:
-    def answer(draft: int) -> dict[str, Any]:
+    def completion(draft: int) -> dict[str, Any]:
         return {"completion": DRAFTS[draft][0], "feedback": feedback_of(draft)}
 
     examples = [
-        {"id": f"held-out-{i:02}", "prompt": PROMPT, "reference": REFERENCE, "before": answer(a), "after": answer(b)}
+        {
+            "id": f"held-out-{i:02}",
+            "prompt": PROMPT,
+            "reference": REFERENCE,
+            "before": completion(a),
+            "after": completion(b),
+        }
         for i, (a, b) in enumerate([(0, 2), (1, 2), (0, 1), (1, 1)], 1)
     ]
-    figures = {
+    metrics = {
         "score": {"before": -3.85, "after": 1.62, "difference": 5.47, "low": 4.41, "high": 6.52},
         "rouge_l": {"before": 0.218, "after": 0.247, "difference": 0.029, "low": -0.004, "high": 0.061},
         "unsupported_words": {"before": 4.1, "after": 0.9, "difference": -3.2, "low": -4.0, "high": -2.5},
         "length": {"before": 44.1, "after": 38.6, "difference": -5.5, "low": -8.1, "high": -2.6},
     }
-    return {"n": 40, "figures": figures, "examples": examples}
+    return {"n": 40, "metrics": metrics, "examples": examples}
 
 
 def write_lines(path: Path, records: list[dict[str, Any]]) -> None:
@@ -202,12 +208,12 @@ def write_lines(path: Path, records: list[dict[str, Any]]) -> None:
 
 
 def write_run(folder: Path, steps: int = 40, samples: int = 4) -> Path:
-    """A finished run whose answers get better; one step has no reward, one sample no critique, one was cut."""
+    """A finished run that improves; one step has no reward, one sample no critique, one sample is truncated."""
     rng = random.Random(0)
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
     metrics = [metrics_of(step, steps, rng) for step in range(1, steps + 1)]
-    metrics[len(metrics) // 2] |= {"reward": None, "coverage": None, "failed": 8}
+    metrics[len(metrics) // 2] |= {"reward": None, "rewards/coverage": None, "critic/failed": 8}
     write_lines(folder / "metrics.jsonl", metrics)
     records = [
         sample_of(step, sample, draft=min(2, int(3 * step / (steps + 1) + rng.random())), rng=rng)
@@ -323,7 +329,7 @@ class Chromium:
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
-    def complaints(self) -> list[str]:
+    def errors(self) -> list[str]:
         """Console messages, exceptions, CSP violations and requests other than for the page itself."""
         self.evaluate("new Promise(requestAnimationFrame)")
         found = []

@@ -11,7 +11,6 @@ import pytest
 
 from text2grad.errors import UserError
 from text2grad.report import build_report
-from text2grad.report.build import embedded_json
 
 HOSTILE = (
     "</script><script>window.hacked = 1; alert(1)</script><img src=x onerror='window.hacked = 1'>\u2028\u2029&amp;"
@@ -121,20 +120,20 @@ def test_the_script_never_parses_markup(make_run: Callable[..., Path]):
 
 def test_the_header_names_run_model_and_totals(make_run: Callable[..., Path]):
     run = make_run(steps=3, samples=2)
-    records = [{"step": step, "failed": 1, "samples": 8, "seconds": 50.4} for step in (1, 2, 3)]
+    records = [{"step": step, "critic/failed": 1, "samples": 8, "time/step": 50.4} for step in (1, 2, 3)]
     (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     words = Page(build_report(run)).words
     assert "quickstart model smollm2" in words
-    assert "last step 3 answers sampled 24 critiques failed 3 (12.5%) training time 2 min 31 s" in words
-    (run / "metrics.jsonl").write_text('{"step": 1500, "failed": 0}\n')
-    assert "last step 1,500 critiques failed 0 Curves, samples" in Page(build_report(run)).words
+    assert "last step 3 completions sampled 24 failed critiques 3 (12.5%) training time 2 min 31 s" in words
+    (run / "metrics.jsonl").write_text('{"step": 1500, "critic/failed": 0}\n')
+    assert "last step 1,500 failed critiques 0 Curves, samples" in Page(build_report(run)).words
 
 
-def test_the_table_shows_figures_before_and_after(make_run: Callable[..., Path]):
+def test_the_table_shows_metrics_before_and_after(make_run: Callable[..., Path]):
     words = Page(build_report(make_run(steps=2, samples=1))).words
     assert "40 held-out prompts" in words
     assert "Critic’s score −3.85 1.62 +5.47 +4.41 to +6.52 rose" in words
-    assert "ROUGE-L 0.218 0.247 +0.029 −0.004 to +0.061 no clear change" in words
+    assert "ROUGE-L 0.218 0.247 +0.029 −0.004 to +0.061 no significant change" in words
 
 
 def test_hostile_text_stays_text_wherever_it_comes_from(make_run: Callable[..., Path]):
@@ -143,9 +142,9 @@ def test_hostile_text_stays_text_wherever_it_comes_from(make_run: Callable[..., 
     feedback = {"critic": HOSTILE, "critique": HOSTILE, "unmatched": [HOSTILE], "status": "failed", "error": HOSTILE}
     replace_sample(folder, prompt=HOSTILE, completion=HOSTILE, reference=HOSTILE, feedback=feedback)
     (folder / "config.yaml").write_text(f"model: {json.dumps(HOSTILE)}\n", encoding="utf-8")
-    answer = {"completion": HOSTILE, "feedback": feedback}
-    example = {"id": HOSTILE, "prompt": HOSTILE, "before": answer, "after": answer}
-    (folder / "evaluation.json").write_text(json.dumps({"n": 1, "figures": {HOSTILE: {}}, "examples": [example]}))
+    side = {"completion": HOSTILE, "feedback": feedback}
+    example = {"id": HOSTILE, "prompt": HOSTILE, "before": side, "after": side}
+    (folder / "evaluation.json").write_text(json.dumps({"n": 1, "metrics": {HOSTILE: {}}, "examples": [example]}))
     page = Page(build_report(folder))
     assert [tag for tag, _ in page.tags].count("script") == 2
     assert [tag for tag, _ in page.tags].count("img") == 0
@@ -153,15 +152,7 @@ def test_hostile_text_stays_text_wherever_it_comes_from(make_run: Callable[..., 
     assert {sample["prompt"], sample["completion"], sample["reference"], sample["feedback"]["critique"]} == {HOSTILE}
     assert {shown["id"], shown["after"]["completion"], shown["after"]["feedback"]["error"]} == {HOSTILE}
     assert "<img src=x onerror=alert(1)>" in page.text
-    assert page.text.count("window.hacked") == 2 * 3  # the model in the header, the figure's name, the config
-
-
-def test_embedded_json_is_ascii_without_a_character_of_markup():
-    text = str(embedded_json({"text": HOSTILE + "🐟\ud800"}))
-    assert text.isascii()
-    assert not set("<>&") & set(text)
-    assert "\\u2028\\u2029" in text
-    assert json.loads(text) == {"text": HOSTILE + "🐟\ud800"}
+    assert page.text.count("window.hacked") == 2 * 3  # the model in the header, the name of the metric, the config
 
 
 def test_an_unfinished_run_says_what_is_not_there_yet(make_run: Callable[..., Path]):
@@ -174,7 +165,7 @@ def test_an_unfinished_run_says_what_is_not_there_yet(make_run: Callable[..., Pa
     assert "This run has not been evaluated yet." in page.words
     assert "No step has been recorded yet." in page.words
     assert "No sample has been recorded yet." in page.words
-    assert "holds no config.yaml" in page.words
+    assert "No config.yaml in the run folder" in page.words
     assert page.data == {"metrics": {}, "samples": [], "examples": []}
 
 
@@ -190,7 +181,7 @@ def test_missing_and_null_metrics_are_gaps(make_run: Callable[..., Path]):
     assert metrics == {"step": [1, 2, 1234567], "kl": [0.5, None, None], "reward": [None, None, 1]}
 
 
-def test_tokens_are_stored_in_columns_without_the_text_that_the_answer_has(make_run: Callable[..., Path]):
+def test_tokens_are_stored_in_columns_without_the_text_of_the_completion(make_run: Callable[..., Path]):
     run = make_run(steps=1, samples=1)
     tokens = [
         {"text": "a", "start": 0, "end": 1, "reward": 0.1234567, "advantage": None, "logprob_before": -1.5},
@@ -209,32 +200,32 @@ def test_tokens_are_stored_in_columns_without_the_text_that_the_answer_has(make_
     }
 
 
-def test_a_large_run_is_thinned_and_says_so(make_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch):
+def test_a_large_run_is_subsampled_and_says_so(make_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch):
     run = make_run(steps=30, samples=2)
-    assert "evenly chosen" not in Page(build_report(run)).words
+    assert "Showing" not in Page(build_report(run)).words
     monkeypatch.setattr("text2grad.report.build.MAX_STEPS", 10)
     monkeypatch.setattr("text2grad.report.build.MAX_EXAMPLES", 2)
     lines = (run / "samples.jsonl").read_text().splitlines()
     records = [json.loads(lines[0]) | {"step": step, "sample": i} for step in range(50) for i in range(10)]
     (run / "samples.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     page = Page(build_report(run))
-    assert "Showing 400 of 500 recorded samples, evenly chosen over the steps." in page.words
-    assert "Showing 10 of 30 steps, evenly chosen." in page.words
-    assert "Showing 2 of 4 examples, evenly chosen." in page.words
+    assert "Showing 400 of 500 recorded samples, spread evenly over the steps." in page.words
+    assert "Showing 10 of 30 steps, evenly spaced." in page.words
+    assert "Showing 2 of 4 examples, evenly spaced." in page.words
     assert {sample["step"] for sample in page.data["samples"]} == set(range(50))
     assert page.data["metrics"]["step"][0] == 1
     assert page.data["metrics"]["step"][-1] == 30
 
 
-def test_evaluated_steps_are_never_thinned_out(make_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch):
+def test_evaluated_steps_are_never_dropped(make_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch):
     run = make_run(steps=30, samples=2)
     monkeypatch.setattr("text2grad.report.build.MAX_STEPS", 4)
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     for record in records:
         if record["step"] % 15 == 0:
-            record["heldout_score"] = record["step"] / 10
+            record["eval/score"] = record["step"] / 10
     (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     metrics = Page(build_report(run)).data["metrics"]
-    scores = dict(zip(metrics["step"], metrics["heldout_score"], strict=True))
+    scores = dict(zip(metrics["step"], metrics["eval/score"], strict=True))
     assert {step: score for step, score in scores.items() if score is not None} == {15: 1.5, 30: 3.0}
     assert len(scores) == 5

@@ -10,8 +10,9 @@ import pytest
 from text2grad.report import build_report
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
-LIT = "Array.from(document.querySelectorAll('.sample-view .answer .lit')).map((node) => node.textContent).join('')"
-LIT_PHRASES = "Array.from(document.querySelectorAll('.sample-view .critique .lit')).map((node) => node.textContent)"
+TEXTS_IN = "Array.from(document.querySelectorAll('.sample-view {} .highlighted')).map((node) => node.textContent)"
+HIGHLIGHTED = TEXTS_IN.format(".completion") + ".join('')"
+HIGHLIGHTED_PHRASES = TEXTS_IN.format(".critique")
 
 
 @pytest.fixture
@@ -28,21 +29,21 @@ def first_step(browser: Any, report: Path) -> Any:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (360, "dark")])
-def test_the_page_loads_without_complaint_and_fits_the_screen(browser: Any, report: Path, width: int, scheme: str):
+def test_the_page_loads_without_errors_and_fits_the_screen(browser: Any, report: Path, width: int, scheme: str):
     browser.open(report, width=width, scheme=scheme)
     assert browser.evaluate("document.querySelectorAll('#main-curves .chart').length") == 5
     assert browser.evaluate("document.querySelectorAll('#examples .example').length") == 4
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert browser.complaints() == []
+    assert browser.errors() == []
 
 
-def test_an_unfinished_run_loads_without_complaint(browser: Any, tmp_path: Path):
+def test_an_unfinished_run_loads_without_errors(browser: Any, tmp_path: Path):
     (tmp_path / "metrics.jsonl").write_text('{"step": 1, "reward": null, "kl": 0.1}\n')
     browser.open(build_report(tmp_path))
     assert browser.evaluate("document.querySelector('[data-metric=reward]').textContent").endswith(
         "No values recorded."
     )
-    assert browser.complaints() == []
+    assert browser.errors() == []
 
 
 def test_evaluations_are_drawn_as_one_line_over_the_steps_between(browser: Any, make_run: Callable[..., Path]):
@@ -50,60 +51,60 @@ def test_evaluations_are_drawn_as_one_line_over_the_steps_between(browser: Any, 
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     for record in records:
         if record["step"] % 3 == 0:
-            record["heldout_score"] = 0.1 * record["step"]
+            record["eval/score"] = 0.1 * record["step"]
     (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     browser.open(build_report(run))
-    drawn = "document.querySelector('#main-curves [data-metric=heldout_score] path.smooth').getAttribute('d')"
+    drawn = "document.querySelector('#main-curves [data-metric=\"eval/score\"] path.smooth').getAttribute('d')"
     path = browser.evaluate(drawn)
     assert (path.count("M"), path.count("L")) == (1, 2)
-    assert browser.complaints() == []
+    assert browser.errors() == []
 
 
-def test_hovering_a_phrase_lights_its_span(first_step: Any):
+def test_hovering_a_phrase_highlights_its_span(first_step: Any):
     phrases = first_step.evaluate(
         "Array.from(document.querySelectorAll('.critique .phrase')).slice(0, 7).map((n) => n.textContent)"
     )
     assert phrases[1] == "not on Friday"
     first_step.hover(".sample-view .phrase:nth-of-type(2)")
-    assert first_step.evaluate(LIT) == "Friday"
+    assert first_step.evaluate(HIGHLIGHTED) == "Friday"
     first_step.hover("h1")
-    assert first_step.evaluate(LIT) == ""
+    assert first_step.evaluate(HIGHLIGHTED) == ""
 
 
 def test_offsets_count_code_points_after_an_emoji(first_step: Any):
     first_step.hover(".sample-view .phrase:nth-of-type(5)")
-    assert first_step.evaluate(LIT) == "President Larsen"
+    assert first_step.evaluate(HIGHLIGHTED) == "President Larsen"
 
 
-def test_hovering_a_marked_word_lights_its_phrase(first_step: Any):
-    first_step.hover(".sample-view .answer .mark[data-targets=span-1]")
-    assert first_step.evaluate(LIT_PHRASES) == ["not on Friday"]
+def test_hovering_a_marked_word_highlights_its_phrase(first_step: Any):
+    first_step.hover(".sample-view .completion .mark[data-targets=span-1]")
+    assert first_step.evaluate(HIGHLIGHTED_PHRASES) == ["not on Friday"]
 
 
-def test_an_omission_lights_the_end_token(first_step: Any):
+def test_an_omission_highlights_the_end_token(first_step: Any):
     first_step.hover(".sample-view .critique li .phrase.omission")
-    assert first_step.evaluate("document.querySelector('.sample-view .end').classList.contains('lit')")
-    assert first_step.evaluate(LIT_PHRASES) == ["when the work starts", "the start on 3 May"]
+    assert first_step.evaluate("document.querySelector('.sample-view .end').classList.contains('highlighted')")
+    assert first_step.evaluate(HIGHLIGHTED_PHRASES) == ["when the work starts", "the start on 3 May"]
 
 
-def test_a_pressed_phrase_stays_lit_until_escape(first_step: Any):
+def test_a_pressed_phrase_stays_highlighted_until_escape(first_step: Any):
     first_step.evaluate("document.querySelector('.sample-view .phrase').focus()")
     first_step.press("Enter")
     first_step.evaluate("document.activeElement.blur()")
-    assert first_step.evaluate(LIT) == "Tarvik"
+    assert first_step.evaluate(HIGHLIGHTED) == "Tarvik"
     assert first_step.evaluate("document.querySelector('.sample-view .phrase').ariaPressed") == "true"
     first_step.evaluate("document.querySelector('.sample-view .phrase').focus()")
     first_step.press("Escape")
-    assert first_step.evaluate(LIT) == ""
+    assert first_step.evaluate(HIGHLIGHTED) == ""
 
 
-def test_the_answer_reads_as_it_was_sampled(first_step: Any, report: Path):
+def test_the_completion_reads_as_it_was_sampled(first_step: Any, report: Path):
     sample = json.loads((report.parent / "samples.jsonl").read_text().splitlines()[0])
-    assert first_step.evaluate("document.querySelector('.sample-view .answer').textContent") == sample["completion"]
+    assert first_step.evaluate("document.querySelector('.sample-view .completion').textContent") == sample["completion"]
 
 
 def test_a_token_shows_its_numbers_and_those_it_shares_a_character_with(first_step: Any):
-    first_step.hover(".sample-view .answer .mark[data-targets=span-1]")
+    first_step.hover(".sample-view .completion .mark[data-targets=span-1]")
     shown = first_step.evaluate("document.getElementById('tooltip').textContent")
     assert shown.startswith("␣Fridayreward−1advantage")
     assert "%" in shown
@@ -144,8 +145,15 @@ def test_a_step_without_a_reward_is_a_gap_in_the_curve(browser: Any, report: Pat
     path = browser.evaluate("document.querySelector('[data-metric=reward] .smooth').getAttribute('d')")
     assert path.count("M") == 2
     assert browser.evaluate("document.querySelectorAll('[data-metric=reward] .raw').length") == 3
-    browser.hover("[data-metric=failed] svg")
-    assert "of 8" in browser.evaluate("document.querySelector('[data-metric=failed] .readout').textContent")
+    failed = '[data-metric="critic/failed"]'
+    browser.hover(f"{failed} svg")
+    assert "of 8" in browser.evaluate(f"document.querySelector('{failed} .readout').textContent")
+
+
+def test_metrics_with_a_prefix_have_a_readable_title(browser: Any, report: Path):
+    browser.open(report)
+    title = browser.evaluate("document.querySelector('#other-curves [data-metric=\"time/step\"] h3').textContent")
+    assert title == "Time / step"
 
 
 def test_the_theme_can_be_switched(browser: Any, report: Path):
@@ -158,7 +166,7 @@ def test_the_theme_can_be_switched(browser: Any, report: Path):
     assert browser.evaluate(colour) == light
 
 
-def test_a_hostile_answer_is_shown_and_not_run(browser: Any, report: Path):
+def test_a_hostile_completion_is_shown_and_not_executed(browser: Any, report: Path):
     feedback = {"critic": HOSTILE, "critique": HOSTILE, "unmatched": [HOSTILE]}
     feedback["spans"] = [
         {"start": 0, "end": len(HOSTILE), "label": "poor", "phrase": [0, len(HOSTILE)], "reason": HOSTILE}
@@ -168,10 +176,10 @@ def test_a_hostile_answer_is_shown_and_not_run(browser: Any, report: Path):
     (report.parent / "samples.jsonl").write_text(json.dumps(sample) + "\n")
     browser.open(build_report(report.parent))
     browser.hover(".sample-view .phrase")
-    assert browser.evaluate(LIT) == HOSTILE
+    assert browser.evaluate(HIGHLIGHTED) == HOSTILE
     assert browser.evaluate("document.querySelectorAll('img').length") == 0
     assert browser.evaluate("typeof window.hacked") == "undefined"
-    assert browser.complaints() == []
+    assert browser.errors() == []
 
 
 def test_the_policy_refuses_what_would_get_past_the_escaping(browser: Any, report: Path):
@@ -182,4 +190,4 @@ def test_the_policy_refuses_what_would_get_past_the_escaping(browser: Any, repor
     )
     browser.evaluate("new Promise((done) => setTimeout(done, 100))")
     assert browser.evaluate("typeof window.hacked") == "undefined"
-    assert any("Content Security Policy" in complaint for complaint in browser.complaints())
+    assert any("Content Security Policy" in error for error in browser.errors())

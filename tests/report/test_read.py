@@ -17,13 +17,13 @@ def sample(step: int, number: int = 0, completion: str = "yes") -> dict[str, Any
     return {"step": step, "sample": number, "prompt": "why?", "completion": completion}
 
 
-def test_a_torn_last_line_is_ignored(tmp_path: Path):
+def test_an_incomplete_last_line_is_ignored(tmp_path: Path):
     path = write(tmp_path / "metrics.jsonl", {"step": 1}, {"step": 2})
     path.write_bytes(path.read_bytes() + '{"step": 3, "note": "é'.encode()[:-1])
     assert read_metrics(path) == [{"step": 1}, {"step": 2}]
 
 
-def test_a_torn_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path):
+def test_an_incomplete_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path):
     path = write(tmp_path / "metrics.jsonl", {"step": 1}, '{"step": 2, "rew', {"step": 3})
     with pytest.raises(UserError, match=r"metrics\.jsonl:2: not valid JSON .*; remove the line"):
         read_metrics(path)
@@ -36,13 +36,13 @@ def test_a_line_without_a_step_is_an_error_that_names_it(tmp_path: Path, line: s
         read_metrics(path)
 
 
-def test_of_a_step_recorded_twice_the_later_record_counts(tmp_path: Path):
+def test_the_later_of_two_records_of_a_step_is_kept(tmp_path: Path):
     metrics = write(tmp_path / "metrics.jsonl", {"step": 1}, {"step": 2, "kl": 1}, {"step": 2, "kl": 3})
     assert read_metrics(metrics) == [{"step": 1}, {"step": 2, "kl": 3}]
     samples = write(tmp_path / "samples.jsonl", sample(2, 0, "old"), sample(2, 1), sample(2, 0, "new"))
-    kept = read_samples(samples)
-    assert kept.recorded == 2
-    assert [one.completion for one in kept.samples] == ["new", "yes"]
+    selection = read_samples(samples)
+    assert selection.num_recorded == 2
+    assert [one.completion for one in selection.samples] == ["new", "yes"]
 
 
 def test_numbers_that_a_browser_cannot_parse_become_null(tmp_path: Path):
@@ -50,11 +50,11 @@ def test_numbers_that_a_browser_cannot_parse_become_null(tmp_path: Path):
     assert read_metrics(path) == [{"step": 1, "kl": None, "reward": None, "loss": None}]
 
 
-def test_samples_are_an_even_selection_over_the_steps(tmp_path: Path):
+def test_samples_are_spread_evenly_over_the_steps(tmp_path: Path):
     path = write(tmp_path / "samples.jsonl", *(sample(step, number) for step in range(5) for number in range(3)))
-    kept = read_samples(path, limit=6)
-    assert kept.recorded == 15
-    assert [(one.step, one.sample) for one in kept.samples] == [(0, 0), (0, 1), (1, 0), (2, 0), (3, 0), (4, 0)]
+    selection = read_samples(path, limit=6)
+    assert selection.num_recorded == 15
+    assert [(one.step, one.sample) for one in selection.samples] == [(0, 0), (0, 1), (1, 0), (2, 0), (3, 0), (4, 0)]
 
 
 def test_long_samples_are_kept_in_smaller_number(tmp_path: Path):
@@ -69,12 +69,12 @@ def test_a_damaged_sample_is_an_error_that_names_line_and_field(tmp_path: Path):
         read_samples(path)
 
 
-def test_a_run_that_has_just_begun_is_readable(tmp_path: Path):
+def test_a_run_that_has_just_started_is_readable(tmp_path: Path):
     write(tmp_path / "metrics.jsonl")
     run = read_run(tmp_path)
     assert (run.metrics, run.samples.samples, run.evaluation, run.config, run.model) == ([], [], None, None, None)
     write(tmp_path / "samples.jsonl", '{"step": 1, "sam')
-    assert read_run(tmp_path).samples.recorded == 0
+    assert read_run(tmp_path).samples.num_recorded == 0
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_the_model_is_named_by_the_config(tmp_path: Path, config: str, model: st
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("config.yaml", "model: [", r"config\.yaml: not valid YAML; repair it"),
+        ("config.yaml", "model: [", r"config\.yaml: not valid YAML; fix it"),
         ("evaluation.json", "{", r"evaluation\.json: not valid JSON .*; evaluate the run again"),
         ("evaluation.json", '{"n": "many"}', r"evaluation\.json: n: "),
     ],
@@ -106,8 +106,8 @@ def test_no_evaluation_is_none(tmp_path: Path):
     assert read_evaluation(tmp_path / "evaluation.json") is None
 
 
-def test_what_is_no_run_folder_is_an_error_with_a_remedy(tmp_path: Path):
+def test_a_folder_that_is_not_a_run_is_an_error_with_a_remedy(tmp_path: Path):
     with pytest.raises(UserError, match=r"nowhere: no such run folder; give the output_dir"):
         read_run(tmp_path / "nowhere")
-    with pytest.raises(UserError, match=r"holds no metrics\.jsonl; give the output_dir"):
+    with pytest.raises(UserError, match=r"no metrics\.jsonl in this folder; give the output_dir"):
         read_run(tmp_path)

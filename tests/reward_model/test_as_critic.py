@@ -12,15 +12,19 @@ from reward_support import tiny_reward_model
 from support import PROMPTS, Seen
 
 from text2grad import Text2GradConfig, Text2GradTrainer
-from text2grad.reward_model.settings import Rewards
+from text2grad.reward_model.feedback import FeedbackSettings
 
 
 @pytest.mark.parametrize(
-    "rewards", [Rewards(), Rewards(rewards="spans"), Rewards(path="generative")], ids=["graded", "spans", "generative"]
+    "feedback",
+    [FeedbackSettings(), FeedbackSettings(rewards="spans"), FeedbackSettings(method="generative")],
+    ids=["graded", "spans", "generative"],
 )
-def test_a_policy_is_trained_with_the_reward_model(tiny_model: Path, tmp_path: Path, rewards: Rewards) -> None:
-    critic = tiny_reward_model(tiny_model, rewards=rewards)
-    critic_weights = {name: tensor.clone() for name, tensor in critic.scorer.state_dict().items()}
+def test_a_policy_is_trained_with_the_reward_model(
+    tiny_model: Path, tmp_path: Path, feedback: FeedbackSettings
+) -> None:
+    critic = tiny_reward_model(tiny_model, feedback=feedback)
+    critic_weights = {name: tensor.clone() for name, tensor in critic.network.state_dict().items()}
     seen = Seen()
     trainer = Text2GradTrainer(
         model=tiny_model,
@@ -39,12 +43,12 @@ def test_a_policy_is_trained_with_the_reward_model(tiny_model: Path, tmp_path: P
     )
     before = {name: parameter.detach().clone() for name, parameter in trainer.policy.trainable().items()}
     trainer.train()
-    assert [step["failed"] for step in seen.steps] == [0, 0]
+    assert [step["critic/failed"] for step in seen.steps] == [0, 0]
     samples = [json.loads(line) for line in (tmp_path / "run" / "samples.jsonl").read_text().splitlines()]
     tokens = [token["reward"] for sample in samples for token in sample["tokens"]]
-    if rewards.path == "head":
+    if feedback.method == "head":
         assert any(tokens)
         assert not all(reward == tokens[0] for reward in tokens), "words differ"
         assert any(not torch.equal(p.detach(), before[name]) for name, p in trainer.policy.trainable().items())
-    for name, tensor in critic.scorer.state_dict().items():
+    for name, tensor in critic.network.state_dict().items():
         assert torch.equal(tensor, critic_weights[name]), "the critic is not trained"

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from text2grad.reward_model.critique_format import WrittenCritique
 from text2grad.reward_model.feedback import (
+    TokenProbabilities,
     graded_feedback,
-    likeliest,
+    most_probable_classes,
     span_feedback,
     word_means,
     word_probabilities,
     written_feedback,
 )
 from text2grad.reward_model.head import GOOD, NEUTRAL, POOR
-from text2grad.reward_model.judgement import Judgement
-from text2grad.reward_model.model import Scored
 from text2grad.schema import Range
 
 ANSWER = "The big fox  naps."
@@ -27,8 +27,8 @@ ANSWER = "The big fox  naps."
 OFFSETS: list[Range] = [(0, 3), (3, 7), (7, 10), (10, 11), (11, 13), (13, 17), (17, 18)]
 
 
-def scored(*rows: tuple[float, float, float], offsets: list[Range] = OFFSETS) -> Scored:
-    return Scored(offsets, np.array(rows).reshape(-1, 3))
+def scored(*rows: tuple[float, float, float], offsets: list[Range] = OFFSETS) -> TokenProbabilities:
+    return TokenProbabilities(offsets, np.array(rows).reshape(-1, 3))
 
 
 MIXED = scored(
@@ -62,17 +62,19 @@ def test_word_means_are_those_of_the_overlapping_tokens(answer: str, data: st.Da
 
 
 def test_graded_feedback_gives_each_word_its_expectation() -> None:
-    feedback = graded_feedback(ANSWER, MIXED, floor=0.2, critic="reward")
+    feedback = graded_feedback(ANSWER, MIXED, threshold=0.2, critic="reward")
     assert feedback.scores is not None
     assert [(start, end) for start, end, _ in feedback.scores] == [(4, 7), (8, 11), (13, 18)]
     assert [value for *_, value in feedback.scores] == pytest.approx([-0.5, -0.65, 0.45])
-    assert feedback.score == pytest.approx(0.1 - 0.5 - 0.65 + 0.45)  # the floor hides words, it does not add them up
+    assert feedback.score == pytest.approx(
+        0.1 - 0.5 - 0.65 + 0.45
+    )  # the threshold hides words, it does not add them up
     assert feedback.critique == 'Poor: "big", "fox". Good: "naps.".'
     assert (feedback.spans, feedback.critic) == ([], "reward")
 
 
 def test_centred_rewards_are_differences_to_an_average_word() -> None:
-    feedback = graded_feedback(ANSWER, MIXED, floor=0.2, critic="reward", centre=-0.4)
+    feedback = graded_feedback(ANSWER, MIXED, threshold=0.2, critic="reward", centre=-0.4)
     assert feedback.scores is not None
     assert [(start, end) for start, end, _ in feedback.scores] == [(0, 3), (8, 11), (13, 18)]
     assert [value for *_, value in feedback.scores] == pytest.approx([0.5, -0.25, 0.85])
@@ -80,13 +82,13 @@ def test_centred_rewards_are_differences_to_an_average_word() -> None:
 
 def test_neutral_is_zero() -> None:
     undecided = scored(*[(1 / 3, 1 / 3, 1 / 3)] * 7)
-    assert graded_feedback(ANSWER, undecided, floor=0.0, critic="r").scores == []
-    assert span_feedback(ANSWER, undecided, floor=0.0, critic="r").spans == []
-    assert graded_feedback(ANSWER, undecided, floor=0.0, critic="r").critique == ""
+    assert graded_feedback(ANSWER, undecided, threshold=0.0, critic="r").scores == []
+    assert span_feedback(ANSWER, undecided, threshold=0.0, critic="r").spans == []
+    assert graded_feedback(ANSWER, undecided, threshold=0.0, critic="r").critique == ""
 
 
 def test_neighbours_of_one_class_are_one_span() -> None:
-    feedback = span_feedback(ANSWER, MIXED, floor=0.1, critic="reward")
+    feedback = span_feedback(ANSWER, MIXED, threshold=0.1, critic="reward")
     assert [(s.start, s.end, s.label) for s in feedback.spans] == [(4, 11, "poor"), (13, 18, "good")]
     severities = [(0.6 + 0.7) / 2, 0.6]
     assert [s.severity for s in feedback.spans] == pytest.approx(severities)
@@ -103,13 +105,13 @@ def test_a_neutral_word_parts_two_spans() -> None:
 
 
 def test_spans_below_the_floor_are_left_out() -> None:
-    feedback = span_feedback(ANSWER, MIXED, floor=0.62, critic="r")
+    feedback = span_feedback(ANSWER, MIXED, threshold=0.62, critic="r")
     assert [(s.start, s.end) for s in feedback.spans] == [(4, 11)]
 
 
 def test_a_class_must_beat_both_others() -> None:
     rows = np.array([[0.5, 0.5, 0.0], [0.4, 0.2, 0.4], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6], [0.0, 0.5, 0.5]])
-    assert likeliest(rows).tolist() == [NEUTRAL, NEUTRAL, GOOD, POOR, NEUTRAL]
+    assert most_probable_classes(rows).tolist() == [NEUTRAL, NEUTRAL, GOOD, POOR, NEUTRAL]
 
 
 def test_an_answer_without_words_has_nothing_to_say() -> None:
@@ -120,7 +122,7 @@ def test_an_answer_without_words_has_nothing_to_say() -> None:
 
 
 def test_the_severity_of_what_was_written_is_the_heads() -> None:
-    judgement = Judgement("It is dull.", "I think.", good=[(13, 17)], poor=[(8, 11), (0, 3)], missing=["the day"])
+    judgement = WrittenCritique("It is dull.", "I think.", good=[(13, 17)], poor=[(8, 11), (0, 3)], missing=["the day"])
     feedback = written_feedback(judgement, MIXED, "reward", raw="as written")
     assert [(s.start, s.end, s.label, s.match) for s in feedback.spans] == [
         (13, 17, "good", "exact"),
@@ -135,14 +137,16 @@ def test_the_severity_of_what_was_written_is_the_heads() -> None:
 
 def test_what_was_written_counts_even_where_the_head_disagrees() -> None:
     sure = scored((1.0, 0.0, 0.0), offsets=[(0, 1)])
-    (span,) = written_feedback(Judgement(None, poor=[(0, 1)]), sure, "r", raw="x").spans
+    (span,) = written_feedback(WrittenCritique(None, poor=[(0, 1)]), sure, "r", raw="x").spans
     assert span.severity == 0.01
 
 
 def test_a_quotation_without_a_token_of_its_own_counts_a_little() -> None:
     """An accent that the tokenizer has composed with the letter before it."""
     composed = scored((0.1, 0.1, 0.8), (0.3, 0.4, 0.3), offsets=[(0, 1), (2, 3)])
-    found = written_feedback(Judgement(critique="x", good=[], poor=[(1, 2)], missing=[]), composed, "reward", raw="")
+    found = written_feedback(
+        WrittenCritique(critique="x", good=[], poor=[(1, 2)], missing=[]), composed, "reward", raw=""
+    )
     assert [(span.start, span.end, span.severity) for span in found.spans] == [(1, 2, 0.01)]
 
 
@@ -151,5 +155,5 @@ def test_rounding_makes_no_probability_more_than_one() -> None:
     for _ in range(50):
         logits = generator.normal(size=(60, 3)) * 40
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-        sure = Scored([(2 * i, 2 * i + 1) for i in range(60)], shares / shares.sum(axis=1, keepdims=True))
+        sure = TokenProbabilities([(2 * i, 2 * i + 1) for i in range(60)], shares / shares.sum(axis=1, keepdims=True))
         assert all(span.severity <= 1 for span in span_feedback("x " * 60, sure, 0.0, "reward").spans)

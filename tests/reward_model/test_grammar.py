@@ -12,13 +12,12 @@ from llguidance import LLMatcher
 from reward_support import ANSWERS, SHORT
 
 from text2grad.models.loading import load_tokenizer
+from text2grad.reward_model.critique_format import CritiqueFormat, CritiqueLimits, Order, format_critique
 from text2grad.reward_model.grammar import grammar, most_tokens
-from text2grad.reward_model.judgement import target
-from text2grad.reward_model.settings import Layout, Limits, Order
 from text2grad.rollout.grammar import tokens_to_match
 from text2grad.schema import Feedback, Omission, Span
 
-Accepts = Callable[[str, str, Layout], bool]
+Accepts = Callable[[str, str, CritiqueFormat], bool]
 PROSE = st.text(max_size=30) | st.sampled_from(['say "hi" \\ there', "a\x07b\u2028c", "", "none", "<|im_end|>"])
 
 
@@ -27,7 +26,7 @@ def accepts(tiny_model: Path) -> Accepts:
     tokenizer = load_tokenizer(tiny_model)
     vocabulary = tokens_to_match(tokenizer, len(tokenizer))
 
-    def accepted(text: str, answer: str, layout: Layout) -> bool:
+    def accepted(text: str, answer: str, layout: CritiqueFormat) -> bool:
         matcher = LLMatcher(vocabulary, LLMatcher.grammar_from_lark(grammar(answer, layout)), log_level=0)
         assert not matcher.is_error(), matcher.get_error()
         ids = tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
@@ -36,8 +35,8 @@ def accepts(tiny_model: Path) -> Accepts:
     return accepted
 
 
-def spans_only(limits: Limits = SHORT) -> Layout:
-    return Layout(order="spans_only", limits=limits)
+def spans_only(limits: CritiqueLimits = SHORT) -> CritiqueFormat:
+    return CritiqueFormat(order="spans_only", limits=limits)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +77,7 @@ def test_quotations_are_whole_chunks_of_the_answer(accepts: Accepts, quote: str,
 )
 def test_the_order_is_the_layouts(accepts: Accepts, order: Order, text: str) -> None:
     for other in ("critique_first", "spans_first", "spans_only"):
-        layout = Layout.model_validate({"order": other, "limits": SHORT})
+        layout = CritiqueFormat.model_validate({"order": other, "limits": SHORT})
         assert accepts(text, "a", layout) is (other == order)
 
 
@@ -97,7 +96,7 @@ def test_the_order_is_the_layouts(accepts: Accepts, order: Order, text: str) -> 
 )
 def test_a_critique_is_one_bounded_line(accepts: Accepts, critique: str, allowed: bool) -> None:
     text = f"Critique: {critique}\nGood: none\nPoor: none\nMissing: none"
-    assert accepts(text, "a", Layout(limits=SHORT)) is allowed
+    assert accepts(text, "a", CritiqueFormat(limits=SHORT)) is allowed
 
 
 @pytest.mark.parametrize(
@@ -117,7 +116,7 @@ def test_omissions_are_bounded_and_quoted(accepts: Accepts, missing: str, allowe
 
 
 def test_what_has_no_room_is_none(accepts: Accepts) -> None:
-    layout = spans_only(Limits(omissions=0))
+    layout = spans_only(CritiqueLimits(omissions=0))
     assert accepts("Good: none\nPoor: none\nMissing: none", "a", layout)
     assert not accepts('Good: none\nPoor: none\nMissing: "a"', "a", layout)
 
@@ -135,7 +134,7 @@ def test_an_answer_of_nothing_but_space_has_no_quotations(accepts: Accepts, answ
     PROSE,
     st.data(),
     st.sampled_from(["critique_first", "spans_first", "spans_only"]),
-    st.sampled_from([SHORT, Limits(), Limits(reasoning=25, critique=5, quote=40, spans=1, omission=3)]),
+    st.sampled_from([SHORT, CritiqueLimits(), CritiqueLimits(reasoning=25, critique=5, quote=40, spans=1, omission=3)]),
 )
 def test_every_target_is_taken_and_fits(
     accepts: Accepts,
@@ -144,7 +143,7 @@ def test_every_target_is_taken_and_fits(
     omitted: str,
     data: st.DataObject,
     order: Order,
-    limits: Limits,
+    limits: CritiqueLimits,
 ) -> None:
     edges = st.integers(0, len(answer))
     spans = data.draw(st.lists(st.tuples(edges, edges, st.sampled_from(["good", "poor"])), max_size=4))
@@ -154,8 +153,8 @@ def test_every_target_is_taken_and_fits(
         spans=[Span.model_validate({"start": a, "end": b, "label": label}) for a, b, label in spans if a < b],
         omissions=[Omission(text=omitted)],
     )
-    text = target(feedback, answer, order, limits)
-    assert accepts(text, answer, Layout(order=order, limits=limits))
+    text = format_critique(feedback, answer, CritiqueFormat(order=order, limits=limits))
+    assert accepts(text, answer, CritiqueFormat(order=order, limits=limits))
     assert len(text.encode()) + 1 <= most_tokens(answer, limits)
 
 
@@ -172,4 +171,4 @@ def test_most_tokens_counts_bytes() -> None:
 
 
 def test_an_answer_with_a_smile_fits_the_default_models_context() -> None:
-    assert most_tokens("A good answer of some length. " * 20 + "🎉", Limits()) + 1024 < 8192
+    assert most_tokens("A good answer of some length. " * 20 + "🎉", CritiqueLimits()) + 1024 < 8192

@@ -18,7 +18,7 @@ from text2grad.reward_model.head import (
     TokenHead,
     calibrate,
     class_weights,
-    expectation,
+    expected_reward,
     head_loss,
     token_labels,
 )
@@ -104,7 +104,7 @@ def test_without_judged_tokens_the_loss_is_zero_and_has_a_gradient() -> None:
 
 
 def test_expectation() -> None:
-    assert expectation(np.array([[0.7, 0.2, 0.1], [0.0, 0.0, 1.0]])).tolist() == pytest.approx([0.6, -1.0])
+    assert expected_reward(np.array([[0.7, 0.2, 0.1], [0.0, 0.0, 1.0]])).tolist() == pytest.approx([0.6, -1.0])
 
 
 def test_calibrated_probabilities() -> None:

@@ -14,8 +14,15 @@ from transformers import PreTrainedTokenizerBase
 
 from text2grad.errors import UserError
 from text2grad.models.loading import load_tokenizer
-from text2grad.reward_model.inputs import CUT, Question, Reader, TooLongError, cut_middle
-from text2grad.reward_model.settings import Layout, Reading
+from text2grad.reward_model.inputs import (
+    ELLIPSIS,
+    InputBuilder,
+    InputError,
+    InputSettings,
+    ModelInput,
+    Reading,
+    truncate_middle,
+)
 from text2grad.schema import Example, Message
 
 READINGS: list[Reading] = ["once", "twice", "around"]
@@ -33,16 +40,16 @@ def ask(
     prompt: str = "A fox.",
     reading: Reading = "twice",
     most: int = 1024,
-) -> Question:
-    reader = Reader(tokenizer, Layout(reading=reading, max_length=most))
-    return reader.read(Example(id="1", prompt=prompt, completion=answer))
+) -> ModelInput:
+    builder = InputBuilder(tokenizer, InputSettings(reading=reading, max_length=most))
+    return builder.build(Example(id="1", prompt=prompt, completion=answer))
 
 
-def assert_tiled(question: Question, answer: str) -> None:
+def assert_tiled(model_input: ModelInput, answer: str) -> None:
     """Every character is in some token; tokens share one only where it is cut into bytes."""
-    assert question.judged[1] - question.judged[0] == len(question.offsets)
+    assert model_input.completion_range[1] - model_input.completion_range[0] == len(model_input.offsets)
     covered = 0
-    for start, end in question.offsets:
+    for start, end in model_input.offsets:
         assert covered - 1 <= start <= covered
         assert start < end
         assert end >= covered
@@ -71,29 +78,29 @@ def assert_tiled(question: Question, answer: str) -> None:
     ],
 )
 def test_what_is_read(tokenizer: PreTrainedTokenizerBase, reading: Reading, text: str) -> None:
-    question = ask(tokenizer, "It jumps.", reading=reading)
-    assert tokenizer.decode(question.ids) == text
-    before = tokenizer.decode(question.ids[: question.judged[0]])
+    model_input = ask(tokenizer, "It jumps.", reading=reading)
+    assert tokenizer.decode(model_input.ids) == text
+    before = tokenizer.decode(model_input.ids[: model_input.completion_range[0]])
     # The last copy is judged; only `once` has it in the user's turn.
     assert before == text[: text.rindex("It jumps.")]
     assert ("assistant" in before) == (reading != "once")
-    assert question.source_cut == 0
+    assert model_input.num_prompt_tokens_cut == 0
 
 
 @given(TEXTS.filter(bool), TEXTS, st.sampled_from(READINGS))
 def test_the_judged_tokens_tile_the_answer(
     tokenizer: PreTrainedTokenizerBase, answer: str, prompt: str, reading: Reading
 ) -> None:
-    question = ask(tokenizer, answer, prompt, reading, most=4096)
-    assert tokenizer.decode(question.ids[slice(*question.judged)]) == answer
-    assert_tiled(question, answer)
+    model_input = ask(tokenizer, answer, prompt, reading, most=4096)
+    assert tokenizer.decode(model_input.ids[slice(*model_input.completion_range)]) == answer
+    assert_tiled(model_input, answer)
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_the_default_models_tokens_tile_the_answer(smollm2_tokenizer: PreTrainedTokenizerBase, answer: str) -> None:
-    question = ask(smollm2_tokenizer, answer, answer)
-    assert smollm2_tokenizer.decode(question.ids[slice(*question.judged)]) == answer
-    assert_tiled(question, answer)
+    model_input = ask(smollm2_tokenizer, answer, answer)
+    assert smollm2_tokenizer.decode(model_input.ids[slice(*model_input.completion_range)]) == answer
+    assert_tiled(model_input, answer)
 
 
 @given(st.integers(0, 400), st.integers(1, 80), st.integers(80, 300), st.sampled_from(READINGS))
@@ -104,50 +111,50 @@ def test_the_answer_is_never_cut_and_the_limit_holds(
     copies = 1 if reading == "once" else 2
     template = len(ask(tokenizer, "y", "", reading).ids) - copies
     try:
-        question = ask(tokenizer, answer, "x" * source, reading, most)
-    except TooLongError:
-        assert template + copies * length + min(source, len(CUT)) > most
+        model_input = ask(tokenizer, answer, "x" * source, reading, most)
+    except InputError:
+        assert template + copies * length + min(source, len(ELLIPSIS)) > most
         return
-    read = tokenizer.decode(question.ids)
-    assert len(question.ids) <= most
+    read = tokenizer.decode(model_input.ids)
+    assert len(model_input.ids) <= most
     assert read.count(answer) == copies
-    assert tokenizer.decode(question.ids[slice(*question.judged)]) == answer
-    assert (CUT in read) == (question.source_cut > 0)
+    assert tokenizer.decode(model_input.ids[slice(*model_input.completion_range)]) == answer
+    assert (ELLIPSIS in read) == (model_input.num_prompt_tokens_cut > 0)
 
 
 def test_a_long_source_loses_its_middle(tokenizer: PreTrainedTokenizerBase) -> None:
     source = "ABCDEFGHIJ" * 50  # each of these letters is a token of the tiny tokenizer, none is joined with another
     whole = ask(tokenizer, "It jumps.", "")
-    mark = len(tokenizer(CUT)["input_ids"])
-    question = ask(tokenizer, "It jumps.", source, most=len(whole.ids) + mark + 11)
-    assert f"\n{source[:6]}{CUT}{source[-5:]}\n" in tokenizer.decode(question.ids)
-    assert question.source_cut == 500 - 11
-    assert len(question.ids) == len(whole.ids) + mark + 11
-    assert question.offsets == whole.offsets
+    mark = len(tokenizer(ELLIPSIS)["input_ids"])
+    model_input = ask(tokenizer, "It jumps.", source, most=len(whole.ids) + mark + 11)
+    assert f"\n{source[:6]}{ELLIPSIS}{source[-5:]}\n" in tokenizer.decode(model_input.ids)
+    assert model_input.num_prompt_tokens_cut == 500 - 11
+    assert len(model_input.ids) == len(whole.ids) + mark + 11
+    assert model_input.offsets == whole.offsets
 
 
 @pytest.mark.parametrize(
-    ("room", "kept"), [(10, [1, 2, 3, 4, 5, 6]), (6, [1, 2, 3, 4, 5, 6]), (5, [1, 2, 0, 0, 6]), (2, [0, 0])]
+    ("max_length", "kept"), [(10, [1, 2, 3, 4, 5, 6]), (6, [1, 2, 3, 4, 5, 6]), (5, [1, 2, 0, 0, 6]), (2, [0, 0])]
 )
-def test_cut_middle(room: int, kept: list[int]) -> None:
-    assert cut_middle([1, 2, 3, 4, 5, 6], room, mark=[0, 0]) == kept
+def test_truncate_middle(max_length: int, kept: list[int]) -> None:
+    assert truncate_middle([1, 2, 3, 4, 5, 6], max_length, ellipsis=[0, 0]) == kept
 
 
 def test_an_answer_that_is_too_long_alone_is_refused(tokenizer: PreTrainedTokenizerBase) -> None:
-    with pytest.raises(TooLongError, match=r"has 300 tokens and is read 2 times; only 400 fit \(max_length\)"):
+    with pytest.raises(InputError, match=r"has 300 tokens and is read 2 times; only 400 fit \(max_length\)"):
         ask(tokenizer, "y" * 300, most=400)
-    assert ask(tokenizer, "y" * 300, reading="once", most=400).judged
+    assert ask(tokenizer, "y" * 300, reading="once", most=400).completion_range
 
 
 def test_what_fits_to_the_last_token_is_read(tokenizer: PreTrainedTokenizerBase) -> None:
     most = len(ask(tokenizer, "y", "x").ids)
-    assert ask(tokenizer, "y", "x", most=most).source_cut == 0
-    with pytest.raises(TooLongError):
+    assert ask(tokenizer, "y", "x", most=most).num_prompt_tokens_cut == 0
+    with pytest.raises(InputError):
         ask(tokenizer, "y", "x", most=most - 1)
 
 
 def test_an_empty_answer_is_refused(tokenizer: PreTrainedTokenizerBase) -> None:
-    with pytest.raises(TooLongError, match="empty"):
+    with pytest.raises(InputError, match="empty"):
         ask(tokenizer, "")
 
 
@@ -162,15 +169,15 @@ def test_the_name_of_a_special_token_is_plain_text(tokenizer: PreTrainedTokenize
 
 def test_all_turns_of_a_conversation_are_the_source(tokenizer: PreTrainedTokenizerBase) -> None:
     turns = [Message(role="system", content="Be brief."), Message(role="user", content="Go.")]
-    question = Reader(tokenizer, Layout()).read(Example(id="1", prompt=turns, completion="No."))
-    assert "<|im_start|>user\nBe brief.\n\nGo.\n\nAnswer: No." in tokenizer.decode(question.ids)
+    model_input = InputBuilder(tokenizer, InputSettings()).build(Example(id="1", prompt=turns, completion="No."))
+    assert "<|im_start|>user\nBe brief.\n\nGo.\n\nAnswer: No." in tokenizer.decode(model_input.ids)
 
 
 def test_a_tokenizer_that_cannot_be_used_is_named(tiny_model: Path) -> None:
     without_template = load_tokenizer(tiny_model)
     without_template.chat_template = None
     with pytest.raises(UserError, match="no chat template"):
-        Reader(without_template, Layout())
+        InputBuilder(without_template, InputSettings())
     slow: Any = SimpleNamespace(name_or_path="old", chat_template="x")
     with pytest.raises(UserError, match='"old" has no fast tokenizer'):
-        Reader(slow, Layout())
+        InputBuilder(slow, InputSettings())

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from reward_support import ANSWERS, SHORT, about_animals, asked, tiny_reward_model
+from reward_support import ANSWERS, about_animals, tiny_reward_model, unlabelled
 
 from text2grad.errors import UserError
 from text2grad.models.loading import load_tokenizer
-from text2grad.reward_model.features import prepare
+from text2grad.reward_model.critique_format import CritiqueFormat, CritiqueLimits, parse_critique
+from text2grad.reward_model.dataset import build_dataset
+from text2grad.reward_model.feedback import FeedbackSettings, TokenProbabilities
 from text2grad.reward_model.head import GOOD, POOR, Calibration
-from text2grad.reward_model.inputs import TooLongError
-from text2grad.reward_model.judgement import read
-from text2grad.reward_model.model import Scored, SpanRewardModel
-from text2grad.reward_model.settings import Layout, Limits, Rewards
+from text2grad.reward_model.inputs import InputError, InputSettings
+from text2grad.reward_model.model import SpanRewardModel
 from text2grad.schema import Example
 
 READABLE = [answer for answer in ANSWERS if answer.strip()]
@@ -31,27 +31,31 @@ def model(tiny_model: Path) -> SpanRewardModel:
 
 def probabilities(model: SpanRewardModel, examples: list[Example]) -> list[np.ndarray]:
     scored = model.score(examples)
-    assert all(isinstance(one, Scored) for one in scored)
-    return [one.probabilities for one in scored if isinstance(one, Scored)]
+    assert all(isinstance(one, TokenProbabilities) for one in scored)
+    return [one.probabilities for one in scored if isinstance(one, TokenProbabilities)]
 
 
 @pytest.mark.parametrize("lora", [False, True])
 def test_what_is_saved_says_the_same_when_it_is_loaded(tiny_model: Path, tmp_path: Path, lora: bool) -> None:
-    model = tiny_reward_model(tiny_model, Layout(reading="around", limits=SHORT), Rewards(floor=0.2), lora=lora)
-    model.calibration = Calibration(scale=1.5, bias=(0.1, -0.2, 0.3))
+    model = tiny_reward_model(
+        tiny_model, lora, inputs=InputSettings(reading="around"), feedback=FeedbackSettings(threshold=0.2)
+    )
+    model.settings = model.settings.model_copy(update={"calibration": Calibration(scale=1.5, bias=(0.1, -0.2, 0.3))})
     model.save_pretrained(tmp_path / "saved")
     loaded = SpanRewardModel.from_pretrained(tmp_path / "saved", device="cpu")
-    assert (loaded.layout, loaded.rewards, loaded.calibration) == (model.layout, model.rewards, model.calibration)
-    for one, other in zip(probabilities(model, asked(ANSWERS)), probabilities(loaded, asked(ANSWERS)), strict=True):
+    assert loaded.settings == model.settings
+    for one, other in zip(
+        probabilities(model, unlabelled(ANSWERS)), probabilities(loaded, unlabelled(ANSWERS)), strict=True
+    ):
         # A merged adapter rounds differently; whole weights do not.
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-5 if lora else 0)
-    assert not loaded.scorer.training
+    assert not loaded.network.training
 
 
 @pytest.mark.parametrize("lora", [False, True])
 def test_nothing_of_this_machine_is_saved(tiny_model: Path, tmp_path: Path, lora: bool) -> None:
     model = tiny_reward_model(tiny_model, lora=lora)
-    model.base = "org/base"
+    model.settings = model.settings.model_copy(update={"base": "org/base"})
     model.save_pretrained(tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert {"reward_model.json", "head.safetensors", "README.md", "tokenizer.json"} <= names
@@ -65,12 +69,12 @@ def test_nothing_of_this_machine_is_saved(tiny_model: Path, tmp_path: Path, lora
 
 def test_saved_settings_can_be_replaced_when_loading(model: SpanRewardModel, tmp_path: Path) -> None:
     model.save_pretrained(tmp_path)
-    loaded = SpanRewardModel.from_pretrained(tmp_path, path="generative", floor=0.5)
-    assert loaded.rewards == Rewards(path="generative", floor=0.5)
-    with pytest.raises(UserError, match='reward model: unknown key "flor"; did you mean "floor"'):
-        SpanRewardModel.from_pretrained(tmp_path, flor=0.5)
-    with pytest.raises(UserError, match="reward model: path"):
-        SpanRewardModel.from_pretrained(tmp_path, path="telepathy")
+    loaded = SpanRewardModel.from_pretrained(tmp_path, method="generative", threshold=0.5)
+    assert loaded.settings.feedback == FeedbackSettings(method="generative", threshold=0.5)
+    with pytest.raises(UserError, match='reward model: unknown key "treshold"; did you mean "threshold"'):
+        SpanRewardModel.from_pretrained(tmp_path, treshold=0.5)
+    with pytest.raises(UserError, match="reward model: method"):
+        SpanRewardModel.from_pretrained(tmp_path, method="telepathy")
 
 
 def test_what_is_no_reward_model_is_named(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,8 +86,8 @@ def test_what_is_no_reward_model_is_named(tiny_model: Path, tmp_path: Path, monk
     (tmp_path / "head.safetensors").touch()
     with pytest.raises(UserError, match=r"reward_model\.json: not valid JSON"):
         SpanRewardModel.from_pretrained(tmp_path)
-    (tmp_path / "reward_model.json").write_text('{"base": "x"}')
-    with pytest.raises(UserError, match=r'reward_model\.json: key "layout" is missing'):
+    (tmp_path / "reward_model.json").write_text("{}")
+    with pytest.raises(UserError, match=r'reward_model\.json: key "base" is missing'):
         SpanRewardModel.from_pretrained(tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(UserError, match='reward model "no/where" cannot be found'):
@@ -91,7 +95,7 @@ def test_what_is_no_reward_model_is_named(tiny_model: Path, tmp_path: Path, monk
 
 
 @pytest.mark.parametrize(
-    ("device", "says"), [("banana", '"banana" is not a device'), ("cuda:99", 'device "cuda:99" is not there')]
+    ("device", "says"), [("banana", '"banana" is not a device'), ("cuda:99", 'device "cuda:99" does not exist')]
 )
 def test_a_device_that_is_not_there_is_named(model: SpanRewardModel, tmp_path: Path, device: str, says: str) -> None:
     model.save_pretrained(tmp_path)
@@ -100,7 +104,7 @@ def test_a_device_that_is_not_there_is_named(model: SpanRewardModel, tmp_path: P
 
 
 def test_neighbours_do_not_change_an_answers_probabilities(model: SpanRewardModel) -> None:
-    examples = asked(ANSWERS)
+    examples = unlabelled(ANSWERS)
     together = probabilities(model, examples)
     for example, whole in zip(examples, together, strict=True):
         (alone,) = probabilities(model, [example])
@@ -111,7 +115,7 @@ def test_neighbours_do_not_change_an_answers_probabilities(model: SpanRewardMode
 
 
 def test_small_batches_change_nothing(model: SpanRewardModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    examples = asked(ANSWERS)
+    examples = unlabelled(ANSWERS)
     whole = probabilities(model, examples)
     monkeypatch.setattr("text2grad.reward_model.model.MAX_TOKENS_PER_BATCH", {"cpu": 1})
     for one, other in zip(probabilities(model, examples), whole, strict=True):
@@ -121,84 +125,84 @@ def test_small_batches_change_nothing(model: SpanRewardModel, monkeypatch: pytes
 def test_the_repetition_has_seen_the_rest_of_the_answer(tiny_model: Path) -> None:
     """A causal model's first word depends on the last one only where the answer is read twice."""
     for reading, sees in (("once", False), ("twice", True), ("around", True)):
-        model = tiny_reward_model(tiny_model, Layout.model_validate({"reading": reading}))
-        one, other = (probabilities(model, asked([answer]))[0][0] for answer in ("fox and cat", "fox and owl"))
+        model = tiny_reward_model(tiny_model, inputs=InputSettings.model_validate({"reading": reading}))
+        one, other = (probabilities(model, unlabelled([answer]))[0][0] for answer in ("fox and cat", "fox and owl"))
         assert np.allclose(one, other, atol=1e-7) is not sees
 
 
 def test_every_path_gives_feedback_on_the_answers_own_words(model: SpanRewardModel) -> None:
-    examples = asked(ANSWERS)
-    for settings in ({"rewards": "graded"}, {"rewards": "spans"}, {"path": "generative"}):
-        with model.using(**settings):
+    examples = unlabelled(ANSWERS)
+    for settings in ({"rewards": "graded"}, {"rewards": "spans"}, {"method": "generative"}):
+        with model.override(**settings):
             given = model.critique(examples)
         assert [feedback.status for feedback in given] == ["ok"] * len(examples)
         for example, feedback in zip(examples, given, strict=True):
             Example.model_validate(example.model_dump() | {"feedback": feedback.model_dump()})
             assert feedback.critic == "reward"
-            if "path" in settings:
+            if "method" in settings:
                 assert feedback.raw is not None
-                written = {(*place, label) for label, place in read(feedback.raw, example.completion).spans()}
+                written = {(*place, label) for label, place in parse_critique(feedback.raw, example.completion).spans()}
                 assert {(span.start, span.end, span.label) for span in feedback.spans} == written
             elif settings["rewards"] == "graded" and example.completion in READABLE:
                 assert feedback.scores
-    assert model.rewards == Rewards()
+    assert model.settings.feedback == FeedbackSettings()
 
 
 def test_the_severity_of_a_written_span_is_the_heads_probability(
     model: SpanRewardModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    examples = asked(["The fox jumps.", "It is cut."])
+    examples = unlabelled(["The fox jumps.", "It is cut."])
     texts = ['Critique: Fine.\nGood: "fox jumps"\nPoor: "."\nMissing: "why"', "Critique: Fi"]
-    monkeypatch.setattr(model, "write", lambda given: texts)
-    with model.using(path="generative"):
+    monkeypatch.setattr(model, "generate_critiques", lambda given: texts)
+    with model.override(method="generative"):
         said, unreadable = model.critique(examples)
     scored, _ = model.score(examples)
-    assert isinstance(scored, Scored)
+    assert isinstance(scored, TokenProbabilities)
     for span, place, column in zip(said.spans, [(4, 13), (13, 14)], [GOOD, POOR], strict=True):
         assert (span.start, span.end) == place
         inside = [i for i, (start, end) in enumerate(scored.offsets) if start < place[1] and end > place[0]]
         assert span.severity == pytest.approx(max(scored.probabilities[inside, column].mean(), 0.01))
     assert (said.critique, said.omissions[0].text) == ("Fine.", "why")
     assert (unreadable.status, unreadable.raw) == ("failed", "Critique: Fi")
-    assert unreadable.error == "unreadable: the judgement does not close"
+    assert unreadable.error == "unreadable: the critique is incomplete"
 
 
 def test_an_answer_that_is_too_long_fails_alone(tiny_model: Path) -> None:
-    model = tiny_reward_model(tiny_model, Layout(max_length=200, limits=SHORT))
-    long, empty, short = asked(["Q" * 150, "", "The fox jumps."])
-    for settings in ({}, {"path": "generative"}):
-        with model.using(**settings):
+    model = tiny_reward_model(tiny_model, inputs=InputSettings(max_length=200))
+    long, empty, short = unlabelled(["Q" * 150, "", "The fox jumps."])
+    for settings in ({}, {"method": "generative"}):
+        with model.override(**settings):
             (alone,) = model.critique([short])
             first, second, third = model.critique([long, empty, short])
         assert (first.status, second.status) == ("failed", "failed")
         assert first.error is not None
-        assert first.error.startswith("too long: the answer has 150 tokens")
+        assert first.error.startswith("too long: the completion has 150 tokens")
         assert third == alone
 
 
 def test_a_judgement_that_could_outgrow_the_context_is_not_begun(tiny_model: Path) -> None:
-    model = tiny_reward_model(tiny_model, Layout(limits=Limits()))
-    model.scorer.config.max_position_embeddings = 512
-    (written,) = model.write(asked(["The fox jumps."]))
-    assert isinstance(written, TooLongError)
-    with model.using(path="generative"):
-        (feedback,) = model.critique(asked(["The fox jumps."]))
+    model = tiny_reward_model(tiny_model, critique_format=CritiqueFormat(limits=CritiqueLimits()))
+    model.network.config.max_position_embeddings = 512
+    (written,) = model.generate_critiques(unlabelled(["The fox jumps."]))
+    assert isinstance(written, InputError)
+    with model.override(method="generative"):
+        (feedback,) = model.critique(unlabelled(["The fox jumps."]))
     assert feedback.error is not None
-    assert feedback.error.startswith("too long: a judgement may take")
-    assert model.critique(asked(["The fox jumps."]))[0].status == "ok", "the head needs no such room"
+    assert feedback.error.startswith("too long: a critique may take")
+    assert model.critique(unlabelled(["The fox jumps."]))[0].status == "ok", "the head needs no such room"
 
 
 def test_nothing_to_judge(model: SpanRewardModel) -> None:
     assert model.critique([]) == []
-    assert model.write([]) == []
+    assert model.generate_critiques([]) == []
 
 
 def test_using_puts_the_settings_back_even_after_an_error(model: SpanRewardModel) -> None:
-    with pytest.raises(UserError, match='unknown key "pth"'), model.using(pth="head"):
+    with pytest.raises(UserError, match='unknown key "metod"'), model.override(metod="head"):
         pass
-    with pytest.raises(ZeroDivisionError), model.using(path="generative"):
+    with pytest.raises(ZeroDivisionError), model.override(method="generative"):
         _ = 1 / 0
-    assert model.rewards == Rewards()
+    assert model.settings.feedback == FeedbackSettings()
 
 
 def test_the_fingerprint_follows_weights_and_settings(tiny_model: Path) -> None:
@@ -208,17 +212,16 @@ def test_the_fingerprint_follows_weights_and_settings(tiny_model: Path) -> None:
     assert fingerprint() == fingerprint()
     others = [
         fingerprint(seed=1),
-        fingerprint(layout=Layout(limits=SHORT, reading="once")),
-        fingerprint(rewards=Rewards(floor=0.3)),
+        fingerprint(inputs=InputSettings(reading="once")),
+        fingerprint(feedback=FeedbackSettings(threshold=0.3)),
         fingerprint(lora=True),
     ]
-    recalibrated = tiny_reward_model(tiny_model)
-    recalibrated.calibration = Calibration(scale=1.01)
+    recalibrated = tiny_reward_model(tiny_model, calibration=Calibration(scale=1.01))
     straight, turned = tiny_reward_model(tiny_model), tiny_reward_model(tiny_model)
     rows = torch.arange(3.0).unsqueeze(1).expand(3, 32)
     with torch.no_grad():
-        straight.scorer.head.weight.copy_(rows)
-        turned.scorer.head.weight.copy_(rows.flip(0))  # good and poor exchanged: the same numbers in other places
+        straight.network.head.weight.copy_(rows)
+        turned.network.head.weight.copy_(rows.flip(0))  # good and poor exchanged: the same numbers in other places
     models = [recalibrated, straight, turned]
     everything = [fingerprint(), *others, *(model.fingerprint() for model in models)]
     assert len(set(everything)) == len(everything)
@@ -226,19 +229,19 @@ def test_the_fingerprint_follows_weights_and_settings(tiny_model: Path) -> None:
 
 def test_scoring_leaves_the_mode_as_it_was(tiny_model: Path) -> None:
     model = tiny_reward_model(tiny_model)
-    model.scorer.train()
-    model.critique(asked(["The fox jumps."]))
-    assert model.scorer.training
+    model.network.train()
+    model.critique(unlabelled(["The fox jumps."]))
+    assert model.network.training
 
 
 def test_head_logits_are_those_of_the_prepared_rows(tiny_model: Path, model: SpanRewardModel) -> None:
     examples = about_animals(5)
-    prepared = prepare(examples, load_tokenizer(tiny_model), model.layout)
-    logits, labels = model.head_logits(prepared)
+    dataset = build_dataset(examples, load_tokenizer(tiny_model), model.settings.inputs, model.settings.critique_format)
+    logits, labels = model.head_logits(dataset)
     assert logits.shape == (len(labels), 3)
-    assert torch.bincount(labels, minlength=3).tolist() == prepared.class_counts()
+    assert torch.bincount(labels, minlength=3).tolist() == dataset.class_counts()
     expected = np.concatenate(probabilities(model, examples))
-    np.testing.assert_allclose(model.calibration.probabilities(logits), expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(model.settings.calibration.probabilities(logits), expected, rtol=0, atol=1e-5)
 
 
 def test_push_to_hub_uploads_what_is_saved(model: SpanRewardModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import yaml
 
+from text2grad.reward_model.critique_format import CritiqueFormat
+from text2grad.reward_model.feedback import FeedbackSettings
 from text2grad.reward_model.head import Calibration
-from text2grad.reward_model.model import Saved
+from text2grad.reward_model.inputs import InputSettings
 from text2grad.reward_model.model_card import model_card
-from text2grad.reward_model.settings import Layout, Rewards
+from text2grad.reward_model.settings import RewardModelSettings
 
 
 def test_the_card_says_what_the_model_is() -> None:
-    saved = Saved(
+    saved = RewardModelSettings(
         base="org/base",
-        layout=Layout(reading="around", order="spans_first", max_length=512),
-        rewards=Rewards(path="generative", rewards="spans"),
+        inputs=InputSettings(reading="around", max_length=512),
+        critique_format=CritiqueFormat(order="spans_first"),
+        feedback=FeedbackSettings(method="generative", rewards="spans"),
         calibration=Calibration(),
     )
     _, front, text = model_card(saved).split("---\n", 2)
@@ -24,5 +27,5 @@ def test_the_card_says_what_the_model_is() -> None:
         "pipeline_tag": "text-classification",
         "tags": ["reward-model", "span-rewards", "text2grad"],
     }
-    for words in ("read: around", "written: spans first", "At most 512 tokens", "generative path, as spans rewards"):
+    for words in ("read around", "format: spans first", "at most 512 tokens", "method generative, spans rewards"):
         assert words in text

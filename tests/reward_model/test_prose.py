@@ -11,9 +11,9 @@ from llguidance.numpy import fill_next_token_bitmask
 from reward_support import ANSWERS
 
 from text2grad.models.loading import load_tokenizer
+from text2grad.reward_model.critique_format import CritiqueFormat, CritiqueLimits, Order
 from text2grad.reward_model.grammar import grammar
 from text2grad.reward_model.prose import FAR, OpenProse
-from text2grad.reward_model.settings import Layout, Limits, Order
 from text2grad.rollout.grammar import Masks, compiled, tokens_to_match
 
 LIMIT = FAR + 40
@@ -29,8 +29,8 @@ def vocabulary(tiny_model: Path) -> LLTokenizer:
     return tokens_to_match(tokenizer, len(tokenizer))
 
 
-def layout(order: Order = "critique_first", **limits: int) -> Layout:
-    return Layout(order=order, limits=Limits(**{"critique": LIMIT, **limits}))
+def layout(order: Order = "critique_first", **limits: int) -> CritiqueFormat:
+    return CritiqueFormat(order=order, limits=CritiqueLimits(**{"critique": LIMIT, **limits}))
 
 
 def bits(masks: Masks) -> set[int]:

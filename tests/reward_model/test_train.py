@@ -17,18 +17,15 @@ from transformers import TrainerCallback
 
 from text2grad.data.split import split_by_prompt
 from text2grad.errors import UserError
+from text2grad.reward_model.feedback import TokenProbabilities
 from text2grad.reward_model.head import GOOD, POOR, Calibration
-from text2grad.reward_model.model import Scored, SpanRewardModel
-from text2grad.reward_model.train import RewardTraining, train_reward_model, training_arguments
-from text2grad.reward_model.trainer import ByLength
+from text2grad.reward_model.model import SpanRewardModel
+from text2grad.reward_model.train import RewardTrainingSettings, train_reward_model, training_arguments
+from text2grad.reward_model.trainer import LengthGroupedSampler
 from text2grad.schema import Example, Feedback
 
 Train = Callable[..., SpanRewardModel]
 EXAMPLES = about_animals(14)
-
-
-class Quiet(TrainerCallback):
-    """Takes the place of the trainer's own printing."""
 
 
 class StoppedError(Exception):
@@ -45,10 +42,13 @@ def train(tiny_model: Path, tmp_path: Path) -> Train:
         each_step: Callable[[int], None] = lambda step: None,
         **settings: Any,
     ) -> SpanRewardModel:
-        def watch(model: SpanRewardModel, step: int, last: int) -> None:
-            if step == stop:
-                raise StoppedError
-            each_step(step)
+        class EachStep(TrainerCallback):
+            """Takes the place of the trainer's own printing."""
+
+            def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                if state.global_step == stop:
+                    raise StoppedError
+                each_step(state.global_step)
 
         defaults: dict[str, Any] = {
             "model": str(tiny_model),
@@ -61,28 +61,27 @@ def train(tiny_model: Path, tmp_path: Path) -> Train:
         }
         return train_reward_model(
             examples,
-            RewardTraining.parse(defaults | settings, where="test"),
+            RewardTrainingSettings.parse(defaults | settings, where="test"),
             tmp_path / folder,
             resume=resume,
-            callbacks=[Quiet()],
-            watch=watch,
+            callbacks=[EachStep()],
         )
 
     return train
 
 
 def weights(model: SpanRewardModel) -> dict[str, torch.Tensor]:
-    return dict(model.scorer.state_dict())
+    return dict(model.network.state_dict())
 
 
 @pytest.mark.parametrize("lora", [None, {"r": 4, "alpha": 8}])
 def test_training_learns_which_words_are_poor(train: Train, tmp_path: Path, lora: dict[str, int] | None) -> None:
     model = train(num_train_epochs=12, lora=lora, save_steps=100)
-    assert isinstance(model.scorer.model, PeftModel) is (lora is not None)
-    assert model.calibration != Calibration(), "fitted on the held-out answers"
+    assert isinstance(model.network.model, PeftModel) is (lora is not None)
+    assert model.settings.calibration != Calibration(), "fitted on the held-out answers"
     example = Example(id="new", prompt="Write about animals (0).", completion="owl dog owl cat")
     for scored in (model.score([example])[0], SpanRewardModel.from_pretrained(tmp_path / "rm").score([example])[0]):
-        assert isinstance(scored, Scored)
+        assert isinstance(scored, TokenProbabilities)
         poor = dict(zip(scored.offsets, scored.probabilities[:, POOR], strict=True))
         of_dog = max(p for (start, end), p in poor.items() if start < 7 and end > 4)
         others = [p for (start, end), p in poor.items() if end <= 3 or start >= 7]
@@ -95,8 +94,8 @@ def test_the_summary_says_what_was_used(train: Train, tmp_path: Path) -> None:
     seen, unseen = split_by_prompt(EXAMPLES, 0.2)
     assert summary["train"]["examples"] == len(seen)
     assert summary["heldout"]["examples"] == len(unseen) > 0
-    assert summary["train"]["left_out"] == {}
-    assert summary["train"]["cut_sources"] == 0
+    assert summary["train"]["skipped"] == {}
+    assert summary["train"]["truncated_prompts"] == 0
     assert all(count > 0 for count in summary["train"]["tokens"].values())
     assert summary["settings"]["max_steps"] == 2
     steps = [entry for entry in summary["log"] if "loss" in entry]
@@ -113,7 +112,7 @@ def test_without_the_written_judgement_only_the_head_counts(train: Train, tmp_pa
 
 
 def test_nothing_held_out_leaves_the_probabilities_as_they_are(train: Train) -> None:
-    calibration = train(max_steps=1, heldout_share=0).calibration
+    calibration = train(max_steps=1, heldout_share=0).settings.calibration
     assert calibration == Calibration(prior=calibration.prior)
     assert sum(calibration.prior) == pytest.approx(1.0)
     assert calibration.centre == pytest.approx(calibration.prior[GOOD] - calibration.prior[POOR])
@@ -128,7 +127,7 @@ def test_a_killed_run_ends_where_it_would_have_ended(train: Train, stop: int, lo
         train("killed", stop=stop, **settings)
     resumed = train("killed", resume=True, **settings)
     torch.testing.assert_close(weights(resumed), weights(through), rtol=0, atol=0)
-    assert resumed.calibration == through.calibration
+    assert resumed.settings.calibration == through.settings.calibration
 
 
 def test_a_checkpoint_that_a_kill_left_unfinished_is_passed_over(train: Train, tmp_path: Path) -> None:
@@ -156,7 +155,7 @@ def test_a_training_is_resumed_with_the_same_settings_and_examples(train: Train)
         UserError, match=r"continues the same training, but lora.target_modules was \['q_proj'\] and is"
     ):
         train(max_steps=3, resume=True, lora={"r": 2, "target_modules": ["q_proj", "v_proj"]})
-    with pytest.raises(UserError, match="but the examples are others"):
+    with pytest.raises(UserError, match="but the examples differ"):
         train(max_steps=3, resume=True, examples=EXAMPLES[1:], lora={"r": 2, "target_modules": ["q_proj"]})
 
 
@@ -178,7 +177,7 @@ def test_ctrl_c_saves_the_step_under_way(
     with pytest.raises(KeyboardInterrupt):
         train(max_steps=4, save_steps=1000, each_step=lambda step: signal.raise_signal(number) if step == 2 else None)
     assert signal.getsignal(number) is before
-    assert "Stopping after this step" in capsys.readouterr().err
+    assert "Saving a checkpoint after this step" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "rm" / "checkpoints").iterdir()] == ["checkpoint-2"]
     resumed = train(max_steps=4, save_steps=1000, resume=True)
     assert weights(resumed).keys() == weights(whole).keys()
@@ -200,7 +199,7 @@ def test_a_second_ctrl_c_stops_at_once(train: Train, tmp_path: Path) -> None:
 
 def test_without_praise_or_blame_there_is_nothing_to_learn(train: Train) -> None:
     silent = [Example(id="1", prompt="p", completion="x", feedback=Feedback(critic="c", critique="Poor."))]
-    with pytest.raises(UserError, match=r"no word of the 1 answers is praised or blamed.*text2grad align"):
+    with pytest.raises(UserError, match=r"none of the 1 completions has a good or poor word.*text2grad align"):
         train(examples=silent, heldout_share=0)
 
 
@@ -222,8 +221,8 @@ def test_nothing_to_train_on_is_an_error(tiny_model: Path, tmp_path: Path) -> No
         Example(id="1", prompt="p", completion="x", feedback=Feedback.failure("c", "timeout")),
         Example(id="2", prompt="p", completion="x"),
     ]
-    settings = RewardTraining(model=str(tiny_model), heldout_share=0)
-    with pytest.raises(UserError, match=r"of 2 examples none can be used \(1 failed feedback, 1 no feedback\)"):
+    settings = RewardTrainingSettings(model=str(tiny_model), heldout_share=0)
+    with pytest.raises(UserError, match=r"no example is usable \(1 failed feedback, 1 no feedback\)"):
         train_reward_model(examples, settings, tmp_path)
     with pytest.raises(UserError, match=r"\(no examples\)"):
         train_reward_model([], settings, tmp_path)
@@ -232,7 +231,7 @@ def test_nothing_to_train_on_is_an_error(tiny_model: Path, tmp_path: Path) -> No
 def test_mixed_precision_gradient_checkpointing_and_accumulation_are_passed_on(train: Train, tmp_path: Path) -> None:
     for lora in (None, {"r": 2}):
         train(f"lora {lora}", max_steps=1, bf16=True, gradient_checkpointing=True, lora=lora)
-    settings = RewardTraining(bf16=True, gradient_accumulation_steps=2, warmup_ratio=0.25, max_steps=8)
+    settings = RewardTrainingSettings(bf16=True, gradient_accumulation_steps=2, warmup_ratio=0.25, max_steps=8)
     arguments = training_arguments(settings, tmp_path)
     assert (arguments.bf16, arguments.gradient_accumulation_steps) == (True, 2)
     assert arguments.get_warmup_steps(8) == 2
@@ -242,8 +241,8 @@ def test_mixed_precision_gradient_checkpointing_and_accumulation_are_passed_on(t
     ("values", "says"),
     [
         ({"learning_rte": 1}, 'unknown key "learning_rte"; did you mean "learning_rate"'),
-        ({"layout": {"reading": "thrice"}}, "layout.reading"),
-        ({"layout": {"limits": {"quote": 3}}}, "layout.limits.quote"),
+        ({"inputs": {"reading": "thrice"}}, "inputs.reading"),
+        ({"critique_format": {"limits": {"quote": 3}}}, "critique_format.limits.quote"),
         ({"heldout_share": 1.0}, "heldout_share"),
         ({"max_steps": 0}, "max_steps"),
         ({"max_steps": -5}, "max_steps"),
@@ -251,21 +250,21 @@ def test_mixed_precision_gradient_checkpointing_and_accumulation_are_passed_on(t
 )
 def test_wrong_settings_are_named(values: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError) as error:
-        RewardTraining.parse(values, where="reward train")
+        RewardTrainingSettings.parse(values, where="reward train")
     assert str(error.value).startswith("reward train: ")
     assert says in str(error.value)
 
 
 def test_the_order_of_rows_hangs_on_seed_and_epoch_alone() -> None:
     epoch = 0
-    rows = ByLength(list(range(20)), batch_size=4, seed=3, epoch=lambda: epoch)
+    rows = LengthGroupedSampler(list(range(20)), batch_size=4, seed=3, epoch=lambda: epoch)
     first = list(rows)
     torch.rand(5)
     assert list(rows) == first
     assert sorted(first) == list(range(len(rows)))
     epoch = 1
     assert list(rows) != first
-    assert list(ByLength(list(range(20)), 4, seed=4, epoch=lambda: 0)) != first
+    assert list(LengthGroupedSampler(list(range(20)), 4, seed=4, epoch=lambda: 0)) != first
     # Within a batch, lengths fall.
     batches = list(DataLoader(list(range(20)), batch_size=4, sampler=rows))
     assert all((batch[:-1] >= batch[1:]).all() for batch in batches)

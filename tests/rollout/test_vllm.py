@@ -59,7 +59,7 @@ def test_every_rollout_is_drawn_from_the_policy_as_it_is(
     trainer = make_trainer(lora=lora, temperature=1.4, num_generations=2, **settings)
     for step in (1, 2):
         metrics, _ = trainer.step(step)
-        assert 0 <= metrics["rollout_gap_max"] < 1e-4
+        assert 0 <= metrics["sampling/logp_difference/max"] < 1e-4
     assert engine(trainer, server).calls == ["init", *["start", "update", "finish"] * 2]
 
 
@@ -185,7 +185,7 @@ def test_log_probabilities_before_the_temperature_are_refused(make_trainer: Make
     assert "before the temperature; start it with --logprobs-mode" in said
     trainer = make_trainer("one", rollouts="vllm_server", vllm_server_base_url=server.url)
     metrics, _ = trainer.step(1)  # at temperature 1 the two are the same
-    assert metrics["rollout_gap_max"] < 1e-4
+    assert metrics["sampling/logp_difference/max"] < 1e-4
 
 
 def test_the_package_must_be_there(make_trainer: MakeTrainer, stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,6 +216,6 @@ def test_the_real_engine_draws_from_the_policy(smollm2: str, tmp_path: Path) -> 
     lora = LoraConfig(r=8, target_modules="all-linear")
     seen = Seen()
     Text2GradTrainer(smollm2, VowelCritic(), args, PROMPTS, peft_config=lora, callbacks=[seen]).train()
-    gaps = [metrics["rollout_gap"] for metrics in seen.steps]
+    gaps = [metrics["sampling/logp_difference/mean"] for metrics in seen.steps]
     assert len(gaps) == 3
     assert max(gaps) < 0.05

@@ -1,4 +1,4 @@
-"""Who is told what, and how a run is asked to stop."""
+"""Order of the callbacks of a run, and how they end it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from text2grad.errors import UserError
 from text2grad.trainer.callbacks import Callback, Callbacks, Metrics, first_reason
 
 
-class Diary(Callback):
-    """Writes down every call."""
+class Recorder(Callback):
+    """Records every call."""
 
     def __init__(self, stop_at: int | None = None) -> None:
         self.entries: list[str] = []
@@ -28,8 +28,8 @@ class Diary(Callback):
         self.entries.append(f"step {metrics['step']}")
         return "enough" if metrics["step"] == self.stop_at else None
 
-    def on_evaluate(self, figures: Metrics) -> None:
-        self.entries.append(f"evaluate {figures['step']} of {figures['heldout_samples']}")
+    def on_evaluate(self, metrics: Metrics) -> None:
+        self.entries.append(f"evaluate {metrics['step']} of {metrics['eval/samples']}")
 
     def on_save(self, folder: Path) -> None:
         self.entries.append(f"save {folder.name}")
@@ -38,55 +38,67 @@ class Diary(Callback):
         self.entries.append("end")
 
 
-def test_a_run_is_told_in_order(make_trainer: MakeTrainer) -> None:
-    diary = Diary()
-    trainer = make_trainer(max_steps=3, eval_steps=2, save_steps=9, eval_dataset=PROMPTS[:2], callbacks=[diary])
+def test_callbacks_are_called_in_order(make_trainer: MakeTrainer) -> None:
+    recorder = Recorder()
+    trainer = make_trainer(max_steps=3, eval_steps=2, save_steps=9, eval_dataset=PROMPTS[:2], callbacks=[recorder])
     trainer.train()
     trainer.save_model()
-    told = [entry for entry in diary.entries if entry != "save best"]
-    assert told == [
+    calls = [entry for entry in recorder.entries if entry != "save best"]
+    assert calls == [
         *("start 0/3", "step 1", "evaluate 2 of 2", "step 2", "save last"),  # the first evaluation is the best so far
         *("evaluate 3 of 2", "step 3", "save last", "end", "save final"),
     ]
-    assert diary.entries[diary.entries.index("save last") + 1] == "save best"
+    assert recorder.entries[recorder.entries.index("save last") + 1] == "save best"
+
+
+def test_metrics_are_logged_every_few_steps_with_evaluations_and_at_the_end(make_trainer: MakeTrainer) -> None:
+    class Logged(Callback):
+        def on_log(self, metrics: Metrics) -> None:
+            steps.append(metrics["step"])
+
+    steps: list[int] = []
+    trainer = make_trainer(max_steps=7, logging_steps=3, eval_steps=5, eval_dataset=PROMPTS[:1], callbacks=[Logged()])
+    trainer.train()
+    assert steps == [3, 5, 6, 7]
+    assert len(trainer.run.metrics.read_text().splitlines()) == 7, "every step is recorded"
 
 
 def test_one_of_several_can_end_the_run_and_its_last_step_is_saved(
     make_trainer: MakeTrainer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    diaries = [Diary(), Diary(stop_at=2), Diary()]
-    trainer = make_trainer(max_steps=5, save_steps=9, callbacks=diaries)
+    recorders = [Recorder(), Recorder(stop_at=2), Recorder()]
+    trainer = make_trainer(max_steps=5, save_steps=9, callbacks=recorders)
     with caplog.at_level(logging.WARNING, logger="text2grad"):
         trainer.train()
-    for diary in diaries:
-        assert diary.entries == ["start 0/5", "step 1", "step 2", "save last", "end"]
+    for recorder in recorders:
+        assert recorder.entries == ["start 0/5", "step 1", "step 2", "save last", "end"]
     assert "the run ends after step 2: enough" in caplog.text
-    progress = json.loads((trainer.run.checkpoint / "progress.json").read_text())
-    assert progress["step"] == 2
+    state = json.loads((trainer.run.checkpoint / "trainer_state.json").read_text())
+    assert state["step"] == 2
     trainer.train()
-    assert trainer.progress.step == 5, "whoever asked for the end may go on"
+    assert trainer.state.step == 5, "training can be continued"
 
 
-def test_the_end_is_told_after_an_error_too(make_trainer: MakeTrainer) -> None:
-    class Upset(Callback):
+def test_the_end_is_reported_after_an_error_too(make_trainer: MakeTrainer) -> None:
+    class Failing(Callback):
         def on_step(self, metrics: Metrics) -> None:
             raise UserError("no")
 
-    diary = Diary()
+    recorder = Recorder()
     with pytest.raises(UserError, match="no"):
-        make_trainer(callbacks=[diary, Upset()]).train()
-    assert diary.entries == ["start 0/3", "step 1", "end"]
+        make_trainer(callbacks=[recorder, Failing()]).train()
+    assert recorder.entries == ["start 0/3", "step 1", "end"]
 
 
 def test_a_callback_needs_no_more_than_it_uses() -> None:
     class Idle(Callback):
         pass
 
-    both = Callbacks([Idle(), Diary(stop_at=1)], SINGLE_PROCESS)
+    both = Callbacks([Idle(), Recorder(stop_at=1)], SINGLE_PROCESS)
     both.on_start(0, 1)
     both.on_save(Path("x"))
     both.on_end()
-    assert both.on_evaluate({"step": 1, "heldout_samples": 2}) is None
+    assert both.on_evaluate({"step": 1, "eval/samples": 2}) is None
     assert both.on_step({"step": 1}) == "enough"
 
 

@@ -1,4 +1,4 @@
-"""What the settings of the optimiser settle by themselves."""
+"""Settings that are resolved from others."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from text2grad.trainer.config import PolicySettings
 
 
 @pytest.mark.parametrize(("device", "checkpointing", "tokens"), [("cpu", False, 4096), ("cuda", True, 32_768)])
-def test_on_a_gpu_activations_are_computed_again_and_more_tokens_pass_at_once(
+def test_a_gpu_uses_gradient_checkpointing_and_larger_micro_batches(
     device: str, checkpointing: bool, tokens: int
 ) -> None:
-    settled = PolicySettings().on(device)
-    assert settled.gradient_checkpointing is checkpointing
-    assert settled.tokens_per_batch == tokens
+    resolved = PolicySettings().for_device(device)
+    assert resolved.gradient_checkpointing is checkpointing
+    assert resolved.tokens_per_batch == tokens
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_what_is_set_stays(device: str) -> None:
-    settled = PolicySettings(gradient_checkpointing=False, max_tokens_per_batch=77).on(device)
-    assert settled.gradient_checkpointing is False
-    assert settled.tokens_per_batch == 77
+def test_explicit_settings_win(device: str) -> None:
+    resolved = PolicySettings(gradient_checkpointing=False, max_tokens_per_batch=77).for_device(device)
+    assert resolved.gradient_checkpointing is False
+    assert resolved.tokens_per_batch == 77

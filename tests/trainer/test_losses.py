@@ -3,7 +3,16 @@ import math
 import pytest
 import torch
 
-from text2grad.trainer.losses import approximate_kl, clipped_policy_loss, clipped_value_loss
+from text2grad.trainer.losses import (
+    approximate_kl,
+    clipped_policy_loss,
+    clipped_value_loss,
+    truncated_importance_weights,
+)
+
+# exp(trained - sampled): 1, 1/2, 4; the last token is not valid
+TRAINED = torch.tensor([[-1.0, -2.0 - math.log(2), -1.0, -9.0]])
+SAMPLED = torch.tensor([[-1.0, -2.0, -1.0 - math.log(4), 0.0]])
 
 
 def test_policy_loss_by_hand() -> None:
@@ -18,7 +27,7 @@ def test_policy_loss_by_hand() -> None:
     assert clipped.item() == 2
 
 
-def test_weights_multiply_each_token() -> None:
+def test_importance_weights_multiply_each_token() -> None:
     logprobs = torch.tensor([[math.log(1.5), math.log(1.5), 0.0]], requires_grad=True)
     advantages, mask = torch.tensor([[1.0, -1.0, 2.0]]), torch.ones(1, 3)
     weights = torch.tensor([[2.0, 0.5, 0.25]])
@@ -60,3 +69,18 @@ def test_approximate_kl_has_the_divergence_as_its_mean() -> None:
     exact = (p * (p / q).log()).sum()
     estimate = sum(p[i] * approximate_kl(q[i].log(), p[i].log(), torch.ones(())) for i in range(3))
     torch.testing.assert_close(torch.as_tensor(estimate), exact)
+
+
+def test_importance_weights_by_hand() -> None:
+    assert truncated_importance_weights(TRAINED, SAMPLED, clip_max=2.0)[0, :3].tolist() == pytest.approx(
+        [1.0, 0.5, 2.0]
+    )
+    assert truncated_importance_weights(TRAINED, SAMPLED)[0, :3].tolist() == pytest.approx([1.0, 0.5, 4.0])
+
+
+def test_importance_weights_carry_no_gradient() -> None:
+    assert not truncated_importance_weights(TRAINED.clone().requires_grad_(), SAMPLED, clip_max=2.0).requires_grad
+
+
+def test_a_token_that_is_impossible_for_the_sampler_has_the_largest_weight() -> None:
+    assert truncated_importance_weights(torch.tensor([[-3.0]]), torch.tensor([[-math.inf]]), clip_max=2.0).item() == 2.0

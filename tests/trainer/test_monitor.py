@@ -1,25 +1,27 @@
 import pytest
 
-from text2grad.trainer.monitor import HELDOUT, WINDOW, Monitor, has_risen, heldout_drop, length_ratio
+from text2grad.trainer.monitor import HELDOUT, LENGTH, WINDOW, RewardHackingMonitor, has_risen, length_ratio, score_drop
 
 
-def run(monitor: Monitor, steps: int, reward: float, length: float = 20.0, **more: float | None) -> list[str]:
+def run(
+    monitor: RewardHackingMonitor, steps: int, reward: float, length: float = 20.0, score: float | None = None
+) -> list[str]:
     """The same metrics for some steps; a little alternating noise, since real ones have some."""
     warnings = []
     for step in range(steps):
-        warnings += monitor.observe({"reward": reward + 0.1 * (-1) ** step, "length": length, **more})
+        warnings += monitor.observe({"reward": reward + 0.1 * (-1) ** step, LENGTH: length, HELDOUT: score})
     return warnings
 
 
-def test_a_healthy_run_is_left_in_peace() -> None:
-    monitor = Monitor()
-    assert not run(monitor, WINDOW, reward=0.0, heldout_score=0.5)
-    assert not run(monitor, WINDOW, reward=1.0, length=25.0, heldout_score=0.7)
+def test_a_healthy_run_has_no_warnings() -> None:
+    monitor = RewardHackingMonitor()
+    assert not run(monitor, WINDOW, reward=0.0, score=0.5)
+    assert not run(monitor, WINDOW, reward=1.0, length=25.0, score=0.7)
     assert not monitor.hacking
 
 
-def test_longer_answers_with_more_reward_are_warned_of_once() -> None:
-    monitor = Monitor()
+def test_longer_completions_with_more_reward_are_reported_once() -> None:
+    monitor = RewardHackingMonitor()
     run(monitor, WINDOW, reward=0.0, length=20)
     warnings = run(monitor, 2 * WINDOW, reward=1.0, length=40)
     assert len(warnings) == 1
@@ -28,25 +30,25 @@ def test_longer_answers_with_more_reward_are_warned_of_once() -> None:
 
 
 def test_length_may_drift_while_the_reward_does_not_rise() -> None:
-    monitor = Monitor()
+    monitor = RewardHackingMonitor()
     run(monitor, WINDOW, reward=0.0, length=20)
     assert not run(monitor, WINDOW, reward=0.0, length=60)
 
 
 def test_a_falling_held_out_score_is_a_sign_only_under_a_rising_reward() -> None:
     for reward, expected in ((1.0, 1), (0.0, 0)):
-        monitor = Monitor()
+        monitor = RewardHackingMonitor()
         run(monitor, WINDOW, reward=0.0)
         monitor.observe({"reward": 0.0, HELDOUT: 0.8})
-        warnings = run(monitor, WINDOW, reward=reward, heldout_score=0.6)
+        warnings = run(monitor, WINDOW, reward=reward, score=0.6)
         assert len(warnings) == expected
         assert all("held-out score fell by 0.200" in warning for warning in warnings)
 
 
-def test_what_was_not_measured_is_passed_over() -> None:
-    monitor = Monitor()
-    monitor.observe({"reward": None, "length": float("nan")})
-    assert (monitor.rewards, monitor.lengths, monitor.heldout) == ([], [], [])
+def test_missing_metrics_are_ignored() -> None:
+    monitor = RewardHackingMonitor()
+    monitor.observe({"reward": None, LENGTH: float("nan")})
+    assert (monitor.rewards, monitor.lengths, monitor.eval_scores) == ([], [], [])
 
 
 def test_a_rise_must_be_clear_of_the_noise() -> None:
@@ -61,7 +63,7 @@ def test_a_rise_must_be_clear_of_the_noise() -> None:
     [([0.8, 0.6], 0.0), ([0.8, 0.6, 0.7], 0.1), ([0.8, 0.6, 0.9], 0.0), ([0.8, 0.78, 0.79], 0.0), ([], 0.0)],
 )
 def test_held_out_drop_needs_two_evaluations_in_a_row(scores: list[float], drop: float) -> None:
-    assert heldout_drop(scores) == pytest.approx(drop)
+    assert score_drop(scores) == pytest.approx(drop)
 
 
 def test_length_ratio_by_hand() -> None:

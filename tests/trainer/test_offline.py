@@ -1,4 +1,4 @@
-"""What people said about earlier answers is learned, within bounds, and nothing is sampled."""
+"""Logged feedback is learned, within bounds, and nothing is sampled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from text2grad.errors import UserError
 from text2grad.models.loading import load_tokenizer
 from text2grad.schema import Example, Feedback, Omission, Span
 from text2grad.trainer import offline as logged
-from text2grad.trainer.batch import rollout_rewards
+from text2grad.trainer.batch import make_batch, rollout_rewards
 from text2grad.trainer.config import Text2GradConfig
 from text2grad.trainer.offline import DEFAULTS, OfflineTrainer, completion_ids, steps_for
 
@@ -19,7 +19,7 @@ ANSWER = "We meet on Friday at noon."
 BLAMED, PRAISED = (11, 17), (21, 25)
 
 
-def told(number: int = 0, **feedback) -> Example:
+def commented(number: int = 0, **feedback) -> Example:
     spans = [
         Span(start=BLAMED[0], end=BLAMED[1], label="poor"),
         Span(start=PRAISED[0], end=PRAISED[1], label="good"),
@@ -57,26 +57,26 @@ def moved(rollout, before, after, span):
 
 
 def test_blame_goes_down_and_praise_goes_up(learn):
-    _, rollout, before, after = learn([told()])
+    _, rollout, before, after = learn([commented()])
     assert moved(rollout, before, after, BLAMED).mean() < -0.02
     assert moved(rollout, before, after, PRAISED).mean() > 0.02
 
 
 def test_however_long_it_trains_the_change_is_bounded(learn):
-    _, rollout, before, after = learn([told()], steps=60, epsilon=0.3, beta=0.0, learning_rate=0.005)
+    _, rollout, before, after = learn([commented()], steps=60, epsilon=0.3, beta=0.0, learning_rate=0.005)
     ratio = moved(rollout, before, after, BLAMED).exp()
     assert ratio.mean() < 0.95
     assert (ratio > 0.5).all()  # 0.7 is where the push ends; momentum carries a little further
 
 
-def test_a_heavy_anchor_holds_the_model_where_it_is(learn):
-    *_, before, after = learn([told()], steps=20)
-    *_, held_before, held_after = learn([told()], steps=20, beta=50.0)
+def test_a_large_beta_keeps_the_model_near_the_reference(learn):
+    *_, before, after = learn([commented()], steps=20)
+    *_, held_before, held_after = learn([commented()], steps=20, beta=50.0)
     assert (held_after - held_before).abs().mean() < 0.3 * (after - before).abs().mean()
 
 
 def test_the_run_shows_how_far_it_has_gone(learn):
-    trainer, *_ = learn([told()], steps=4)
+    trainer, *_ = learn([commented()], steps=4)
     metrics = [json.loads(line) for line in trainer.run.metrics.read_text(encoding="utf-8").splitlines()]
     assert metrics[0]["kl"] == 0
     assert metrics[-1]["kl"] != 0
@@ -88,37 +88,37 @@ def test_nothing_is_sampled(learn, monkeypatch):
         raise AssertionError("sampled")
 
     monkeypatch.setattr("text2grad.rollout.samplers.sample", refuse)
-    trainer, *_ = learn([told()], steps=2)
-    assert trainer.progress.step == 2
+    trainer, *_ = learn([commented()], steps=2)
+    assert trainer.state.step == 2
 
 
-def test_failed_feedback_and_silence_are_left_out(learn, tiny_model, tmp_path):
+def test_examples_without_valid_feedback_are_skipped(learn, tiny_model, tmp_path):
     failed = Example(id="f", prompt="p", completion="x", feedback=Feedback.failure("human", "gone"))
-    trainer, *_ = learn([told(), told(1)], steps=1)
+    trainer, *_ = learn([commented(), commented(1)], steps=1)
     assert len(trainer.examples) == 2
-    with pytest.raises(UserError, match="nothing to learn from: of 2 examples"):
+    with pytest.raises(UserError, match="no training data: none of 2 examples"):
         OfflineTrainer(tiny_model, Text2GradConfig(output_dir=tmp_path / "none"), [failed, Example(id="s", prompt="p")])
 
 
-def test_what_is_missing_is_charged_to_the_end(learn):
-    lacking, complete = told(0, spans=[], omissions=[Omission(text="the place")]), told(1, spans=[])
+def test_omissions_are_charged_to_the_end(learn):
+    lacking, complete = commented(0, spans=[], omissions=[Omission(text="the place")]), commented(1, spans=[])
     trainer, rollout, *_ = learn([lacking, complete], steps=1)
     feedback = trainer.critic.critique(rollout.examples)
     rewards, valid = rollout_rewards(rollout, feedback, trainer.args.credit, seed=0, step=1)
     scores = trainer.score(rollout)
-    ends = trainer.advantages(rollout, rewards, valid, scores, scores).advantages[:, -1]
+    ends = make_batch(rollout, rewards, valid, scores, scores, trainer.args, trainer.state).advantages[:, -1]
     rows = {example.id: row for row, example in enumerate(rollout.examples)}
     assert ends[rows["0"]] < 0 < ends[rows["1"]]  # against each other: one lacks more than the other
 
 
 def test_logged_ids_are_kept_and_must_spell_the_answer(tiny_model):
     tokenizer = load_tokenizer(tiny_model)
-    usual = completion_ids(told(), tokenizer)
+    usual = completion_ids(commented(), tokenizer)
     assert usual[-1] == tokenizer.eos_token_id
     letters = [tokenizer.convert_tokens_to_ids(letter) for letter in "noon"]
     cut = Example(id="c", prompt="p", completion="noon", meta={logged.IDS: letters})
     assert completion_ids(cut, tokenizer) == letters
-    with pytest.raises(UserError, match="does not spell its completion"):
+    with pytest.raises(UserError, match="its completion does not survive"):
         completion_ids(cut.model_copy(update={"completion": "moon"}), tokenizer)
 
 
@@ -139,4 +139,4 @@ def test_steps_for_some_epochs(examples, batch, epochs, steps):
 )
 def test_settings_that_would_do_nothing_or_harm_are_refused(learn, settings, says):
     with pytest.raises(UserError, match=says):
-        learn([told(), told()], **settings)
+        learn([commented(), commented()], **settings)

@@ -1,4 +1,4 @@
-"""Numbers that reach TensorBoard for real, and what keeps others from being forgotten."""
+"""Metrics in TensorBoard, and checks of the trackers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from text2grad.errors import UserError
 from text2grad.trainer.callbacks import Callback, Metrics
 from text2grad.trainer.config import PolicySettings
-from text2grad.trainer.trackers import numbers, plain_values, require_trackers
+from text2grad.trainer.trackers import finite_numbers, plain_values, require_trackers
 
 
 def scalars(folder: Path, name: str) -> dict[int, float]:
@@ -35,7 +35,7 @@ def test_one_or_several_or_none(given: object, names: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("given", ["mlflow", ["tensorboard", "mlflow"], 3])
-def test_an_unknown_tracker_is_refused(given: object) -> None:
+def test_an_unknown_tracker_is_rejected(given: object) -> None:
     with pytest.raises(UserError, match="report_to"):
         PolicySettings.parse({"report_to": given}, "here")
 
@@ -52,11 +52,17 @@ def test_every_step_and_every_evaluation_reaches_tensorboard(make_trainer: MakeT
     trainer = make_trainer(max_steps=3, eval_steps=2, eval_dataset=PROMPTS[:2], report_to="tensorboard")
     trainer.train()
     assert list(scalars(trainer.run.trackers, "reward")) == [1, 2, 3]
-    assert list(scalars(trainer.run.trackers, "heldout_score")) == [2, 3]
+    assert list(scalars(trainer.run.trackers, "eval/score")) == [2, 3]
     assert scalars(trainer.run.trackers, "learning_rate")[3] == pytest.approx(1e-2)
     (settings,) = trainer.run.trackers.rglob("hparams.yml")
     assert "eval_steps: 2" in settings.read_text()
     assert str(trainer.run.root) not in settings.read_text()
+
+
+def test_tensorboard_gets_every_few_steps(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(max_steps=5, logging_steps=2, report_to="tensorboard")
+    trainer.train()
+    assert list(scalars(trainer.run.trackers, "reward")) == [2, 4, 5]
 
 
 def test_a_resumed_run_takes_the_place_of_what_was_logged_after_its_checkpoint(make_trainer: MakeTrainer) -> None:
@@ -72,16 +78,23 @@ def test_a_resumed_run_takes_the_place_of_what_was_logged_after_its_checkpoint(m
         make_trainer(callbacks=[Kill()], **settings).train()  # after three steps, saved
     resumed = make_trainer(**settings)
     resumed.start(resume=True)
-    resumed.progress.step = 2  # as if the third had not been saved
+    resumed.state.step = 2  # as if the third had not been saved
     resumed.run.rewind(2)
     resumed.train()
     events = EventAccumulator(str(resumed.run.trackers / "text2grad")).Reload()
     assert [event.step for event in events.Scalars("reward")] == [1, 2, 3, 4]
 
 
-def test_what_is_no_finite_number_is_not_drawn() -> None:
-    metrics: Metrics = {"step": 3, "reward": 0.5, "kl": math.nan, "failed": 0, "failure": None, "warnings": ["x"]}
-    assert numbers(metrics) == {"reward": 0.5, "failed": 0}
+def test_only_finite_numbers_are_logged() -> None:
+    metrics: Metrics = {
+        "step": 3,
+        "reward": 0.5,
+        "kl": math.nan,
+        "critic/failed": 0,
+        "critic/error": None,
+        "warnings": ["x"],
+    }
+    assert finite_numbers(metrics) == {"reward": 0.5, "critic/failed": 0}
 
 
 def test_settings_are_flat_and_plain() -> None:

@@ -13,7 +13,7 @@ from text2grad.align.tokens import decode
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Span
 from text2grad.trainer.callbacks import Callback, Metrics
-from text2grad.trainer.trainer import NOTHING_LEARNED
+from text2grad.trainer.trainer import NO_GRADIENT
 
 
 def optimizer_state(trainer: Text2GradTrainer) -> dict[str, torch.Tensor]:
@@ -26,7 +26,7 @@ def test_blame_makes_vowels_rarer_and_praise_makes_z_more_common(make_trainer: M
     # All weights: the output layer of so small a random model gives an adapter nothing to choose from.
     seen = Seen()
     make_trainer(
-        lora=False, max_steps=20, per_device_train_batch_size=16, beta=0.0, logged_samples=0, callbacks=[seen]
+        lora=False, max_steps=20, per_device_train_batch_size=16, beta=0.0, num_logged_completions=0, callbacks=[seen]
     ).train()
     rewards = [metrics["reward"] for metrics in seen.steps]
     assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 1.0
@@ -47,7 +47,7 @@ def test_a_failed_critique_is_masked_and_does_not_touch_its_neighbours(make_trai
     whole = make_trainer("whole", critic=VowelCritic(failing=[3]))
     rollout = whole.rollout(1)
     metrics, samples = whole.step(1)
-    assert (metrics["failed"], metrics["samples"], metrics["failure"]) == (1, 4, "planted")
+    assert (metrics["critic/failed"], metrics["samples"], metrics["critic/error"]) == (1, 4, "planted")
     assert samples[3]["total"] is None
     assert all(token["advantage"] is None for token in samples[3]["tokens"])
 
@@ -68,16 +68,16 @@ def test_without_any_valid_critique_nothing_moves_and_the_run_stops_with_the_cau
     seen = Seen()
     trainer = make_trainer(critic=VowelCritic(failing=range(4)), max_steps=9, callbacks=[seen])
     before = weights(trainer)
-    with pytest.raises(UserError, match="every critique failed in 3 steps in a row, last: planted"):
+    with pytest.raises(UserError, match="every critique failed in 3 consecutive steps, last: planted"):
         trainer.train()
     torch.testing.assert_close(weights(trainer), before, rtol=0, atol=0)
     assert len(seen.steps) == 3
     recorded = [json.loads(line) for line in trainer.run.metrics.read_text().splitlines()]
     assert recorded[0]["reward"] is None
-    assert recorded[0]["failed"] == 4
+    assert recorded[0]["critic/failed"] == 4
 
 
-def test_a_critic_that_says_nothing_is_warned_of(make_trainer: MakeTrainer) -> None:
+def test_a_critic_without_comments_is_warned_of(make_trainer: MakeTrainer) -> None:
     class Silent:
         def critique(self, examples: Sequence[Example]) -> list[Feedback]:
             return [Feedback(critic="silent") for _ in examples]
@@ -85,10 +85,10 @@ def test_a_critic_that_says_nothing_is_warned_of(make_trainer: MakeTrainer) -> N
     seen, heard = Seen(), Seen()
     make_trainer("silent", critic=Silent(), max_steps=1, beta=0.0, callbacks=[seen]).train()
     make_trainer("heard", max_steps=1, beta=0.0, callbacks=[heard]).train()
-    assert ([m["warnings"] for m in seen.steps], heard.steps[0]["warnings"]) == ([[NOTHING_LEARNED]], [])
+    assert ([m["warnings"] for m in seen.steps], heard.steps[0]["warnings"]) == ([[NO_GRADIENT]], [])
 
 
-def test_feedback_that_points_outside_the_answer_is_a_failure(make_trainer: MakeTrainer) -> None:
+def test_feedback_outside_the_completion_is_a_failure(make_trainer: MakeTrainer) -> None:
     class Outside:
         def critique(self, examples: Sequence[Example]) -> list[Feedback]:
             said = VowelCritic().critique(examples)
@@ -96,11 +96,11 @@ def test_feedback_that_points_outside_the_answer_is_a_failure(make_trainer: Make
             return said
 
     metrics, _ = make_trainer(critic=Outside()).step(1)
-    assert metrics["failed"] == 1
-    assert "10000" in metrics["failure"]
+    assert metrics["critic/failed"] == 1
+    assert "10000" in metrics["critic/error"]
 
 
-def test_a_critic_that_answers_too_little_is_named(make_trainer: MakeTrainer) -> None:
+def test_a_critic_that_returns_too_few_feedbacks_is_named(make_trainer: MakeTrainer) -> None:
     class Lazy:
         def critique(self, examples: Sequence[Example]) -> list[Feedback]:
             return []
@@ -160,10 +160,10 @@ def test_resuming_gives_the_same_run_bit_for_bit(make_trainer: MakeTrainer, sibl
     resumed.train(resume=True)
     for state in (weights, optimizer_state):
         torch.testing.assert_close(state(resumed), state(through), rtol=0, atol=0)
-    assert resumed.progress == through.progress
+    assert resumed.state == through.state
     curves = [
         [
-            {k: v for k, v in json.loads(line).items() if not k.startswith(("seconds", "tokens_per_second"))}
+            {k: v for k, v in json.loads(line).items() if not k.startswith(("time/", "tokens_per_second"))}
             for line in t.run.metrics.read_text().splitlines()
         ]
         for t in (through, resumed)
@@ -204,7 +204,7 @@ def test_a_run_that_was_killed_before_its_first_record_resumes(make_trainer: Mak
     resumed, through = make_trainer("killed"), make_trainer("through")
     resumed.train(resume=True)
     through.train()
-    assert resumed.progress == through.progress
+    assert resumed.state == through.state
     torch.testing.assert_close(weights(resumed), weights(through), rtol=0, atol=0)
 
 
@@ -218,7 +218,7 @@ def test_resume_needs_a_checkpoint_of_the_same_adapter(make_trainer: MakeTrainer
 
 def test_every_epoch_asks_every_prompt_once(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer(per_device_train_batch_size=4, num_generations=2)
-    asked = [i for step in range(1, 7) for i in trainer._prompts_of(step)]
+    asked = [i for step in range(1, 7) for i in trainer._prompt_indices(step)]
     assert sorted(asked[:6]) == sorted(asked[6:]) == list(range(6))
     assert asked[:6] != asked[6:]
 
@@ -246,7 +246,7 @@ def test_the_adapter_is_saved_where_peft_reads_it(make_trainer: MakeTrainer, tin
             torch.testing.assert_close(tensor, trained[name].cpu())
 
 
-def test_passes_run_beside_a_critic_that_waits_and_change_nothing(make_trainer: MakeTrainer) -> None:
+def test_scoring_runs_concurrently_with_a_critic_that_waits_and_changes_nothing(make_trainer: MakeTrainer) -> None:
     class Waiting(VowelCritic):
         thread = ""
 
@@ -261,6 +261,6 @@ def test_passes_run_beside_a_critic_that_waits_and_change_nothing(make_trainer: 
     beside, alone = make_trainer("beside", critic=critic), make_trainer("alone", critic=VowelCritic())
     for trainer in (beside, alone):
         metrics, _ = trainer.step(1)
-        assert {"seconds_sampling", "seconds_listening_and_scoring", "seconds_update"} <= metrics.keys()
+        assert {"time/step", "time/rollout", "time/critique_and_score", "time/update"} <= metrics.keys()
     assert critic.thread == "MainThread"  # where Ctrl-C arrives
     torch.testing.assert_close(weights(beside), weights(alone), rtol=0, atol=0)

@@ -10,16 +10,16 @@ from text2grad import Text2GradTrainer
 from text2grad.distributed.learner import Learner
 from text2grad.errors import UserError
 from text2grad.models.policy import Scores
-from text2grad.trainer.batch import Rollout
+from text2grad.trainer.batch import Rollout, make_batch
 from text2grad.trainer.callbacks import Callback, Metrics
-from text2grad.trainer.update import Outcome, update
+from text2grad.trainer.update import UpdateResult, update
 
 
-def one_update(trainer: Text2GradTrainer) -> Outcome:
-    """An update on the first step's answers with advantages of +1 and -1 by turns."""
+def one_update(trainer: Text2GradTrainer) -> UpdateResult:
+    """An update on the first step's completions with advantages of +1 and -1 by turns."""
     rollout = trainer.rollout(1)
     scores = trainer.score(rollout)
-    batch = trainer.advantages(rollout, rollout.mask, torch.tensor([True] * 4), scores, scores)
+    batch = make_batch(rollout, rollout.mask, torch.tensor([True] * 4), scores, scores, trainer.args, trainer.state)
     batch.advantages.copy_(rollout.mask)
     batch.advantages[:, 1::2] *= -1
     return update(Learner(trainer.policy, trainer.optimizer, trainer.accelerator), rollout, batch, trainer.args)
@@ -30,37 +30,37 @@ def test_the_first_pass_is_on_policy_and_later_ones_are_not(make_trainer: MakeTr
     assert once["approx_kl"] == pytest.approx(0, abs=1e-6)
     assert once["clip_fraction"] == 0
     assert twice["approx_kl"] > 1e-4
-    assert (once["passes"], twice["passes"]) == (1, 2)
+    assert (once["num_updates"], twice["num_updates"]) == (1, 2)
     assert 0 < once["entropy"] <= math.log(322)  # uniform over the tiny model's vocabulary
 
 
-def test_target_kl_ends_the_passes_and_keeps_what_was_done(make_trainer: MakeTrainer) -> None:
+def test_early_stop_kl_ends_the_passes_and_keeps_earlier_updates(make_trainer: MakeTrainer) -> None:
     single, early = make_trainer("single"), make_trainer("early", num_iterations=4, early_stop_kl=1e-4)
     one_update(single)
-    outcome = one_update(early)
-    assert outcome.stats["passes"] == 1
-    assert outcome.broken is None
+    result = one_update(early)
+    assert result.stats["num_updates"] == 1
+    assert result.error is None
     torch.testing.assert_close(weights(early), weights(single), rtol=0, atol=0)
 
 
-def test_an_explosion_undoes_the_update_and_says_so(make_trainer: MakeTrainer) -> None:
+def test_rollback_kl_rolls_the_update_back_and_says_so(make_trainer: MakeTrainer) -> None:
     for passes in (1, 3):
         trainer = make_trainer(f"{passes}", num_iterations=passes, rollback_kl=1e-4)
         before = weights(trainer)
-        outcome = one_update(trainer)
-        assert outcome.stats["skipped"] == 1
-        assert outcome.stats["passes"] == 0
-        assert "nats a token, more than rollback_kl (0.0001)" in str(outcome.broken)
+        result = one_update(trainer)
+        assert result.stats["skipped"] == 1
+        assert result.stats["num_updates"] == 0
+        assert "nats per token, more than rollback_kl (0.0001)" in str(result.error)
         torch.testing.assert_close(weights(trainer), before, rtol=0, atol=0)
 
 
-def test_within_max_kl_the_update_is_the_usual_one(make_trainer: MakeTrainer) -> None:
+def test_within_rollback_kl_the_update_is_the_usual_one(make_trainer: MakeTrainer) -> None:
     plain, guarded = (
         make_trainer("plain", num_iterations=2),
         make_trainer("guarded", num_iterations=2, rollback_kl=100.0),
     )
     for trainer in (plain, guarded):
-        assert one_update(trainer).broken is None
+        assert one_update(trainer).error is None
     torch.testing.assert_close(weights(plain), weights(guarded), rtol=0, atol=0)
 
 
@@ -80,39 +80,39 @@ def test_estimators_without_a_value_head_leave_it_alone(make_trainer: MakeTraine
     assert not any(p.any() for name, p in weights(trainer).items() if name.startswith("value_head"))
 
 
-def test_truncated_answers_can_be_left_out(make_trainer: MakeTrainer) -> None:
-    """No answer of the tiny model ends within ten tokens, so nothing is left to learn from."""
+def test_truncated_completions_can_be_masked(make_trainer: MakeTrainer) -> None:
+    """No completion of the tiny model ends within ten tokens, so nothing is left to learn from."""
     trainer = make_trainer(mask_truncated_completions=True)
     before = weights(trainer)
     metrics, _ = trainer.step(1)
-    assert metrics["truncated"] == 1
-    assert metrics["passes"] == 0
+    assert metrics["completions/clipped_ratio"] == 1
+    assert metrics["num_updates"] == 0
     torch.testing.assert_close(weights(trainer), before, rtol=0, atol=0)
 
 
-def test_a_run_whose_updates_keep_breaking_stops_and_keeps_its_checkpoint(make_trainer: MakeTrainer) -> None:
+def test_a_run_whose_updates_keep_failing_stops_and_keeps_its_checkpoint(make_trainer: MakeTrainer) -> None:
     seen = Seen()
     trainer = make_trainer(max_steps=9, rollback_kl=1e-9, callbacks=[seen])
     before = weights(trainer)
-    with pytest.raises(UserError, match="in 3 steps in a row; the last good checkpoint is kept"):
+    with pytest.raises(UserError, match="3 consecutive updates were skipped; the last good checkpoint is kept"):
         trainer.train()
     assert [len(metrics["warnings"]) for metrics in seen.steps] == [1, 1, 1]
-    assert trainer.progress.skipped_updates == 3
+    assert trainer.state.skipped_updates == 3
     torch.testing.assert_close(weights(trainer), before, rtol=0, atol=0)
     resumed = make_trainer(max_steps=9, rollback_kl=1e-9)
     resumed.start(resume=True)
-    assert resumed.progress.step == 0
+    assert resumed.state.step == 0
 
 
 def test_stop_on_hacking_ends_the_run_and_a_resumed_one_remembers(make_trainer: MakeTrainer) -> None:
     class Gamed(Callback):
         def on_step(self, metrics: Metrics) -> None:
             if metrics["step"] == 2:
-                trainer.monitor.seen.add("length")
+                trainer.monitor.seen.add("completions/mean_length")
 
     trainer = make_trainer(max_steps=4, stop_on_hacking=True, callbacks=[Gamed()])
     trainer.train()
-    assert trainer.progress.step == 2
+    assert trainer.state.step == 2
     resumed = make_trainer(max_steps=4, stop_on_hacking=True)
     resumed.start(resume=True)
     assert len(resumed.monitor.rewards) == 2
@@ -126,7 +126,7 @@ def test_a_reward_beyond_the_clip_counts_as_the_clip(make_trainer: MakeTrainer) 
     rewards = rollout.mask * 0
     rewards[0, :3] = torch.tensor([4.0, -7.0, 1.0])
     rewards[1, 0] = 2.0  # totals -2, 2, 0, 0: a deviation of sqrt(2)
-    batch = trainer.advantages(rollout, rewards, torch.tensor([True] * 4), scores, scores)
+    batch = make_batch(rollout, rewards, torch.tensor([True] * 4), scores, scores, trainer.args, trainer.state)
     assert batch.advantages[0, :3].tolist() == pytest.approx([1.5, -1.5, 1 / math.sqrt(2)])
 
 
@@ -134,11 +134,11 @@ def test_a_loss_that_is_not_finite_says_so(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer()
     rollout = trainer.rollout(1)
     scores = trainer.score(rollout)
-    batch = trainer.advantages(rollout, rollout.mask, torch.tensor([True] * 4), scores, scores)
+    batch = make_batch(rollout, rollout.mask, torch.tensor([True] * 4), scores, scores, trainer.args, trainer.state)
     batch.advantages[0, 0] = math.nan
-    outcome = update(Learner(trainer.policy, trainer.optimizer, trainer.accelerator), rollout, batch, trainer.args)
-    assert outcome.broken == "the update's policy_loss is nan"
-    assert outcome.stats["skipped"] == 1
+    result = update(Learner(trainer.policy, trainer.optimizer, trainer.accelerator), rollout, batch, trainer.args)
+    assert result.error == "the update's policy_loss is nan"
+    assert result.stats["skipped"] == 1
 
 
 EVERYTHING_IN_THE_LOSS = {
@@ -160,7 +160,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 
 
 def replayed(trainer: Text2GradTrainer, rollout: Rollout) -> tuple[Scores, Scores, dict[str, float], Any, Any]:
-    """An update on given answers, the second failed: (old, reference, stats, gradients of each pass, weights)."""
+    """An update on given completions, the second failed: (old, reference, stats, gradients of each pass, weights)."""
     with torch.no_grad():
         generator = torch.Generator().manual_seed(1)
         trainer.policy.value_head.weight.normal_(generator=generator)
@@ -174,11 +174,11 @@ def replayed(trainer: Text2GradTrainer, rollout: Rollout) -> tuple[Scores, Score
     old, reference = trainer.score(rollout), trainer.score(rollout, reference=True)
     rewards = rollout.mask * torch.randn(rollout.mask.shape, generator=torch.Generator().manual_seed(2))
     valid = torch.tensor([True, False, True, True, True, True, True, True])
-    batch = trainer.advantages(rollout, rewards, valid, old, reference)
+    batch = make_batch(rollout, rewards, valid, old, reference, trainer.args, trainer.state)
     learner = Learner(trainer.policy, trainer.optimizer, trainer.accelerator)
-    outcome = update(learner, rollout, batch, trainer.args)
+    result = update(learner, rollout, batch, trainer.args)
     assert len(gradients) == 2
-    return old, reference, outcome.stats, gradients, weights(trainer)
+    return old, reference, result.stats, gradients, weights(trainer)
 
 
 @pytest.mark.parametrize("lora", [True, False])

@@ -13,12 +13,9 @@ from peft import LoraConfig, PeftModel
 from text2grad.checkpoint.markdown import code, fenced, front_matter, split_front_matter, table
 from text2grad.errors import UserError
 from text2grad.models.loading import base_name
-from text2grad.trainer.selection import Evaluated
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-    from text2grad.trainer.trainer import Text2GradTrainer
 
 CARD = "README.md"
 # How a run was carried out, which its model does not show.
@@ -26,7 +23,8 @@ UNTOLD_SETTINGS = {
     "output_dir",
     "report_to",
     "logging_steps",
-    "logged_samples",
+    "log_completions_steps",
+    "num_logged_completions",
     "save_steps",
     "max_tokens_per_batch",
     "gradient_checkpointing",
@@ -47,26 +45,8 @@ class CardFacts:
     step: int
     settings: dict[str, Any]
     names: dict[str, str] = field(default_factory=dict)
-    scores: Sequence[Evaluated] = ()
+    scores: Sequence[tuple[int, float]] = ()
     evaluation: dict[str, Any] | None = None
-
-
-def card_of(trainer: Text2GradTrainer, evaluation: dict[str, Any] | None = None) -> str:
-    """The card of a trainer's weights as they are. evaluation: held-out figures before and after training."""
-    model = trainer.policy.model
-    step = trainer.trained_steps
-    return model_card(
-        CardFacts(
-            base=trainer.base,
-            trained=what_is_trained(model),
-            is_adapter=isinstance(model, PeftModel),
-            step=step,
-            settings=trainer.args.model_dump(mode="json"),
-            names={"critic": type(trainer.critic).__name__, **names_in(trainer.run.config)},
-            scores=[evaluated for evaluated in trainer.selection.scores if evaluated.step <= step],
-            evaluation=evaluation,
-        )
-    )
 
 
 def model_card(facts: CardFacts) -> str:
@@ -137,7 +117,7 @@ def _figures(facts: CardFacts) -> str:
         parts.append(f"## Held-out score while it was trained\n\n{change} (evaluations: {len(facts.scores)}).\n")
     if facts.evaluation is not None:
         header = ["figure", "before", "after", "95% interval of the difference"]
-        rows = [[name, *_change(figure)] for name, figure in facts.evaluation["figures"].items()]
+        rows = [[name, *_change(figure)] for name, figure in facts.evaluation["metrics"].items()]
         parts.append(f"## Held-out answers, n = {facts.evaluation['n']}\n\n{table(header, rows)}")
     return "".join(f"\n{part}" for part in parts)
 

@@ -7,39 +7,29 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from text2grad.distributed.learner import optimizer_parameters
 from text2grad.distributed.parts import Part
 from text2grad.distributed.processes import SINGLE_PROCESS, Processes
 from text2grad.distributed.sharding import gathered, laid_out_like, put, shape_of
 from text2grad.errors import UserError
 from text2grad.files import recover_folder, replace_folder
 from text2grad.models.policy import Policy
-from text2grad.trainer.advantage import KLControl, RunningScale
-from text2grad.trainer.snapshot import parameters
-
-
-@dataclass
-class Progress:
-    """The part of a run's state that is not a tensor."""
-
-    step: int
-    kl_control: KLControl
-    reward_scale: RunningScale
-    skipped_updates: int = 0
 
 
 def save_checkpoint(
     folder: Path,
     policy: Policy,
     optimizer: torch.optim.Optimizer,
-    progress: Progress,
+    state: Mapping[str, Any],
     processes: Processes = SINGLE_PROCESS,
 ) -> None:
     """Replace the checkpoint in `folder`; a kill at any moment leaves the old or the new one whole.
@@ -52,15 +42,15 @@ def save_checkpoint(
     def fill(new: Path) -> None:
         save_tensors(new / "policy.safetensors", weights)
         save_tensors(new / "optimizer.safetensors", moments)
-        (new / "progress.json").write_text(json.dumps(asdict(progress)), encoding="utf-8")
+        (new / "trainer_state.json").write_text(json.dumps(state), encoding="utf-8")
 
     processes.on_main(lambda: replace_folder(folder, fill))
 
 
-def load_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimizer) -> Progress:
+def load_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """Put weights and optimiser state back in place and return the rest."""
     recover_folder(folder)
-    if not (folder / "progress.json").is_file():
+    if not (folder / "trainer_state.json").is_file():
         raise UserError(f"{folder}: no checkpoint to resume from; start the run without --resume")
     saved = load_file(folder / "policy.safetensors")
     trainable = policy.trainable()
@@ -69,13 +59,8 @@ def load_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimiz
     for name, parameter in trainable.items():
         put(saved[name], parameter)
     _unflatten(optimizer, load_file(folder / "optimizer.safetensors"))
-    values = json.loads((folder / "progress.json").read_text(encoding="utf-8"))
-    return Progress(
-        step=values["step"],
-        kl_control=KLControl(**values["kl_control"]),
-        reward_scale=RunningScale(**values["reward_scale"]),
-        skipped_updates=values["skipped_updates"],
-    )
+    state: dict[str, Any] = json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
+    return state
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
@@ -95,7 +80,7 @@ def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | Part]:
 
 
 def _unflatten(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    trained = parameters(optimizer)
+    trained = optimizer_parameters(optimizer)
     state: dict[int, dict[str, Tensor | Part]] = {}
     for key, tensor in tensors.items():
         index, name = key.split(".", 1)

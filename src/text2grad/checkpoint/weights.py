@@ -30,7 +30,7 @@ def write_weights(
 def read_weights(folder: Path, model: PreTrainedModel | PeftModel) -> None:
     """Put the weights that `write_weights` wrote back into the same model, bit for bit; it may be sharded."""
     if not folder.is_dir():
-        raise UserError(f"{folder} is gone; set load_best_at_end to false to keep the weights of the last step")
+        raise UserError(f"{folder} is gone; set load_best_model_at_end to false to keep the weights of the last step")
     if isinstance(model, PeftModel):
         saved = load_peft_weights(str(folder), device="cpu")
         held = model.state_dict(keep_vars=True)

@@ -166,7 +166,7 @@ class AnnotationDisplay:
         self._last_line = time.monotonic()
         self._progress = progress_bar(console)
         self._total = total
-        self._bar = self._progress.add_task("annotating", total=None, figures="")
+        self._bar = self._progress.add_task("annotating", total=None, metrics="")
 
     def __enter__(self) -> AnnotationDisplay:
         self._progress.start()
@@ -185,7 +185,7 @@ class AnnotationDisplay:
             # Records of earlier runs must not count for the estimate of the remaining time.
             self._progress.reset(self._bar, total=self._total, completed=summary.records)
         self._summary = summary
-        self._progress.update(self._bar, completed=summary.records, figures=figures)
+        self._progress.update(self._bar, completed=summary.records, metrics=figures)
         if not self.console.is_terminal and time.monotonic() - self._last_line >= _LINE_SECONDS:
             self._last_line = time.monotonic()
             self.console.print(f"{summary.records}/{self._total}  {figures}")

@@ -1,9 +1,9 @@
-"""What a person sees in the terminal: progress while it runs, figures and coloured words at the end."""
+"""Terminal output of training runs and explanations: a progress line, tables, and completions with coloured spans."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,22 +11,23 @@ from rich.table import Table
 from rich.text import Text
 
 from text2grad.cli.progress import progress_bar
-from text2grad.explain import Explanation
 from text2grad.schema import Example
 from text2grad.trainer.callbacks import Callback, Metrics
-from text2grad.trainer.monitor import HELDOUT
 
-GOOD, POOR = "bold blue", "bold dark_orange"  # told apart by the colour-blind too
+if TYPE_CHECKING:
+    from text2grad.explain import Explanation
+
+GOOD, POOR = "bold blue", "bold dark_orange"  # a pair that is safe for colour blindness
 LABELS = {"score": "critic's score", "rouge_l": "ROUGE-L"}
 
 
 class TerminalDisplay(Callback):
-    """A live line with step, reward, KL, tokens a second and time left; then the table of held-out figures."""
+    """A live line with step, reward, KL, tokens per second and remaining time; then the table of held-out metrics."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.progress = progress_bar(console)
-        self.task = self.progress.add_task("", total=None, figures="")
+        self.task = self.progress.add_task("", total=None, metrics="")
 
     def __enter__(self) -> TerminalDisplay:
         self.progress.start()
@@ -35,78 +36,82 @@ class TerminalDisplay(Callback):
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
 
-    def phase(self, name: str) -> None:
-        self.progress.reset(self.task, total=None, description=name, figures="")
+    def on_phase(self, name: str) -> None:
+        """Show the name of the phase that starts."""
+        self.progress.reset(self.task, total=None, description=name, metrics="")
 
     def on_start(self, step: int, max_steps: int) -> None:
-        # A resumed run has done its first steps elsewhere; time left is reckoned from here.
+        """Set the length of the bar; a resumed run starts at `step`."""
         self.progress.update(self.task, total=max_steps, completed=step)
 
     def on_step(self, metrics: Metrics) -> None:
-        figures = f"reward {_number(metrics['reward'])}  KL {_number(metrics['kl'])}"
-        figures += f"  {metrics['tokens_per_second']:.0f} tok/s{_failed(metrics['failed'])}"
-        self.progress.update(self.task, completed=metrics["step"], figures=figures)
+        """Update the line; without a terminal, print it."""
+        line = f"reward {_format(metrics['reward'])}  KL {_format(metrics['kl'])}"
+        line += f"  {metrics['tokens_per_second']:.0f} tok/s{_format_failed(metrics['critic/failed'])}"
+        self.progress.update(self.task, completed=metrics["step"], metrics=line)
         if not self.console.is_terminal:
             total = self.progress.tasks[0].total
-            self.console.print(f"step {metrics['step']}/{total:.0f}  {figures}  {metrics['seconds']:.1f} s")
+            self.console.print(f"step {metrics['step']}/{total:.0f}  {line}  {metrics['time/step']:.1f} s")
 
-    def on_evaluate(self, figures: Metrics) -> None:
-        shown = f"held-out score {_number(figures[HELDOUT])}"
-        if "heldout_rouge_l" in figures:
-            shown += f"  ROUGE-L {figures['heldout_rouge_l']:.3f}"
-        if figures["heldout_failed"] < figures["heldout_samples"]:
-            shown += f"  {figures['heldout_words']:.0f} words"
-        self.console.print(f"step {figures['step']}  {shown}{_failed(figures['heldout_failed'])}")
+    def on_evaluate(self, metrics: Metrics) -> None:
+        """Print the held-out metrics of an evaluation during training."""
+        line = f"held-out score {_format(metrics['eval/score'])}"
+        if "eval/rouge_l" in metrics:
+            line += f"  ROUGE-L {metrics['eval/rouge_l']:.3f}"
+        if metrics["eval/failed"] < metrics["eval/samples"]:
+            line += f"  {metrics['eval/words']:.0f} words"
+        self.console.print(f"step {metrics['step']}  {line}{_format_failed(metrics['eval/failed'])}")
 
-    def finished(self, evaluation: dict[str, Any] | None, report: Path, examples: int) -> None:
+    def on_finish(self, evaluation: dict[str, Any] | None, report: Path, num_examples: int) -> None:
+        """Print the held-out metrics, the first examples, and the path of the report."""
         self.progress.update(self.task, visible=False)
         self.progress.stop()
         if evaluation is not None:
-            self.console.print(figures_table(evaluation))
-            for example in evaluation["examples"][:examples]:
-                self.console.print(side_by_side(example))
+            self.console.print(metrics_table(evaluation))
+            for example in evaluation["examples"][:num_examples]:
+                self.console.print(comparison_table(example))
         self.console.print(f"Report: {escape(str(report))}", soft_wrap=True)
 
 
-def figures_table(evaluation: dict[str, Any]) -> Table:
-    """Held-out figures before and after, with the paired bootstrap interval of each difference."""
-    table = Table(title=f"Held-out answers, n = {evaluation['n']}; 95% interval from a paired bootstrap")
+def metrics_table(evaluation: dict[str, Any]) -> Table:
+    """Return the held-out metrics before and after training, with the interval of each difference."""
+    table = Table(title=f"Held-out completions, n = {evaluation['n']}; 95% interval from a paired bootstrap")
     for column in ("", "before", "after", "difference", "95% interval"):
         table.add_column(column, justify="left" if not column else "right")
-    for name, figure in evaluation["figures"].items():
+    for name, metric in evaluation["metrics"].items():
         table.add_row(
             LABELS.get(name, name),
-            f"{figure['before']:.3f}",
-            f"{figure['after']:.3f}",
-            f"{figure['difference']:+.3f}",
-            f"[{figure['low']:+.3f}, {figure['high']:+.3f}]".replace("[", r"\["),
+            f"{metric['before']:.3f}",
+            f"{metric['after']:.3f}",
+            f"{metric['difference']:+.3f}",
+            f"[{metric['low']:+.3f}, {metric['high']:+.3f}]".replace("[", r"\["),
         )
     return table
 
 
-def side_by_side(example: dict[str, Any]) -> Table:
-    """One held-out example before and after training, with the criticised words coloured."""
+def comparison_table(example: dict[str, Any]) -> Table:
+    """Return the completions of one held-out prompt before and after training, with coloured spans and critiques."""
     table = Table(title=f"Example {example['id']}", expand=True, show_lines=True)
     table.add_column("before", ratio=1)
     table.add_column("after", ratio=1)
-    answers = [
-        Example.model_validate({"id": example["id"], "prompt": "", **example[when]}) for when in ("before", "after")
+    sides = [
+        Example.model_validate({"id": example["id"], "prompt": "", **example[side]}) for side in ("before", "after")
     ]
-    table.add_row(*(coloured(answer) for answer in answers))
-    table.add_row(*(Text(answer.feedback.critique if answer.feedback else "", style="dim") for answer in answers))
+    table.add_row(*(highlight_spans(side) for side in sides))
+    table.add_row(*(Text(side.feedback.critique if side.feedback else "", style="dim") for side in sides))
     return table
 
 
-def coloured(example: Example) -> Text:
-    """The completion with praised words blue and blamed words orange."""
+def highlight_spans(example: Example) -> Text:
+    """Return the completion with praised words in blue and blamed words in orange."""
     text = Text(example.completion)
     for span in example.feedback.spans if example.feedback else []:
         text.stylize(GOOD if span.label == "good" else POOR, span.start, span.end)
     return text
 
 
-def explanation_view(explanation: Explanation) -> Table:
-    """Every token with its reward and its probability before and after, coloured by how it moved."""
+def explanation_table(explanation: Explanation) -> Table:
+    """Return one row per token: its reward, and its probability before and after the gradient step."""
     table = Table(title=Text(explanation.comment))
     table.add_column("token")
     for column in ("reward", "before", "after", "change of log-probability"):
@@ -124,9 +129,9 @@ def explanation_view(explanation: Explanation) -> Table:
     return table
 
 
-def _failed(critiques: int) -> str:
-    return f"  [yellow]{critiques} failed critiques[/yellow]" if critiques else ""
+def _format_failed(num_failed: int) -> str:
+    return f"  [yellow]{num_failed} failed critiques[/yellow]" if num_failed else ""
 
 
-def _number(value: float) -> str:
+def _format(value: float) -> str:
     return f"{value:+.2f}" if value == value else "–"

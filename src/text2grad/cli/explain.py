@@ -33,16 +33,16 @@ def explain(
     Example: text2grad explain --prompt "When do we meet?" --completion "We meet on Friday at noon."
     --feedback 'The meeting was not on "Friday".'
     """
-    from text2grad.cli.display import explanation_view
+    from text2grad.cli.display import explanation_table
     from text2grad.explain import explain as explain_comment
-    from text2grad.explain import located
+    from text2grad.explain import locate_comment
     from text2grad.models.loading import load_model, load_tokenizer
 
     silence_libraries()
-    located(feedback, completion, prompt)  # fails before the model is loaded
+    locate_comment(feedback, completion, prompt)  # fails before the model is loaded
     tokenizer = load_tokenizer(model)
     explanation = explain_comment(load_model(model), tokenizer, prompt, completion, feedback, step_size, plain_prompts)
     if as_json:
         print(json.dumps(explanation.to_dict(), ensure_ascii=False))
     else:
-        Console().print(explanation_view(explanation))
+        Console().print(explanation_table(explanation))

@@ -1,4 +1,4 @@
-"""How long work shows itself: one progress bar, and nothing of the libraries' own."""
+"""The progress bar of all commands, and the silencing of those of the libraries."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from text2grad.distributed.launch import is_main_process
 
 
 def progress_bar(console: Console) -> Progress:
-    """A bar whose tasks have a description and a field `figures`; nothing is drawn where there is no terminal."""
+    """Return a bar whose tasks have a description and a field `metrics`; without a terminal nothing is drawn."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[figures]}"),
+        TextColumn("{task.fields[metrics]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=console,
@@ -23,12 +23,12 @@ def progress_bar(console: Console) -> Progress:
 
 
 def terminal() -> Console:
-    """Where a run shows itself; of several processes only the main one does."""
+    """Return the console of a command, which is quiet on all processes but the main one."""
     return Console(quiet=not is_main_process())
 
 
 def silence_libraries() -> None:
-    """Switch the libraries' own progress bars and warnings off: ours say what is going on."""
+    """Disable the progress bars and warnings of the libraries."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]

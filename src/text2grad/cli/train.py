@@ -54,7 +54,7 @@ def train(
     options = to_overrides({"model.name": model, "output_dir": output_dir, "data.train": feedback})
     settings = [*(overrides or []), *options]
     if feedback is not None or load_config(config, settings).policy.eval_steps is None:
-        settings.append("data.heldout=null")
+        settings.append("data.eval=null")
     with TerminalDisplay(terminal()) as display:
         if feedback is None:
             run(load_config(config, settings), display, resume)

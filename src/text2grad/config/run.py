@@ -12,17 +12,10 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from text2grad.config.packaged import preset_names, resolve_config
 from text2grad.errors import UserError
 from text2grad.models.loading import DEFAULT_MODEL
-from text2grad.rewards.mapping import Credit
+from text2grad.models.lora import LoraSettings
+from text2grad.rewards.credit import Credit
 from text2grad.settings import Settings, flatten
 from text2grad.trainer.config import PolicySettings, Text2GradConfig
-
-
-class LoraSettings(Settings):
-    """A low-rank adapter; the model's own weights stay frozen."""
-
-    r: PositiveInt = 16
-    alpha: PositiveInt = 32
-    target_modules: str | list[str] = "all-linear"
 
 
 class ModelSettings(Settings):
@@ -37,7 +30,7 @@ class DataSettings(Settings):
     """JSON lines files of examples, or names of data sets (text2grad.data.registry)."""
 
     train: str = "summaries"
-    heldout: str | None = "summaries"
+    eval: str | None = "summaries"
 
 
 class CriticSettings(Settings):

@@ -12,7 +12,6 @@ from text2grad.distributed.processes import SINGLE_PROCESS, Processes
 from text2grad.distributed.sharding import reshard, whole
 from text2grad.models.policy import Policy
 from text2grad.trainer.config import PolicySettings
-from text2grad.trainer.snapshot import parameters
 
 
 @dataclass(frozen=True)
@@ -30,13 +29,18 @@ class Learner:
 
     def clip_gradients(self, max_norm: float) -> float:
         """Complete the gradients and bring them to this norm at most. Returns the norm that they had."""
-        trained = parameters(self.optimizer)
+        trained = optimizer_parameters(self.optimizer)
         self.processes.sum_gradients(trained)
         return float(whole(torch.nn.utils.clip_grad_norm_(trained, max_norm)))
 
     def reshard(self) -> None:
         """Drop the whole weights that passes without a backward have left behind, where they are divided."""
         reshard(self.policy)
+
+
+def optimizer_parameters(optimizer: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
+    """Return all parameters of an optimiser, in the order of its groups."""
+    return [p for group in optimizer.param_groups for p in group["params"]]
 
 
 def make_learner(

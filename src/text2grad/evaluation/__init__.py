@@ -1,1 +1,1 @@
-"""What came out?"""
+"""Metrics of completions, and comparisons with confidence intervals."""

@@ -1,4 +1,4 @@
-"""Figures of single answers. Each takes one answer and returns one number; means and intervals come later."""
+"""Metrics of single completions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from text2grad.schema import Feedback
 
 
 def rouge_l(text: str, references: str | list[str]) -> float:
-    """ROUGE-L F1 with stemming, against the best of the references."""
+    """Return ROUGE-L F1 with stemming, against the best of the references."""
     references = [references] if isinstance(references, str) else references
     return max(float(_scorer().score(reference, text)["rougeL"].fmeasure) for reference in references)
 
 
 def critic_score(feedback: Feedback) -> float:
-    """The critic's own scalar; where it has none, praise minus blame minus omissions, each by its severity."""
+    """Return the critic's own score; without one, praise minus blame minus omissions, each by its severity."""
     if feedback.score is not None:
         return feedback.score
     praise = sum(span.severity for span in feedback.spans if span.label == "good")

@@ -1,4 +1,4 @@
-"""Is a difference more than luck?"""
+"""Paired bootstrap confidence intervals."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Interval(NamedTuple):
 
 
 def paired_bootstrap(before: Sequence[float], after: Sequence[float], resamples: int, seed: int) -> Interval:
-    """Mean of after - before, with the 2.5th and 97.5th percentile of its bootstrap distribution over the pairs.
+    """Return the mean of after - before, with the 2.5th and 97.5th percentile of its bootstrap distribution.
 
-    before, after: one value for each item, in the same order; at least one.
+    before, after: one value per item, in the same order; at least one.
     """
     differences = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
     picks = np.random.default_rng(seed).integers(len(differences), size=(resamples, len(differences)))

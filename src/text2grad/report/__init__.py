@@ -1,4 +1,4 @@
-"""Shows a run to a person: one page that needs nothing but a browser."""
+"""HTML reports: one self-contained file per run that opens in any browser."""
 
 from text2grad.report.build import build_report
 

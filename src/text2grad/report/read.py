@@ -1,4 +1,4 @@
-"""A run folder as plain data. Forgiving only towards what a killed run leaves behind: one torn last line."""
+"""Reading of run folders. The only damage tolerated is an incomplete last line, which a killed run leaves behind."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from text2grad.errors import UserError
 from text2grad.files import parse_json, read_json_lines
-from text2grad.report.select import even_selection
+from text2grad.report.subsample import subsample_by_step
 from text2grad.schema import Feedback, Message, describe
 
 MAX_STEPS = 2_000
@@ -21,7 +21,7 @@ Record = TypeVar("Record", bound=BaseModel)
 
 
 class Token(BaseModel):
-    """A sampled token: its code points in the completion, and what the update did with it."""
+    """A sampled token: its code points in the completion, its reward and advantage, and the effect of the update."""
 
     text: str
     start: int
@@ -33,7 +33,7 @@ class Token(BaseModel):
 
 
 class Sample(BaseModel):
-    """One logged answer, its critique and its tokens."""
+    """One logged completion with its critique and tokens."""
 
     step: int
     sample: int
@@ -46,8 +46,8 @@ class Sample(BaseModel):
     tokens: list[Token] = []
 
 
-class Figure(BaseModel):
-    """A held-out figure before and after, with the 95% interval of the difference."""
+class MetricChange(BaseModel):
+    """A held-out metric before and after training, with the 95% interval of the difference."""
 
     before: float | None = None
     after: float | None = None
@@ -56,59 +56,61 @@ class Figure(BaseModel):
     high: float | None = None
 
 
-class Answer(BaseModel):
-    """A held-out answer and what the critic says about it."""
+class Completion(BaseModel):
+    """A held-out completion with its feedback."""
 
     completion: str
     feedback: Feedback | None = None
 
 
 class Comparison(BaseModel):
-    """The answers of the model before and after training to one held-out prompt."""
+    """The completions of one held-out prompt before and after training."""
 
     id: str
     prompt: str | list[Message]
     reference: str | list[str] | None = None
-    before: Answer
-    after: Answer
+    before: Completion
+    after: Completion
 
 
 class Evaluation(BaseModel):
-    """What `evaluation.json` holds."""
+    """The content of `evaluation.json`."""
 
     n: int
-    figures: dict[str, Figure] = {}
+    metrics: dict[str, MetricChange] = {}
     examples: list[Comparison] = []
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The samples that the page carries, out of how many the run recorded."""
+class SampleSelection:
+    """The samples that the report shows, and how many the run recorded."""
 
     samples: list[Sample]
-    recorded: int
+    num_recorded: int
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything a report shows."""
+    """Everything that a report shows."""
 
     name: str
     config: str | None
     model: str | None
     metrics: list[dict[str, Any]]
-    samples: Kept
+    samples: SampleSelection
     evaluation: Evaluation | None
 
 
 def read_run(folder: Path) -> Run:
-    """Read a finished or unfinished run; what a run has not written yet is empty or None."""
+    """Read a finished or unfinished run; files that it has not written yet are empty or None."""
     if not folder.is_dir():
         raise UserError(f"{folder}: no such run folder; give the output_dir of a run")
     metrics = folder / "metrics.jsonl"
     if not metrics.is_file():
-        raise UserError(f"{folder}: holds no metrics.jsonl; give the output_dir of a run that has begun training")
-    config = _read_if_there(folder / "config.yaml")
+        raise UserError(
+            f"{folder}: no metrics.jsonl in this folder; give the output_dir of a run that has started training"
+        )
+    config = _read_if_exists(folder / "config.yaml")
     return Run(
         name=folder.resolve().name,
         config=config,
@@ -120,34 +122,34 @@ def read_run(folder: Path) -> Run:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """One record a step in ascending order; of a step recorded twice (a resumed run) the later record counts."""
+    """Return one record per step in ascending order; the later of two records of one step (a resumed run) wins."""
     by_step = {_integer(record, "step", where): record for where, record in read_json_lines(path)}
     return [by_step[step] for step in sorted(by_step)]
 
 
-def read_samples(path: Path, limit: int = MAX_SAMPLES, byte_limit: int = MAX_SAMPLE_BYTES) -> Kept:
-    """An even selection over the steps, bounded in number and in bytes of the file.
+def read_samples(path: Path, limit: int = MAX_SAMPLES, byte_limit: int = MAX_SAMPLE_BYTES) -> SampleSelection:
+    """Return samples spread evenly over the steps, bounded in number and in bytes of the file.
 
-    Reads the file twice, so that only the chosen samples are ever held in memory.
+    The file is read twice, so that only the selected samples are held in memory.
     """
     if not path.is_file():
-        return Kept([], recorded=0)
+        return SampleSelection([], num_recorded=0)
     recorded = {
         (_integer(record, "step", where), _integer(record, "sample", where)): where
         for where, record in read_json_lines(path)
     }
     if not recorded:
-        return Kept([], recorded=0)
+        return SampleSelection([], num_recorded=0)
     keys = sorted(recorded)
     affordable = byte_limit * len(keys) // path.stat().st_size
-    chosen = even_selection([step for step, _ in keys], max(1, min(limit, affordable)))
-    wanted = {recorded[keys[position]] for position in chosen}
-    samples = [_validate(Sample, record, where) for where, record in read_json_lines(path) if where in wanted]
-    return Kept(sorted(samples, key=lambda sample: (sample.step, sample.sample)), recorded=len(keys))
+    positions = subsample_by_step([step for step, _ in keys], max(1, min(limit, affordable)))
+    selected = {recorded[keys[position]] for position in positions}
+    samples = [_validate(Sample, record, where) for where, record in read_json_lines(path) if where in selected]
+    return SampleSelection(sorted(samples, key=lambda sample: (sample.step, sample.sample)), num_recorded=len(keys))
 
 
 def read_evaluation(path: Path) -> Evaluation | None:
-    """The held-out figures, or None while the run has not been evaluated."""
+    """Return the held-out evaluation, or None if the run has not been evaluated."""
     if not path.is_file():
         return None
     try:
@@ -160,7 +162,7 @@ def read_evaluation(path: Path) -> Evaluation | None:
 def _integer(record: dict[str, Any], field: str, where: str) -> int:
     value = record.get(field)
     if not isinstance(value, int):
-        raise UserError(f"{where}: {field} is {value!r}, not a whole number; remove the line")
+        raise UserError(f"{where}: {field} is {value!r}, not an integer; remove the line")
     return value
 
 
@@ -171,16 +173,16 @@ def _validate(kind: type[Record], record: Any, where: str) -> Record:
         raise UserError(f"{where}: {describe(error)}") from error
 
 
-def _read_if_there(path: Path) -> str | None:
+def _read_if_exists(path: Path) -> str | None:
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
 
 
 def _model_name(config: str, path: Path) -> str | None:
-    """The model that `config` trains: `model: NAME` or `model: {name: NAME}`."""
+    """Return the model that `config` trains: `model: NAME` or `model: {name: NAME}`."""
     try:
         sections = yaml.safe_load(config)
     except yaml.YAMLError as error:
-        raise UserError(f"{path}: not valid YAML; repair it, or move it away to build the report without it") from error
+        raise UserError(f"{path}: not valid YAML; fix it, or move it away to build the report without it") from error
     model = sections.get("model") if isinstance(sections, dict) else None
     name = model.get("name") if isinstance(model, dict) else model
     return None if name is None else str(name)

@@ -1,107 +1,128 @@
-"""What the reward model found, as Feedback."""
+"""Feedback from the reward model's predictions."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from text2grad.reward_model.head import GOOD, NEUTRAL, POOR, expectation
-from text2grad.reward_model.judgement import Judgement
+from text2grad.reward_model.critique_format import WrittenCritique
+from text2grad.reward_model.head import GOOD, NEUTRAL, POOR, Probabilities, expected_reward
 from text2grad.schema import Feedback, Omission, Range, Span
-
-if TYPE_CHECKING:
-    from text2grad.reward_model.model import Scored
+from text2grad.settings import Settings
 
 _WORD = re.compile(r"\S+")
-_LEAST_SEVERITY = 0.01  # a span that was written counts, however little the head thinks of it
+_MIN_SEVERITY = 0.01  # a span that was generated counts, however improbable the head finds its label
 
 
-def graded_feedback(answer: str, scored: Scored, floor: float, critic: str, centre: float = 0.0) -> Feedback:
-    """Every word whose expectation P(good) - P(poor) is at least `floor` from `centre`; the difference is its score."""
-    words, values = word_means(answer, scored.offsets, expectation(scored.probabilities) - centre)
-    values = values.clip(-1.0, 1.0)
-    kept = [(start, end, float(v)) for (start, end), v in zip(words, values, strict=True) if abs(v) >= max(floor, 1e-9)]
-    return Feedback(critic=critic, scores=kept, score=float(values.sum()), critique=_summary(answer, kept))
+class FeedbackSettings(Settings):
+    """How predictions become feedback.
 
-
-def span_feedback(answer: str, scored: Scored, floor: float, critic: str) -> Feedback:
-    """Words that are more probably good, or poor, than anything else; neighbours of one class make one span.
-
-    The mean probability of the class is the span's severity. floor: spans with less are left out.
+    method: `head` takes one forward pass and writes no critique; `generative` generates the critique and quotations.
+    rewards: `graded` gives every word its expected reward P(good) - P(poor); `spans` gives only the words for which
+        good or poor is the most probable class, adjacent ones joined, with that probability as severity.
+    centered: graded rewards are relative to the class frequencies of the training data, so that an average word earns
+        0. Where people blame more than they praise, every word would otherwise cost something, and the best completion
+        would be an empty one.
+    threshold: rewards closer to 0 than this are 0.
     """
-    words, probabilities = word_probabilities(answer, scored)
-    classes = likeliest(probabilities)
+
+    method: Literal["head", "generative"] = "head"
+    rewards: Literal["graded", "spans"] = "graded"
+    centered: bool = True
+    threshold: Annotated[float, Field(ge=0, le=1)] = 0.1
+
+
+@dataclass(frozen=True)
+class TokenProbabilities:
+    """The head's prediction for one completion: the characters of each token, and (tokens, 3) probabilities."""
+
+    offsets: list[Range]
+    probabilities: Probabilities
+
+
+def graded_feedback(
+    completion: str, predicted: TokenProbabilities, threshold: float, critic: str, centre: float = 0.0
+) -> Feedback:
+    """Return a score for every word whose expected reward differs from `centre` by at least `threshold`."""
+    words, values = word_means(completion, predicted.offsets, expected_reward(predicted.probabilities) - centre)
+    values = values.clip(-1.0, 1.0)
+    threshold = max(threshold, 1e-9)
+    scores = [(start, end, float(v)) for (start, end), v in zip(words, values, strict=True) if abs(v) >= threshold]
+    return Feedback(critic=critic, scores=scores, score=float(values.sum()), critique=_summary(completion, scores))
+
+
+def span_feedback(completion: str, predicted: TokenProbabilities, threshold: float, critic: str) -> Feedback:
+    """Return a span for every run of words whose most probable class is good, or poor.
+
+    The mean probability of the class is the span's severity; spans below `threshold` are dropped.
+    """
+    words, probabilities = word_probabilities(completion, predicted)
+    classes = most_probable_classes(probabilities)
     spans: list[Span] = []
-    at = 0
-    while at < len(words):
-        end = at + 1
-        while end < len(words) and classes[end] == classes[at]:
-            end += 1
-        severity = min(float(probabilities[at:end, classes[at]].mean()), 1.0)  # sums that are rounded can pass it
-        if classes[at] in (GOOD, POOR) and severity >= floor:
-            label = "good" if classes[at] == GOOD else "poor"
-            spans.append(
-                Span(
-                    start=words[at][0],
-                    end=words[end - 1][1],
-                    label=label,
-                    severity=severity,
-                    confidence=severity,
-                )
-            )
-        at = end
-    ranges = [(span.start, span.end, span.severity if span.label == "good" else -span.severity) for span in spans]
-    return Feedback(critic=critic, spans=spans, score=sum(r[2] for r in ranges), critique=_summary(answer, ranges))
+    for column, run in groupby(range(len(words)), key=lambda i: int(classes[i])):
+        indices = list(run)
+        first, last = indices[0], indices[-1]
+        severity = min(float(probabilities[first : last + 1, column].mean()), 1.0)  # rounded sums can exceed 1
+        if column != NEUTRAL and severity >= threshold:
+            label: Literal["good", "poor"] = "good" if column == GOOD else "poor"
+            start, end = words[first][0], words[last][1]
+            spans.append(Span(start=start, end=end, label=label, severity=severity, confidence=severity))
+    signed = [(span.start, span.end, span.severity if span.label == "good" else -span.severity) for span in spans]
+    score = sum(value for _, _, value in signed)
+    return Feedback(critic=critic, spans=spans, score=score, critique=_summary(completion, signed))
 
 
-def written_feedback(judgement: Judgement, scored: Scored, critic: str, raw: str) -> Feedback:
-    """What the model wrote; the severity of a span is the head's mean probability of its class there."""
+def written_feedback(written: WrittenCritique, predicted: TokenProbabilities, critic: str, raw: str) -> Feedback:
+    """Return the generated critique; the severity of a span is the head's mean probability of its class there."""
     spans = []
-    for label, (start, end) in judgement.spans():
-        inside = [i for i, (a, b) in enumerate(scored.offsets) if a < end and b > start]
+    for label, (start, end) in written.spans():
+        inside = [i for i, (a, b) in enumerate(predicted.offsets) if a < end and b > start]
         column = GOOD if label == "good" else POOR
-        # What a tokenizer composes with the character before it, an accent say, belongs to no token of its own.
-        found = float(scored.probabilities[inside, column].mean()) if inside else 0.0
-        severity = min(max(found, _LEAST_SEVERITY), 1.0)
+        # A character that a tokenizer composes with the one before it, such as an accent, has no token of its own.
+        mean = float(predicted.probabilities[inside, column].mean()) if inside else 0.0
+        severity = min(max(mean, _MIN_SEVERITY), 1.0)
         spans.append(Span(start=start, end=end, label=label, severity=severity, confidence=severity, match="exact"))
     return Feedback(
         critic=critic,
-        reasoning=judgement.reasoning,
-        critique=judgement.critique or "",
+        reasoning=written.reasoning,
+        critique=written.critique or "",
         spans=spans,
-        omissions=[Omission(text=text) for text in judgement.missing],
+        omissions=[Omission(text=text) for text in written.missing],
         score=sum(span.severity if span.label == "good" else -span.severity for span in spans),
         raw=raw,
     )
 
 
-def likeliest(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The class that is more probable than both others, NEUTRAL where none is. (items, 3) -> (items,)."""
+def most_probable_classes(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the class that is strictly more probable than both others, else NEUTRAL. (items, 3) -> (items,)."""
     good, neutral, poor = probabilities.T
     return np.select([good > np.maximum(neutral, poor), poor > np.maximum(neutral, good)], [GOOD, POOR], NEUTRAL)
 
 
-def words_of(answer: str) -> list[Range]:
-    """What stands between white space."""
-    return [match.span() for match in _WORD.finditer(answer)]
+def word_ranges(text: str) -> list[Range]:
+    """Return the character ranges of the words, separated by white space."""
+    return [match.span() for match in _WORD.finditer(text)]
 
 
-def word_probabilities(answer: str, scored: Scored) -> tuple[list[Range], NDArray[np.float64]]:
-    """Words and their (words, 3) probabilities: the mean over the tokens that overlap a word."""
-    return word_means(answer, scored.offsets, scored.probabilities)
+def word_probabilities(completion: str, predicted: TokenProbabilities) -> tuple[list[Range], NDArray[np.float64]]:
+    """Return the words and their (words, 3) probabilities: the mean over the tokens that overlap a word."""
+    return word_means(completion, predicted.offsets, predicted.probabilities)
 
 
 def word_means(
-    answer: str, offsets: list[Range], values: NDArray[np.float64]
+    completion: str, offsets: list[Range], values: NDArray[np.float64]
 ) -> tuple[list[Range], NDArray[np.float64]]:
-    """Words, and the mean of the tokens' values over each. values: (tokens, ...); returns (words, ...).
+    """Return the words, and the mean of the token values over each. values: (tokens, ...); means: (words, ...).
 
-    The places of tokens never go back, so the tokens of a word are neighbours. A word without tokens has 0.
+    Offsets are in ascending order, so the tokens of a word are adjacent. A word without tokens has mean 0.
     """
-    words = words_of(answer)
+    words = word_ranges(completion)
     starts, ends = np.asarray(offsets, dtype=np.int64).reshape(-1, 2).T
     word_starts, word_ends = np.asarray(words, dtype=np.int64).reshape(-1, 2).T
     first, beyond = np.searchsorted(ends, word_starts, side="right"), np.searchsorted(starts, word_ends, side="left")
@@ -110,11 +131,11 @@ def word_means(
     return words, np.where(count > 0, sums[np.maximum(beyond, first)] - sums[first], 0.0) / np.maximum(count, 1)
 
 
-def _summary(answer: str, ranges: list[tuple[int, int, float]]) -> str:
-    """One sentence a polarity, since the head writes nothing itself."""
+def _summary(completion: str, signed: list[tuple[int, int, float]]) -> str:
+    """Return one sentence per label, since the head writes no critique."""
     sentences = []
     for name, sign in (("Poor", -1), ("Good", 1)):
-        quotes = [f'"{answer[start:end]}"' for start, end, value in ranges if value * sign > 0]
+        quotes = [f'"{completion[start:end]}"' for start, end, value in signed if value * sign > 0]
         if quotes:
             sentences.append(f"{name}: {', '.join(quotes)}.")
     return " ".join(sentences)

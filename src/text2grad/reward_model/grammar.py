@@ -11,14 +11,19 @@ import re
 import numpy as np
 
 from text2grad.critics.llm.grammar import CHUNK
-from text2grad.reward_model.judgement import BREAKS, MOST_OCCURRENCES, quoted
-from text2grad.reward_model.settings import Layout, Limits
+from text2grad.reward_model.critique_format import (
+    LINE_BREAKS,
+    MAX_OCCURRENCE,
+    CritiqueFormat,
+    CritiqueLimits,
+    quote_json,
+)
 
 _QUOTE_START = r'([^\s\\]|\\["\\bu])'  # no white space, which is escaped but for the space
 _STRUCTURE = len("Reasoning: Critique: Good: Poor: Missing: nonenonenone") + 5
 
 
-def grammar(answer: str, layout: Layout) -> str:
+def grammar(answer: str, layout: CritiqueFormat) -> str:
     """In Lark's notation, as llguidance reads it."""
     limits = layout.limits
     lists = r'"Good: " spans "\nPoor: " spans "\nMissing: " missing'
@@ -40,7 +45,7 @@ def grammar(answer: str, layout: Layout) -> str:
             f'spans: "none" | {_some("span", limits.spans)}',
             r'span: "\"" QUOTE "\"" NUMBER?',
             f"QUOTE: {part} & /{_QUOTE_START}(?s:.{{0,{limits.quote - 1}}})/",
-            f"NUMBER: /#[1-{MOST_OCCURRENCES}]/",
+            f"NUMBER: /#[1-{MAX_OCCURRENCE}]/",
         ]
     else:
         rules.append('spans: "none"')
@@ -55,13 +60,13 @@ def grammar(answer: str, layout: Layout) -> str:
     return "\n".join(rules) + "\n"
 
 
-def most_tokens(answer: str, limits: Limits) -> int:
+def most_tokens(answer: str, limits: CritiqueLimits) -> int:
     """What the longest judgement can take, the end token included: a token holds at least one byte.
 
     A character has at most four bytes; those of quotations are the answer's own. A quotation that begins with an escape
     may be one character longer than its limit.
     """
-    quote = _most_bytes(quoted(answer)[1:-1], limits.quote + 1)
+    quote = _most_bytes(quote_json(answer)[1:-1], limits.quote + 1)
     spans = 2 * limits.spans * (quote + len('""#9; '))
     omissions = limits.omissions * (4 * limits.omission + len('""; '))
     return 4 * (limits.reasoning + limits.critique) + spans + omissions + _STRUCTURE + 1
@@ -73,12 +78,12 @@ def _some(item: str, most: int) -> str:
 
 
 def _prose(most: int) -> str:
-    return rf"/[^ {BREAKS}][^{BREAKS}]{{0,{most - 1}}}/"
+    return rf"/[^ {LINE_BREAKS}][^{LINE_BREAKS}]{{0,{most - 1}}}/"
 
 
 def _escaped_prose(most: int) -> str:
     """Prose between quotation marks; an escaped character counts as one."""
-    escaped, plain = r'\\["\\]', rf'{BREAKS}"\\'
+    escaped, plain = r'\\["\\]', rf'{LINE_BREAKS}"\\'
     return rf"/({escaped}|[^ {plain}])({escaped}|[^{plain}]){{0,{most - 1}}}/"
 
 
@@ -90,5 +95,5 @@ def _most_bytes(text: str, width: int) -> int:
 
 def _quotable(answer: str) -> list[str]:
     """The chunks as a quotation holds them, each escaped as a whole; empty where no quotation could begin."""
-    chunks = [quoted(chunk)[1:-1] for chunk in CHUNK.findall(answer)]
+    chunks = [quote_json(chunk)[1:-1] for chunk in CHUNK.findall(answer)]
     return chunks if any(re.match(_QUOTE_START, chunk) for chunk in chunks) else []

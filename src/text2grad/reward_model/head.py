@@ -1,4 +1,4 @@
-"""The token head: P(good), P(neutral), P(poor) for every token of an answer, and what becomes of them."""
+"""The token head: P(good), P(neutral), P(poor) of every completion token; its labels, loss and calibration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from text2grad.rewards.mapping import signed_ranges
+from text2grad.rewards.credit import signed_ranges
 from text2grad.schema import Feedback, Range
 from text2grad.settings import Settings
 
@@ -21,9 +21,9 @@ Probabilities = NDArray[np.float64]  # (tokens, 3)
 
 
 class Calibration(Settings):
-    """What is done to the head's logits before the softmax: `scale * logits + bias`, fitted on held-out answers.
+    """Affine calibration of the head's logits before the softmax: `scale * logits + bias`, fitted on held-out examples.
 
-    prior: the shares of good, neutral and poor tokens in the training data.
+    prior: frequencies of good, neutral and poor tokens in the training data.
     """
 
     scale: float = 1.0
@@ -32,35 +32,35 @@ class Calibration(Settings):
 
     @property
     def centre(self) -> float:
-        """P(good) - P(poor) of a token of which nothing is known."""
+        """P(good) - P(poor) under the class frequencies of the training data."""
         return self.prior[GOOD] - self.prior[POOR]
 
     def probabilities(self, logits: Tensor) -> Probabilities:
-        """logits: (tokens, 3). Returns their calibrated probabilities."""
+        """Return calibrated probabilities, (tokens, 3), of logits of the same shape."""
         shifted = self.scale * logits.double().cpu() + torch.tensor(self.bias, dtype=torch.float64)
         result: Probabilities = shifted.softmax(-1).numpy()
         return result
 
 
 def token_labels(feedback: Feedback, offsets: Sequence[Range]) -> list[int]:
-    """The class of each token: that of the spans it overlaps, of the more severe one where they disagree.
+    """Return the class of each token: that of the spans it overlaps, of the more severe one where they disagree.
 
-    Praise and blame of equal severity leave a token neutral. Graded scores count as spans of that severity.
+    Good and poor spans of equal severity make a token neutral. Graded scores count as spans of that severity.
     """
     starts, ends = np.asarray(offsets, dtype=np.int64).reshape(-1, 2).T
     praise, blame = np.zeros(len(offsets)), np.zeros(len(offsets))
     for start, end, value in signed_ranges(feedback):
         inside = (starts < end) & (ends > start) & (ends > starts)
-        said = praise if value > 0 else blame
-        said[inside] = np.maximum(said[inside], abs(value))
+        severity = praise if value > 0 else blame
+        severity[inside] = np.maximum(severity[inside], abs(value))
     balance = praise - blame
     return [GOOD if value > 0 else POOR if value < 0 else NEUTRAL for value in balance]
 
 
 def class_weights(counts: Sequence[int], balance: float) -> Tensor:
-    """Loss weights by class, (3,), with mean 1 over the tokens: (1 / share) ** balance. A class without tokens gets 0.
+    """Return loss weights per class, (3,), with mean 1 over the tokens: (1 / frequency) ** balance; 0 without tokens.
 
-    balance: 0 weighs all tokens alike, 1 all classes alike.
+    balance: 0 weights all tokens equally, 1 all classes equally.
     """
     shares = torch.tensor(counts, dtype=torch.float64) / max(sum(counts), 1)
     weights = torch.where(shares > 0, shares.clamp(min=1e-12) ** -balance, 0.0)
@@ -68,44 +68,45 @@ def class_weights(counts: Sequence[int], balance: float) -> Tensor:
     return (weights / mean if mean > 0 else weights).float()
 
 
-def head_loss(logits: Tensor, labels: Tensor, answers: Tensor, weights: Tensor) -> Tensor:
-    """Weighted cross-entropy: the mean over each answer's tokens, then over the answers.
+def head_loss(logits: Tensor, labels: Tensor, rows: Tensor, weights: Tensor) -> Tensor:
+    """Compute the weighted cross-entropy: the mean over each row's tokens, then over the rows.
 
-    logits: (tokens, 3); labels, answers: (tokens,), the class and the answer of each; weights: (3,), by class.
-    Every answer counts alike: where long and short ones are mixed, the short ones would hardly be heard otherwise.
+    logits: (tokens, 3); labels, rows: (tokens,), the class and the batch row of each token; weights: (3,), per class.
+    Every completion has the same weight: otherwise long ones would dominate short ones.
     """
     if not len(labels):
         return logits.sum() * 0.0
     losses = F.cross_entropy(logits.float(), labels, reduction="none") * weights.to(logits.device)[labels]
-    lengths = torch.bincount(answers)
-    return (losses / lengths[answers]).sum() / (lengths > 0).sum()
+    lengths = torch.bincount(rows)
+    return (losses / lengths[rows]).sum() / (lengths > 0).sum()
 
 
-def expectation(probabilities: Probabilities) -> NDArray[np.float64]:
-    """P(good) - P(poor) of each token, in [-1, 1]."""
+def expected_reward(probabilities: Probabilities) -> NDArray[np.float64]:
+    """Return P(good) - P(poor) of each token, in [-1, 1]. (tokens, 3) -> (tokens,)."""
     difference: NDArray[np.float64] = probabilities[:, GOOD] - probabilities[:, POOR]
     return difference
 
 
 def calibrate(logits: Tensor, labels: Tensor) -> Calibration:
-    """Scale and bias with the best likelihood. logits: (tokens, 3); labels: (tokens,).
+    """Fit scale and bias by maximum likelihood. logits: (tokens, 3); labels: (tokens,).
 
-    The problem is convex with four parameters, so Newton-like steps settle it. A class that never occurs keeps its
-    bias: nothing is known about it.
+    The problem is convex with four parameters, which L-BFGS solves. A class that never occurs keeps bias 0.
     """
     logits, labels = logits.double().cpu(), labels.cpu()
     seen = torch.tensor([bool((labels == i).any()) for i in range(3)])
     if len(labels) == 0 or seen.sum() < 2:
         return Calibration()
-    log_scale = torch.zeros((), dtype=torch.float64, requires_grad=True)  # a negative scale would turn the ranking over
+    log_scale = torch.zeros(
+        (), dtype=torch.float64, requires_grad=True
+    )  # keeps the scale positive, and with it the ranking
     bias = torch.zeros(3, dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.LBFGS([log_scale, bias], max_iter=200, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimiser.zero_grad()
-        # The slight pull to the middle keeps separable data from running to infinity.
-        pull = 1e-5 * (bias.square().sum() + log_scale.square())
-        value = F.cross_entropy(log_scale.exp() * logits + bias * seen, labels) + pull
+        # Regularisation keeps the parameters finite on separable data.
+        penalty = 1e-5 * (bias.square().sum() + log_scale.square())
+        value = F.cross_entropy(log_scale.exp() * logits + bias * seen, labels) + penalty
         value.backward()  # type: ignore[no-untyped-call]
         return value
 
@@ -115,7 +116,7 @@ def calibrate(logits: Tensor, labels: Tensor) -> Calibration:
 
 
 class TokenHead(nn.Linear):
-    """A linear layer in float32 that starts at zero: at first every class is as probable."""
+    """A float32 linear layer, zero-initialised: at first all classes are equally probable."""
 
     def __init__(self, width: int) -> None:
         super().__init__(width, len(CLASSES), dtype=torch.float32)
@@ -123,6 +124,6 @@ class TokenHead(nn.Linear):
         nn.init.zeros_(self.bias)
 
     def forward(self, states: Tensor) -> Tensor:
-        """states: (tokens, width). Returns logits (tokens, 3), whatever the precision around it."""
+        """Return float32 logits, (tokens, 3), of states (tokens, width), also under autocast."""
         with torch.autocast(states.device.type, enabled=False):
             return super().forward(states.float())

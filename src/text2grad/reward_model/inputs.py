@@ -1,53 +1,69 @@
-"""What the reward model reads: the source, the answer, and the answer once more.
+"""The model input: the prompt, the completion, and the completion a second time.
 
-A causal model has not seen the rest of the answer when it reads one of its words; the repetition has.
-The judged answer is never cut. What is too long loses the middle of its source.
+A causal model reads a token before it has seen the rest of the completion; the repetition is read after it.
+The scored completion is never truncated. An input that is too long loses the middle of its prompt.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field, PositiveInt
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from text2grad.errors import UserError
-from text2grad.reward_model.settings import Layout, Reading
 from text2grad.schema import Example, Range
+from text2grad.settings import Settings
 
-SOURCE, ANSWER = "\ue000source\ue001", "\ue000answer\ue001"  # stand for the texts while the template is rendered
-QUESTIONS: dict[Reading, str] = {
-    "once": f"{SOURCE}\n\nAnswer: {ANSWER}\n\nWhat is right and what is wrong with this answer?",
-    "twice": f"{SOURCE}\n\nAnswer: {ANSWER}\n\nWhat is right and what is wrong with this answer?",
-    "around": f"Answer: {ANSWER}\n\n{SOURCE}\n\nWhat is right and what is wrong with the answer?",
+Reading = Literal["once", "twice", "around"]
+
+PROMPT, COMPLETION = "\ue000source\ue001", "\ue000answer\ue001"  # placeholders while the chat template is rendered
+TEMPLATES: dict[Reading, str] = {
+    "once": f"{PROMPT}\n\nAnswer: {COMPLETION}\n\nWhat is right and what is wrong with this answer?",
+    "twice": f"{PROMPT}\n\nAnswer: {COMPLETION}\n\nWhat is right and what is wrong with this answer?",
+    "around": f"Answer: {COMPLETION}\n\n{PROMPT}\n\nWhat is right and what is wrong with the answer?",
 }
-CUT = "\n[...]\n"  # what stands for the middle of a source that was too long
+ELLIPSIS = "\n[...]\n"  # replaces the middle of a prompt that is too long
 
 
-class TooLongError(ValueError):
-    """The answer alone does not fit, or there is none; the message says so."""
+class InputSettings(Settings):
+    """How prompt and completion become the model input.
+
+    reading: `once` is prompt, completion, and the head reads the completion there. `twice` repeats the completion, and
+        the head reads the repetition. `around` is completion, prompt, completion, so that the prompt is read in the
+        light of the completion.
+    """
+
+    reading: Reading = "twice"
+    max_length: PositiveInt = Field(1024, description="tokens; a longer input loses the middle of its prompt")
+
+
+class InputError(ValueError):
+    """The completion is empty, or too long even without its prompt; the message says which."""
 
 
 @dataclass(frozen=True)
-class Question:
-    """Ids to read, up to where the judgement begins.
+class ModelInput:
+    """Token ids up to where generation of the critique starts.
 
-    judged: the places in ids of the answer's tokens that the head reads, as a half-open range.
-    offsets: the characters of the answer that each of them covers.
-    source_cut: how many tokens of the source were left out.
+    completion_range: half-open range in `ids` of the completion tokens that the head reads.
+    offsets: the characters of the completion that each of these tokens covers.
+    num_prompt_tokens_cut: tokens removed from the middle of the prompt.
     """
 
     ids: list[int]
-    judged: Range
+    completion_range: Range
     offsets: list[Range]
-    source_cut: int
+    num_prompt_tokens_cut: int
 
 
-class Reader:
-    """Examples to questions, with the tokenizer and the chat template of the base model."""
+class InputBuilder:
+    """Builds model inputs with the tokenizer and the chat template of the base model."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, layout: Layout) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, settings: InputSettings) -> None:
         if not isinstance(tokenizer, PreTrainedTokenizerFast):
             raise UserError(f'model "{tokenizer.name_or_path}" has no fast tokenizer; a reward model needs one')
         if tokenizer.chat_template is None:
@@ -55,88 +71,71 @@ class Reader:
                 f'model "{tokenizer.name_or_path}" has no chat template; put a chat_template.jinja beside its tokenizer'
             )
         self._tokenizer = tokenizer
-        self._layout = layout
-        self._pieces = _pieces(tokenizer, layout.reading)
-        self._cut: list[int] = self._encoded([CUT])["input_ids"][0]
-        fixed = sum(len(piece) for piece in self._pieces if isinstance(piece, list))
-        self._copies = sum(piece == ANSWER for piece in self._pieces)
-        self._room = layout.max_length - fixed
+        self._max_length = settings.max_length
+        self._segments = _template_segments(tokenizer, settings.reading)
+        self._ellipsis: list[int] = self._encode([ELLIPSIS])["input_ids"][0]
+        self._num_copies = self._segments.count(COMPLETION)
+        self._num_template_tokens = sum(len(segment) for segment in self._segments if isinstance(segment, list))
 
-    def read(self, example: Example) -> Question:
-        """The question about an example's completion; raises TooLongError where the answer alone is too long."""
-        (question,) = self.read_all([example])
-        if isinstance(question, TooLongError):
-            raise question
-        return question
+    def build(self, example: Example) -> ModelInput:
+        """Return the input for one example; raises InputError."""
+        (model_input,) = self.build_batch([example])
+        if isinstance(model_input, InputError):
+            raise model_input
+        return model_input
 
-    def read_all(self, examples: Sequence[Example]) -> list[Question | TooLongError]:
-        """One question, or the reason why there is none, for each example; all texts are encoded at once."""
+    def build_batch(self, examples: Sequence[Example]) -> list[ModelInput | InputError]:
+        """Return the input, or the error, of each example; all texts are tokenized in one call."""
         if not examples:
             return []
-        answers = self._encoded([example.completion for example in examples], return_offsets_mapping=True)
-        sources = self._encoded([example.prompt_text for example in examples])["input_ids"]
+        completions = self._encode([example.completion for example in examples], return_offsets_mapping=True)
+        prompts = self._encode([example.prompt_text for example in examples])["input_ids"]
         return [
-            self._question(*given)
-            for given in zip(sources, answers["input_ids"], answers["offset_mapping"], strict=True)
+            self._assemble(*columns)
+            for columns in zip(prompts, completions["input_ids"], completions["offset_mapping"], strict=True)
         ]
 
-    def _question(self, source: list[int], answer: list[int], offsets: list[Range]) -> Question | TooLongError:
-        if not answer:
-            return TooLongError("empty: there is no answer to judge")
-        room = self._room - self._copies * len(answer)
-        if room < min(len(source), len(self._cut)):
-            return TooLongError(
-                f"too long: the answer has {len(answer)} tokens and is read {self._copies} times; only "
-                f"{self._layout.max_length} fit (max_length)"
+    def _assemble(self, prompt: list[int], completion: list[int], offsets: list[Range]) -> ModelInput | InputError:
+        if not completion:
+            return InputError("empty: there is no completion to score")
+        max_prompt = self._max_length - self._num_template_tokens - self._num_copies * len(completion)
+        if max_prompt < min(len(prompt), len(self._ellipsis)):
+            return InputError(
+                f"too long: the completion has {len(completion)} tokens and is read {self._num_copies} times; only "
+                f"{self._max_length} fit (max_length)"
             )
-        kept = cut_middle(source, room, self._cut)
+        kept = truncate_middle(prompt, max_prompt, self._ellipsis)
         ids: list[int] = []
-        judged = (0, 0)
-        for piece in self._pieces:
-            if piece == ANSWER:
-                judged = (len(ids), len(ids) + len(answer))
-            ids += {SOURCE: kept, ANSWER: answer}[piece] if isinstance(piece, str) else piece
-        lost = len(source) - len(kept) + len(self._cut) if kept is not source else 0
-        return Question(ids, judged, [(start, end) for start, end in offsets], source_cut=lost)
+        completion_range = (0, 0)
+        for segment in self._segments:
+            if segment == COMPLETION:
+                completion_range = (len(ids), len(ids) + len(completion))
+            ids += {PROMPT: kept, COMPLETION: completion}[segment] if isinstance(segment, str) else segment
+        num_cut = len(prompt) - len(kept) + len(self._ellipsis) if kept is not prompt else 0
+        return ModelInput(ids, completion_range, [(start, end) for start, end in offsets], num_cut)
 
-    def _encoded(self, texts: list[str], **options: Any) -> Any:
-        # What somebody wrote must not end a turn: the names of special tokens are read as plain text.
+    def _encode(self, texts: list[str], **options: Any) -> Any:
+        # Special tokens that are spelled out in a text are read as plain text, so that it cannot end its turn.
         return self._tokenizer(texts, add_special_tokens=False, split_special_tokens=True, **options)
 
 
-def cut_middle(ids: list[int], room: int, mark: list[int]) -> list[int]:
-    """At most `room` ids: the beginning and the end, with the mark between them. The same list where all of it fits."""
-    if len(ids) <= room:
+def truncate_middle(ids: list[int], max_length: int, ellipsis: list[int]) -> list[int]:
+    """Return the beginning and the end with the ellipsis between them; the same list if all of it fits."""
+    if len(ids) <= max_length:
         return ids
-    kept = room - len(mark)
+    kept = max_length - len(ellipsis)
     head = (kept + 1) // 2
-    return [*ids[:head], *mark, *ids[len(ids) - (kept - head) :]]
+    return [*ids[:head], *ellipsis, *ids[len(ids) - (kept - head) :]]
 
 
-def _pieces(tokenizer: PreTrainedTokenizerBase, reading: Reading) -> list[list[int] | str]:
-    """The rendered template as ids, with SOURCE and ANSWER in their places; the last ANSWER is the judged one."""
-    question = [{"role": "user", "content": QUESTIONS[reading]}]
-    rendered: Any = tokenizer.apply_chat_template(question, add_generation_prompt=True, tokenize=False)
+def _template_segments(tokenizer: PreTrainedTokenizerBase, reading: Reading) -> list[list[int] | str]:
+    """Return the rendered template as ids, with PROMPT and COMPLETION in their places; the head reads the last one."""
+    messages = [{"role": "user", "content": TEMPLATES[reading]}]
+    rendered: Any = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
     if reading != "once":
-        rendered += f"Answer: {ANSWER}\n"
-    pieces: list[list[int] | str] = []
-    for part in _split(rendered, (SOURCE, ANSWER)):
-        pieces.append(
-            part if part in (SOURCE, ANSWER) else list(tokenizer(part, add_special_tokens=False)["input_ids"])
-        )
-    return pieces
-
-
-def _split(text: str, marks: Sequence[str]) -> list[str]:
-    """The text in pieces, each of the marks a piece of its own."""
-    parts = [text]
-    for mark in marks:
-        parts = [piece for part in parts for piece in _around(part, mark)]
-    return [part for part in parts if part]
-
-
-def _around(text: str, mark: str) -> list[str]:
-    if text == mark:
-        return [text]
-    first, *rest = text.split(mark)
-    return [first, *(piece for part in rest for piece in (mark, part))]
+        rendered += f"Answer: {COMPLETION}\n"
+    parts = [part for part in re.split(f"({PROMPT}|{COMPLETION})", rendered) if part]
+    return [
+        part if part in (PROMPT, COMPLETION) else list(tokenizer(part, add_special_tokens=False)["input_ids"])
+        for part in parts
+    ]

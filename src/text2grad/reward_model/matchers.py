@@ -9,9 +9,9 @@ from functools import cached_property
 from llguidance import LLExecutor, LLMatcher, LLTokenizer
 from llguidance.numpy import fill_next_token_bitmask_par
 
+from text2grad.reward_model.critique_format import CritiqueFormat
 from text2grad.reward_model.grammar import grammar
 from text2grad.reward_model.prose import OpenProse
-from text2grad.reward_model.settings import Layout
 from text2grad.rollout.grammar import Masks, compiled, only_the_end
 
 
@@ -23,7 +23,7 @@ class Matchers:
     it.
     """
 
-    def __init__(self, vocabulary: LLTokenizer, answers: Sequence[str], layout: Layout) -> None:
+    def __init__(self, vocabulary: LLTokenizer, answers: Sequence[str], layout: CritiqueFormat) -> None:
         self._over = only_the_end(vocabulary)
         self._executor = LLExecutor()
         self._unmatched: list[list[int]] = [[] for _ in answers]

@@ -1,19 +1,15 @@
-"""The model card that goes with a reward model."""
+"""The model card of a reward model."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from text2grad.checkpoint.markdown import code, front_matter
 from text2grad.models.loading import base_name
-
-if TYPE_CHECKING:
-    from text2grad.reward_model.model import Saved
+from text2grad.reward_model.settings import RewardModelSettings
 
 
-def model_card(saved: Saved) -> str:
-    """Markdown with the metadata that the Hugging Face hub reads."""
-    name, published = base_name(saved.base)
+def model_card(settings: RewardModelSettings) -> str:
+    """Return Markdown with the metadata that the Hugging Face hub reads."""
+    name, published = base_name(settings.base)
     metadata = {
         **({"base_model": name} if published else {}),
         "library_name": "text2grad",
@@ -23,8 +19,8 @@ def model_card(saved: Saved) -> str:
     return f"""{front_matter(metadata)}
 # A span reward model
 
-Reads a prompt and an answer, and says which words of the answer are good and which are poor: with a token head in one
-forward pass, or in writing, with a critique and exact quotations.
+Predicts which words of a completion are good and which are poor: with a token head in one forward pass, or as a
+generated critique with exact quotations.
 
 ```python
 from text2grad import SpanRewardModel
@@ -34,8 +30,9 @@ feedback = critic.critique(examples)
 ```
 
 - Trained from {code(name)}.
-- The answer is read: {saved.layout.reading}; the judgement is written: {saved.layout.order.replace("_", " ")}.
-- At most {saved.layout.max_length} tokens are read; a longer source loses its middle, a longer answer is refused.
-- Feedback comes by the {saved.rewards.path} path, as {saved.rewards.rewards} rewards.
-- `training.json`, where it is there, says what it was trained on and with which settings.
+- Input: at most {settings.inputs.max_length} tokens, the completion read {settings.inputs.reading}; a longer prompt is
+  truncated in the middle, a longer completion is rejected.
+- Critique format: {settings.critique_format.order.replace("_", " ")}.
+- Default feedback: method {settings.feedback.method}, {settings.feedback.rewards} rewards.
+- `training.json`, if present, holds the training settings and statistics of the training data.
 """

@@ -6,8 +6,8 @@ import numpy as np
 from llguidance import LLTokenizer
 from llguidance.numpy import fill_next_token_bitmask
 
+from text2grad.reward_model.critique_format import CritiqueFormat
 from text2grad.reward_model.grammar import grammar
-from text2grad.reward_model.settings import Layout
 from text2grad.rollout.grammar import Masks, compiled, only_the_end
 
 FAR = 64  # characters for which there must be room; a longer token cannot be had in free text
@@ -19,7 +19,7 @@ class OpenProse:
     mask: (words of 32 bits,), what may follow in every one of them.
     """
 
-    def __init__(self, vocabulary: LLTokenizer, layout: Layout, judgements: int) -> None:
+    def __init__(self, vocabulary: LLTokenizer, layout: CritiqueFormat, judgements: int) -> None:
         self._vocabulary = vocabulary
         name = "reasoning" if layout.limits.reasoning else "critique"
         label = f"{name.capitalize()}: "
@@ -40,7 +40,7 @@ class OpenProse:
         return self._is_open[judgement]
 
 
-def _after(text: str, vocabulary: LLTokenizer, layout: Layout, limits: dict[str, int]) -> Masks:
+def _after(text: str, vocabulary: LLTokenizer, layout: CritiqueFormat, limits: dict[str, int]) -> Masks:
     """What may follow this beginning of a judgement, whatever its answer."""
     limited = {"limits": layout.limits.model_copy(update=limits), "order": "critique_first"}
     matcher = compiled(vocabulary, grammar("", layout.model_copy(update=limited)))

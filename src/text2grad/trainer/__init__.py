@@ -1,1 +1,1 @@
-"""Change the model there, and only there."""
+"""Policy optimisation from token rewards."""

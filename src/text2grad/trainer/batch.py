@@ -1,29 +1,35 @@
-"""One step's answers as they walk through the optimiser: ids first, then rewards, then advantages."""
+"""The samples of one step: sampled ids, token rewards, and the batch of the update."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from text2grad.align.tokens import decode, offsets
+from text2grad.align.tokens import decode
+from text2grad.align.tokens import offsets as token_offsets
 from text2grad.models.batching import stack_rows
-from text2grad.rewards.mapping import Credit, token_rewards
+from text2grad.models.policy import Scores
+from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.rollout.rng import Stream, stream
 from text2grad.rollout.sampling import Sampled
 from text2grad.schema import Example, Feedback, Range
+from text2grad.trainer.advantages import explained_variance, kl_per_token, normalize, span_advantages
+from text2grad.trainer.config import PolicySettings
+from text2grad.trainer.losses import truncated_importance_weights
+from text2grad.trainer.state import TrainerState
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """Sampled answers. The text in `examples` is derived from the ids; nothing is ever encoded again.
+    """Sampled completions. The text in `examples` is decoded from the ids; nothing is ever encoded again.
 
-    sampled_logprobs: (samples, longest completion), how probable each token was to whoever sampled it, 0 after an
-    answer's end; None where that is unknown.
+    ended: whether the completion has an end token, or was truncated. offsets: the character range of each token.
+    sampled_logprobs: (samples, longest completion), the sampler's log-probability of each token, 0 after the end; None
+    where it is unknown.
     """
 
     prompts: list[list[int]]
@@ -44,6 +50,26 @@ class Rollout:
         return stack_rows([torch.ones(len(c)) for c in self.completions], max(map(len, self.completions)))
 
 
+@dataclass(frozen=True)
+class Batch:
+    """What the update needs from one step's samples; tensors are (samples, tokens).
+
+    mask: 1 on the tokens of samples that are trained on.
+    kl_coef: coefficient of the KL penalty in the loss; 0 where it is in the rewards.
+    importance_weights: of each token's policy loss, where the sampler differs from the policy; None is 1.
+    """
+
+    mask: Tensor
+    old_logprobs: Tensor
+    reference_logprobs: Tensor
+    old_values: Tensor
+    advantages: Tensor
+    returns: Tensor
+    explained_variance: float
+    kl_coef: float = 0.0
+    importance_weights: Tensor | None = None
+
+
 def make_rollout(
     examples: Sequence[Example],
     prompts: list[list[int]],
@@ -51,14 +77,14 @@ def make_rollout(
     end_ids: Sequence[int],
     tokenizer: PreTrainedTokenizerBase,
 ) -> Rollout:
-    """Attach the decoded text to each example, with the place of every sampled token in it."""
+    """Decode sampled ids into the examples' completions, with the offsets of every token."""
     completions, logprobs = sampled
     width = max(map(len, completions))
     return Rollout(
         prompts=prompts,
         completions=completions,
         ended=[ids[-1] in end_ids for ids in completions],
-        offsets=[offsets(ids, tokenizer) for ids in completions],
+        offsets=[token_offsets(ids, tokenizer) for ids in completions],
         examples=[
             example.model_copy(update={"completion": decode(ids, tokenizer), "feedback": None})
             for example, ids in zip(examples, completions, strict=True)
@@ -67,14 +93,64 @@ def make_rollout(
     )
 
 
+def prompt_indices(step: int, num_prompts: int, num_examples: int, seed: int) -> list[int]:
+    """Return the prompts of a step, counted from 1: every epoch is a new permutation, keyed by (seed, epoch)."""
+    indices = []
+    for position in range((step - 1) * num_prompts, step * num_prompts):
+        epoch, place = divmod(position, num_examples)
+        order = stream(Stream.DATA_ORDER, seed, epoch).permutation(num_examples)
+        indices.append(int(order[place]))
+    return indices
+
+
 def rollout_rewards(
     rollout: Rollout, feedback: Sequence[Feedback], credit: Credit, seed: int, step: int
 ) -> tuple[Tensor, Tensor]:
-    """Token rewards of a rollout: (rewards (samples, tokens), valid (samples,) bool)."""
+    """Return the token rewards of a rollout, (samples, tokens), and which samples are valid, (samples,) bool."""
     rows, valid = [], []
-    for i, (said, ranges, ended) in enumerate(zip(feedback, rollout.offsets, rollout.ended, strict=True)):
-        end = len(ranges) - 1 if ended else None
-        rewards, usable = token_rewards(said, ranges, end, credit, stream(Stream.SHUFFLED_CREDIT, seed, step, i))
-        rows.append(torch.from_numpy(np.asarray(rewards)))
-        valid.append(usable)
+    for i, (item, offsets, ended) in enumerate(zip(feedback, rollout.offsets, rollout.ended, strict=True)):
+        rng = stream(Stream.SHUFFLED_CREDIT, seed, step, i)
+        rewards, is_valid = token_rewards(item, offsets, truncated=not ended, credit=credit, rng=rng)
+        rows.append(torch.from_numpy(rewards))
+        valid.append(is_valid)
     return stack_rows(rows, max(map(len, rollout.completions))), torch.tensor(valid)
+
+
+def make_batch(
+    rollout: Rollout,
+    rewards: Tensor,
+    valid: Tensor,
+    old: Scores,
+    reference: Scores,
+    args: PolicySettings,
+    state: TrainerState,
+) -> Batch:
+    """Compute the batch of an update: r_t = clip(d_t / scale) - beta * KL_t, the estimator, then normalisation.
+
+    rewards: (samples, tokens), the d_t; valid: (samples,). old, reference: scores under the policy that sampled and
+    under the reference. With `kl_placement: loss` the KL is part of the loss instead. Updates `state.reward_scale`.
+    """
+    beta, in_reward = state.kl_controller.beta, args.kl_placement == "reward"
+    trained_on = valid & torch.tensor(rollout.ended) if args.mask_truncated_completions else valid
+    mask = rollout.mask * trained_on.unsqueeze(1)
+    state.reward_scale.update(rewards.sum(1)[valid])
+    scaled = (rewards / state.reward_scale.std).clamp(-args.reward_clip, args.reward_clip)
+    penalised = scaled - beta * kl_per_token(old.logprobs, reference.logprobs) if in_reward else scaled
+    advantages, returns = span_advantages(
+        penalised, mask, args.estimator, old.values, args.num_generations, args.gamma, args.lam
+    )
+    clip_max, sampled = args.importance_sampling_clip_max, rollout.sampled_logprobs
+    weights = None
+    if clip_max is not None and sampled is not None:
+        weights = truncated_importance_weights(old.logprobs, sampled, clip_max)
+    return Batch(
+        mask=mask,
+        old_logprobs=old.logprobs,
+        reference_logprobs=reference.logprobs,
+        old_values=old.values,
+        advantages=normalize(advantages, mask, args.advantage_normalization),
+        returns=returns,
+        explained_variance=explained_variance(old.values, returns, mask) if args.value_weight else float("nan"),
+        kl_coef=0.0 if in_reward else beta,
+        importance_weights=weights,
+    )

@@ -1,4 +1,4 @@
-"""Hooks into a run: who is told what happens, and who may ask it to stop."""
+"""Callbacks of a training run."""
 
 from __future__ import annotations
 
@@ -13,37 +13,41 @@ Metrics = dict[str, Any]
 
 
 class Callback(Protocol):
-    """Is told what happens in a run; derive from it and override what you need.
+    """Hooks into a run; derive from it and override what you need.
 
-    `on_step` and `on_evaluate` may return a sentence: it asks the run to end after this step, and is logged as the
-    reason. The step is saved, and whatever follows training still follows.
+    `on_step` and `on_evaluate` may return a string: the run then ends after this step and logs it as the reason. The
+    step is saved, and everything that follows training still runs.
     """
 
     def on_start(self, step: int, max_steps: int) -> None:
-        """Training begins, or goes on, after `step` steps."""
+        """Called when training starts, or is resumed, after `step` steps."""
         return
 
     def on_step(self, metrics: Metrics) -> str | None:
-        """A step was recorded; its metrics hold the figures of its evaluation, where it had one."""
+        """Called after every step, with its metrics, including those of its evaluation."""
         return None
 
-    def on_evaluate(self, figures: Metrics) -> str | None:
-        """Held-out prompts were answered and judged; comes before `on_step` of the same step."""
+    def on_log(self, metrics: Metrics) -> None:
+        """Called after `on_step` with the metrics of every `logging_steps`-th step, evaluated step and the last one."""
+        return
+
+    def on_evaluate(self, metrics: Metrics) -> str | None:
+        """Called after an evaluation on held-out prompts, before `on_step` of the same step."""
         return None
 
     def on_save(self, folder: Path) -> None:
-        """A checkpoint is whole: `last` to resume from, `best` or `final` with the model."""
+        """Called after a checkpoint was written: `last` to resume from, `best` or `final` with the model."""
         return
 
     def on_end(self) -> None:
-        """Training ended, be it by an error."""
+        """Called when training ended, also after an error."""
         return
 
 
 class Callbacks(Callback):
-    """Several as one: all of them are told, and the first reason to stop is the one that counts.
+    """Several callbacks as one; the first reason to stop counts.
 
-    They are told on the main process only, since they write, print and upload. The others wait, and get the reason.
+    They run on the main process only, since they write, print and upload. The others wait, and get the reason.
     """
 
     def __init__(self, members: Iterable[Callback], processes: Processes) -> None:
@@ -51,26 +55,29 @@ class Callbacks(Callback):
         self.processes = processes
 
     def on_start(self, step: int, max_steps: int) -> None:
-        self._tell(lambda member: member.on_start(step, max_steps))
+        self._call(lambda member: member.on_start(step, max_steps))
 
     def on_step(self, metrics: Metrics) -> str | None:
-        return self._tell(lambda member: member.on_step(metrics))
+        return self._call(lambda member: member.on_step(metrics))
 
-    def on_evaluate(self, figures: Metrics) -> str | None:
-        return self._tell(lambda member: member.on_evaluate(figures))
+    def on_log(self, metrics: Metrics) -> None:
+        self._call(lambda member: member.on_log(metrics))
+
+    def on_evaluate(self, metrics: Metrics) -> str | None:
+        return self._call(lambda member: member.on_evaluate(metrics))
 
     def on_save(self, folder: Path) -> None:
-        self._tell(lambda member: member.on_save(folder))
+        self._call(lambda member: member.on_save(folder))
 
     def on_end(self) -> None:
-        # Nobody is waited for: after an error the others may never come here.
+        # No synchronisation here: after an error the other processes may never arrive.
         for member in self.members if self.processes.is_main else ():
             member.on_end()
 
-    def _tell(self, tell: Callable[[Callback], str | None]) -> str | None:
-        return self.processes.on_main(lambda: first_reason([tell(member) for member in self.members]))
+    def _call(self, hook: Callable[[Callback], str | None]) -> str | None:
+        return self.processes.on_main(lambda: first_reason([hook(member) for member in self.members]))
 
 
 def first_reason(reasons: Iterable[str | None]) -> str | None:
-    """The first that is one."""
+    """Return the first reason that is not None or empty."""
     return next((reason for reason in reasons if reason), None)

@@ -1,7 +1,7 @@
-"""Held-out prompts, answered and judged while the policy learns.
+"""Evaluation on held-out prompts during training.
 
-The answers are drawn from a random stream of their own, the same at every evaluation: training does not notice, and two
-evaluations differ by what was learned, not by luck.
+Completions are sampled from a random stream of their own, the same at every evaluation: training is not affected, and
+two evaluations differ by what was learned, not by chance.
 """
 
 from __future__ import annotations
@@ -23,46 +23,50 @@ if TYPE_CHECKING:
     from text2grad.trainer.trainer import Text2GradTrainer
 
 
-def require_heldout(eval_steps: int | None, prompts: int) -> None:
-    """Refuse evaluations that would have nothing to answer."""
-    if eval_steps is not None and not prompts:
+def check_eval_dataset(eval_steps: int | None, num_prompts: int) -> None:
+    """Raise UserError where evaluations are configured without held-out prompts."""
+    if eval_steps is not None and not num_prompts:
         raise UserError(
-            "eval_steps is set but there are no held-out prompts: name some as data.heldout, or give the trainer an "
-            "eval_dataset"
+            "eval_steps is set but there are no held-out prompts: set data.eval, or pass an eval_dataset to the trainer"
         )
 
 
-def evaluation_due(step: int, args: PolicySettings) -> bool:
-    """Every `eval_steps` steps and after the last one, since the last one may be the best."""
+def should_evaluate(step: int, args: PolicySettings) -> bool:
+    """Whether to evaluate after this step: every `eval_steps` steps, and after the last one, which may be the best."""
     return args.eval_steps is not None and (step % args.eval_steps == 0 or step == args.max_steps)
 
 
 def fixed_subset(examples: Sequence[Example], limit: int | None) -> list[Example]:
-    """At most `limit` of the examples at even distances, so that data in some order are all met."""
+    """Return at most `limit` examples at even distances, so that sorted data are covered."""
     count = len(examples) if limit is None else min(limit, len(examples))
     return [examples[i * len(examples) // count] for i in range(count)]
 
 
-def judged(trainer: Text2GradTrainer, examples: Sequence[Example], reference: bool = False) -> list[Example]:
-    """Answers at the evaluation temperature with the critic's feedback. reference: answer as the untrained model."""
-    answered = trainer.answer(examples, trainer.args.answer_temperature, reference)
-    feedback = trainer.processes.map(lambda part: collect_feedback(trainer.critic, part), answered)
-    return [example.model_copy(update={"feedback": said}) for example, said in zip(answered, feedback, strict=True)]
+def generate_with_feedback(
+    trainer: Text2GradTrainer, examples: Sequence[Example], reference: bool = False
+) -> list[Example]:
+    """Return completions at the evaluation temperature, with the critic's feedback.
 
-
-def heldout_figures(answers: Sequence[Example]) -> Metrics:
-    """Means over the answers whose critique did not fail, NaN where there is none; failures are counted.
-
-    ROUGE-L is over those of them that have a reference, and left out where none has.
+    reference: sample from the model before training.
     """
-    usable = [(a, a.feedback) for a in answers if a.feedback is not None and a.feedback.status == "ok"]
-    overlaps = [rouge_l(answer.completion, answer.reference) for answer, _ in usable if answer.reference is not None]
+    completed = trainer.generate(examples, trainer.args.generation_temperature, reference)
+    feedback = trainer.processes.map(lambda share: collect_feedback(trainer.critic, share), completed)
+    return [example.model_copy(update={"feedback": item}) for example, item in zip(completed, feedback, strict=True)]
+
+
+def eval_metrics(examples: Sequence[Example]) -> Metrics:
+    """Means over the completions whose critique did not fail, NaN where there is none; failures are counted.
+
+    ROUGE-L is over those with a reference, and absent where there is none.
+    """
+    valid = [(e, e.feedback) for e in examples if e.feedback is not None and e.feedback.status == "ok"]
+    overlaps = [rouge_l(example.completion, example.reference) for example, _ in valid if example.reference is not None]
     return {
-        HELDOUT: _mean([critic_score(feedback) for _, feedback in usable]),
-        **({"heldout_rouge_l": fmean(overlaps)} if overlaps else {}),
-        "heldout_words": _mean([len(answer.completion.split()) for answer, _ in usable]),
-        "heldout_samples": len(answers),
-        "heldout_failed": len(answers) - len(usable),
+        HELDOUT: _mean([critic_score(feedback) for _, feedback in valid]),
+        **({"eval/rouge_l": fmean(overlaps)} if overlaps else {}),
+        "eval/words": _mean([len(example.completion.split()) for example, _ in valid]),
+        "eval/samples": len(examples),
+        "eval/failed": len(examples) - len(valid),
     }
 
 

@@ -1,10 +1,12 @@
-"""PPO's clipped losses: pure functions over (batch, tokens) tensors.
+"""PPO's clipped losses and importance weights: pure functions over (batch, tokens) tensors.
 
-Each returns a *sum* over valid tokens. The caller divides by the number of valid tokens of the whole optimiser step, so
+Each loss is a *sum* over valid tokens. The caller divides by the number of valid tokens of the whole optimiser step, so
 that micro-batches and processes of different sizes add up to the same gradient as one big batch.
 """
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import Tensor
@@ -16,20 +18,32 @@ def clipped_policy_loss(
     advantages: Tensor,
     mask: Tensor,
     epsilon: float,
-    weights: Tensor | None = None,
+    importance_weights: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """-sum_t w_t * min(ratio_t * A_t, clip(ratio_t, 1 - epsilon, 1 + epsilon) * A_t), ratio_t = pi(y_t) / pi_old(y_t).
 
-    All tensors (batch, tokens); weights: w, for a sampler that was not quite pi_old (policy/gap.py); None is 1.
-    Returns (loss, number of tokens where the clip is in force), both scalars.
+    All tensors (batch, tokens); importance_weights: w, as `truncated_importance_weights` returns them; None is 1.
+    Returns (loss, number of clipped tokens), both scalars.
     """
     ratio = torch.exp(logprobs - old_logprobs)
     clipped = ratio.clamp(1 - epsilon, 1 + epsilon)
     objective = torch.minimum(ratio * advantages, clipped * advantages)
-    if weights is not None:
-        objective = objective * weights
-    in_force = (clipped * advantages < ratio * advantages) & mask.bool()
-    return -(objective * mask).sum(), in_force.sum()
+    if importance_weights is not None:
+        objective = objective * importance_weights
+    is_clipped = (clipped * advantages < ratio * advantages) & mask.bool()
+    return -(objective * mask).sum(), is_clipped.sum()
+
+
+def truncated_importance_weights(trained: Tensor, sampled: Tensor, clip_max: float = math.inf) -> Tensor:
+    """w_t = min(exp(trained_t - sampled_t), clip_max), without a gradient.
+
+    The sampler holds the trainer's weights, but a cache, another precision, other kernels or another engine can change
+    its probabilities slightly; w corrects the loss for that, truncated to bound the variance.
+
+    trained, sampled: (batch, tokens), log-probabilities of the sampled tokens under the trainer and the sampler.
+    Returns (batch, tokens). Where both agree to the bit, the weight is 1 to the bit.
+    """
+    return torch.exp(trained.detach() - sampled).clamp(max=clip_max)
 
 
 def clipped_value_loss(values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, epsilon: float) -> Tensor:
@@ -37,13 +51,13 @@ def clipped_value_loss(values: Tensor, old_values: Tensor, returns: Tensor, mask
 
     All tensors (batch, tokens); returns a scalar.
     """
-    near = old_values + (values - old_values).clamp(-epsilon, epsilon)
-    squared = torch.maximum((values - returns) ** 2, (near - returns) ** 2)
+    clipped = old_values + (values - old_values).clamp(-epsilon, epsilon)
+    squared = torch.maximum((values - returns) ** 2, (clipped - returns) ** 2)
     return 0.5 * (squared * mask).sum()
 
 
 def approximate_kl(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tensor:
-    """sum_t (ratio_t - 1 - log ratio_t): the KL divergence from the policy that sampled, estimated on its samples.
+    """sum_t (ratio_t - 1 - log ratio_t): the KL divergence from the policy that sampled, estimated on its samples (k3).
 
     All tensors (batch, tokens); returns a scalar. No term is negative, and its expectation is the divergence itself.
     """
@@ -52,10 +66,10 @@ def approximate_kl(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tens
 
 
 def kl_loss(logprobs: Tensor, reference: Tensor, mask: Tensor) -> Tensor:
-    """sum_t (exp(d_t) - 1 - d_t), d_t = log pi_ref(y_t) - log pi(y_t): what it costs to leave the reference.
+    """sum_t (exp(d_t) - 1 - d_t), d_t = log pi_ref(y_t) - log pi(y_t): the KL penalty in the loss (k3).
 
     All tensors (batch, tokens); returns a scalar. On the policy's own samples its expectation is KL(pi || pi_ref); on
-    others' it still is 0 at the reference and grows on both sides of it.
+    other samples it still is 0 at the reference and grows in both directions from it.
     """
     distance = reference - logprobs
     return ((torch.expm1(distance) - distance) * mask).sum()

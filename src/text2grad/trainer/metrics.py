@@ -1,7 +1,8 @@
-"""What a run writes down about a step: metrics for the curves, samples for the browser."""
+"""Metrics and sample records of a training step."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 from torch import Tensor
 
 from text2grad.schema import Feedback
-from text2grad.trainer.batch import Rollout
-from text2grad.trainer.update import Batch, Outcome
+from text2grad.trainer.batch import Batch, Rollout
+from text2grad.trainer.losses import truncated_importance_weights
+from text2grad.trainer.update import UpdateResult
 
 
 def step_metrics(
@@ -21,36 +23,52 @@ def step_metrics(
     valid: Tensor,
     batch: Batch,
     kl: Tensor,
-    outcome: Outcome,
+    result: UpdateResult,
 ) -> dict[str, Any]:
     """Means over the valid samples of a step; NaN where there is none. Failed critiques are counted, never averaged in.
 
-    rewards, kl: (samples, tokens); valid: (samples,). `kl` and `reward` are sums over an answer's tokens.
+    rewards, kl: (samples, tokens); valid: (samples,). `kl` and `reward` are sums over the tokens of a sample.
     """
-    errors = [said.error for said in feedback if said.status == "failed"]
+    errors = [item.error for item in feedback if item.status == "failed"]
     tokens = rollout.mask[valid].sum()
     return {
         "step": step,
         "samples": len(feedback),
-        "failed": len(feedback) - int(valid.sum()),
-        "failure": errors[-1] if errors else None,
+        "critic/failed": len(feedback) - int(valid.sum()),
+        "critic/error": errors[-1] if errors else None,
         "reward": float(rewards.sum(1)[valid].mean()),
         "kl": float(kl.sum(1)[valid].mean()),
         "kl_per_token": float(kl[valid].sum() / tokens),
-        "length": float(rollout.mask.sum(1).mean()),
-        "truncated": 1 - sum(rollout.ended) / len(rollout.ended),
-        "coverage": float((rewards[valid] != 0).sum() / tokens),
-        "repetition": fmean(map(repetition, rollout.completions)),
+        "completions/mean_length": float(rollout.mask.sum(1).mean()),
+        "completions/clipped_ratio": 1 - sum(rollout.ended) / len(rollout.ended),
+        "completions/repetition": fmean(map(repetition, rollout.completions)),
+        "rewards/coverage": float((rewards[valid] != 0).sum() / tokens),
         "explained_variance": batch.explained_variance,
-        "broken": outcome.broken,
-        **outcome.stats,
+        "update_error": result.error,
+        **result.stats,
     }
 
 
+def sampling_metrics(trained: Tensor, sampled: Tensor | None, mask: Tensor, clip_max: float | None) -> dict[str, float]:
+    """Distance between the sampler and the trainer over valid tokens, in nats; NaN where it is unknown.
+
+    trained, sampled, mask: (batch, tokens). clip_max: None where nothing is corrected; the ratios are then not
+    truncated. The mean importance ratio has expectation 1 where nothing is truncated, however large the difference.
+    """
+    names = ("sampling/logp_difference/mean", "sampling/logp_difference/max", "sampling/importance_ratio/mean")
+    if sampled is None or not mask.any():
+        return dict.fromkeys(names, math.nan)
+    valid = mask.bool()
+    difference = (trained - sampled)[valid].abs()
+    ratios = truncated_importance_weights(trained, sampled, math.inf if clip_max is None else clip_max)[valid]
+    values = (difference.mean().item(), difference.max().item(), ratios.mean().item())
+    return dict(zip(names, values, strict=True))
+
+
 def repetition(ids: Sequence[int], width: int = 4) -> float:
-    """Share of the runs of `width` ids that occurred before in the same answer; 0 for answers shorter than that."""
-    runs = [tuple(ids[i : i + width]) for i in range(len(ids) - width + 1)]
-    return 1 - len(set(runs)) / len(runs) if runs else 0.0
+    """Share of the n-grams of `width` ids that occurred before in the same completion; 0 for shorter completions."""
+    ngrams = [tuple(ids[i : i + width]) for i in range(len(ids) - width + 1)]
+    return 1 - len(set(ngrams)) / len(ngrams) if ngrams else 0.0
 
 
 def sample_records(
@@ -62,7 +80,7 @@ def sample_records(
     batch: Batch,
     logprobs_after: Tensor,
 ) -> list[dict[str, Any]]:
-    """The first samples of a step, token by token. logprobs_after: (kept samples, tokens), after the update."""
+    """The first samples of a step, token by token. logprobs_after: (logged samples, tokens), after the update."""
     return [
         {
             "step": step,

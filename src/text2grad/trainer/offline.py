@@ -1,8 +1,8 @@
-"""Learning from comments on earlier answers: nothing is sampled, and no critic is asked.
+"""Training on logged completions with feedback: no sampling and no critic.
 
-The answers may be anybody's, so each token's update is bounded: its probability is compared with that under the model
-as it was at the start, and beyond `epsilon` from there it is pushed no further; all tokens are held near that model by
-`beta` times the divergence from it, in the loss. So a handful of comments can be learned without harm to the rest.
+The completions may come from any policy, so each token's update is bounded: the clipped ratio is taken against the
+initial model, which limits its change over the whole run to `epsilon`, and `beta` times the KL divergence from that
+model is added to the loss. A handful of comments can be learned without harm to the rest.
 """
 
 from __future__ import annotations
@@ -25,12 +25,10 @@ from text2grad.trainer.callbacks import Callback
 from text2grad.trainer.config import Text2GradConfig
 from text2grad.trainer.trainer import Text2GradTrainer
 
-IDS = "completion_ids"  # the entry of an example's meta that holds the ids that were sampled, where they are known
-# Credit stays on the words that are commented on, and no value head has to be learned first.
+IDS = "completion_ids"  # key of the sampled ids in an example's meta, where they were logged
+# Credit stays on the commented words, and no value head has to be trained first.
 DEFAULTS: dict[str, Any] = {
     "estimator": "local",
-    "gamma": 0.7,
-    "lam": 0.3,
     "vf_coef": 0.0,
     "advantage_normalization": "scale",
     "epsilon": 0.5,
@@ -40,7 +38,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 class OfflineTrainer(Text2GradTrainer):
-    """As Text2GradTrainer, with (prompt, completion, feedback) triples instead of a critic."""
+    """Text2GradTrainer on (prompt, completion, feedback) triples instead of a critic."""
 
     def __init__(
         self,
@@ -54,34 +52,34 @@ class OfflineTrainer(Text2GradTrainer):
     ) -> None:
         if args.eval_steps is not None:
             raise UserError(
-                "eval_steps is set, but new answers to held-out prompts need a critic and logged feedback has none: "
+                "eval_steps is set, but completions of held-out prompts need a critic and logged feedback has none: "
                 "set it to null"
             )
-        usable = [e for e in train_dataset if e.feedback is not None and e.feedback.status == "ok" and e.completion]
-        if not usable:
+        valid = [e for e in train_dataset if e.feedback is not None and e.feedback.status == "ok" and e.completion]
+        if not valid:
             raise UserError(
-                f"nothing to learn from: of {len(train_dataset)} examples none has a completion and feedback that did "
-                f"not fail; `text2grad annotate` or `text2grad align` gives it"
+                f"no training data: none of {len(train_dataset)} examples has a completion and valid feedback; "
+                f"`text2grad annotate` or `text2grad align` adds it"
             )
         if args.num_generations != 1:
-            raise UserError("num_generations must be 1: logged answers have no siblings")
+            raise UserError("num_generations must be 1: logged completions have no siblings")
         if args.beta and args.kl_placement == "reward":
-            raise UserError("kl_placement must be loss here: logged answers are as near to the reference as can be")
+            raise UserError("kl_placement must be loss for logged completions: their KL in the reward is always 0")
         super().__init__(
-            model, Remembered(), args, usable, processing_class, peft_config, plain_prompts, callbacks=callbacks
+            model, LoggedFeedback(), args, valid, processing_class, peft_config, plain_prompts, callbacks=callbacks
         )
-        self.completions = [completion_ids(example, self.tokenizer) for example in usable]
+        self.completions = [completion_ids(example, self.tokenizer) for example in valid]
         self.offsets = [offsets(ids, self.tokenizer) for ids in self.completions]
-        for example, prompt, ids in zip(usable, self.prompts, self.completions, strict=True):
+        for example, prompt, ids in zip(valid, self.prompts, self.completions, strict=True):
             if len(prompt) + len(ids) > self.context:
                 raise UserError(
                     f'example "{example.id}" has {len(prompt) + len(ids)} tokens with its completion, but the model\'s '
-                    f"context is {self.context}; leave it out, or choose a model with a longer context"
+                    f"context is {self.context}; remove it, or choose a model with a longer context"
                 )
 
     def rollout(self, step: int) -> Rollout:
-        """The step's answers, as they were given."""
-        chosen = self._prompts_of(step)
+        """Return the logged completions of this step."""
+        chosen = self._prompt_indices(step)
         return Rollout(
             prompts=[self.prompts[i] for i in chosen],
             completions=[self.completions[i] for i in chosen],
@@ -90,32 +88,33 @@ class OfflineTrainer(Text2GradTrainer):
             examples=[self.examples[i] for i in chosen],
         )
 
-    def _sampler(self) -> Sampler:
-        """None is started: nothing is sampled."""
+    def _make_sampler(self) -> Sampler:
+        """No vLLM engine is started: nothing is sampled."""
         return self.hf_sampler
 
-    def behaviour(self, now: Scores, reference: Scores) -> Scores:
-        """The reference stands for whoever gave the answers: the ratio then bounds how far all steps together go."""
-        return Scores(reference.logprobs, now.entropy, now.values)
+    def behaviour_scores(self, current: Scores, reference: Scores) -> Scores:
+        """The reference stands for the unknown behaviour policy: the ratio then bounds all steps together."""
+        return Scores(reference.logprobs, current.entropy, current.values)
 
     def step(self, step: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """As the trainer's; tokens a second are those learned from, since none is sampled."""
+        """As the base class; `tokens_per_second` counts the tokens trained on, since none is sampled."""
         metrics, samples = super().step(step)
-        metrics["tokens_per_second"] = metrics["length"] * metrics["samples"] / metrics["seconds"]
+        trained_tokens = metrics["completions/mean_length"] * metrics["samples"]
+        metrics["tokens_per_second"] = trained_tokens / metrics["time/step"]
         return metrics, samples
 
 
-class Remembered:
-    """Repeats the feedback that the examples came with."""
+class LoggedFeedback:
+    """A critic that returns the feedback of the examples themselves."""
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         return [e.feedback or Feedback.failure("logged", "no feedback was logged") for e in examples]
 
 
 def completion_ids(example: Example, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """The sampled ids where they were logged; else the tokenizer's own encoding and the end token.
+    """Return the logged ids of a completion, or else its encoding with the end token.
 
-    Either must spell the completion exactly: spans are places in it.
+    Either must decode to the completion exactly, since spans are character offsets in it.
     """
     logged = example.meta.get(IDS)
     if logged is None:
@@ -125,12 +124,12 @@ def completion_ids(example: Example, tokenizer: PreTrainedTokenizerBase) -> list
         ids = [int(token) for token in logged]
     if not ids or decode(ids, tokenizer) != example.completion:
         raise UserError(
-            f'example "{example.id}": the model\'s tokenizer does not spell its completion exactly; leave it out, or '
-            f"log the sampled ids as meta.{IDS}"
+            f'example "{example.id}": its completion does not survive encoding and decoding by the model\'s tokenizer; '
+            f"remove it, or log the sampled ids as meta.{IDS}"
         )
     return ids
 
 
 def steps_for(examples: int, samples_per_step: int, epochs: float) -> int:
-    """Steps in which every example is met `epochs` times."""
+    """Return the number of steps for `epochs` passes over the examples."""
     return max(math.ceil(epochs * examples / samples_per_step), 1)

@@ -1,4 +1,4 @@
-"""What the policy and the critic say about a step's answers: each process asks about its share, and all hear all."""
+"""Scores and feedback of a step's samples: each process computes its share, and all get all results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 def score(
     policy: Policy, learner: Learner, rollout: Rollout, rows: Sequence[int], args: PolicySettings, reference: bool
 ) -> Scores:
-    """Log-probabilities, entropy and values of the sampled tokens of these rows, each (rows, tokens) on the CPU."""
+    """Compute log-probabilities, entropy and values of the sampled tokens, each (rows, tokens) on the CPU."""
     processes = learner.processes
     width = max(map(len, rollout.completions))
     scored: list[tuple[list[int], Scores]] = []
@@ -52,21 +52,21 @@ def score(
     return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
 
 
-def collect_feedback_beside(
-    critic: Critic, examples: Sequence[Example], passes: Callable[[], T], learner: Learner
+def collect_feedback_during(
+    forward_passes: Callable[[], T], critic: Critic, examples: Sequence[Example], learner: Learner
 ) -> tuple[list[Feedback], T]:
-    """The critic's feedback on all answers, and what `passes` returns.
+    """Return the critic's feedback on all samples, and the result of `forward_passes`.
 
-    The passes do not need the critic, so they run beside it: on a GPU, or where the critic waits on a network. On the
-    CPU the two would only take the cores from each other.
+    The two run concurrently on a GPU, or where the critic waits on a network. On the CPU they would only compete for
+    the cores.
     """
     accelerator, processes = learner.accelerator, learner.processes
     own = [examples[i] for i in processes.own(len(examples))]
     if accelerator.device.type == "cpu" and critic_traits(critic).acritique is None:
-        heard, passed = attempt(lambda: collect_feedback(critic, own)), passes()
+        own_feedback, scores = attempt(lambda: collect_feedback(critic, own)), forward_passes()
     else:
         # The critic stays in the main thread, where Ctrl-C reaches it.
         with ThreadPoolExecutor(1, initializer=partial(use_device, accelerator)) as pool:
-            passing = pool.submit(passes)
-            heard, passed = attempt(lambda: collect_feedback(critic, own)), passing.result()
-    return [said for part in processes.share(heard) for said in part], passed
+            future = pool.submit(forward_passes)
+            own_feedback, scores = attempt(lambda: collect_feedback(critic, own)), future.result()
+    return [item for share in processes.share(own_feedback) for item in share], scores

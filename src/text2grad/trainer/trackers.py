@@ -1,6 +1,6 @@
 """Metrics to TensorBoard, Weights & Biases or Trackio, through Accelerate.
 
-A tracker gets numbers and the optimiser's settings, which hold no secrets; its own key it takes from its environment.
+Trackers get numbers and the trainer's settings, which hold no secrets; they read their own keys from the environment.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Tracker = Literal["tensorboard", "wandb", "trackio"]
 PROJECT = "text2grad"
 
 
-def tracker_names(given: Any) -> Any:
-    """A name, several, `none` or nothing, as a tuple without doubles; what is neither is left to be refused."""
+def parse_tracker_names(given: Any) -> Any:
+    """Return a name, a list of names, `none` or null as a tuple without duplicates; other values are unchanged."""
     names = [given] if isinstance(given, str) else () if given is None else given
     if not isinstance(names, list | tuple):
         return given
@@ -31,7 +31,7 @@ def tracker_names(given: Any) -> Any:
 
 
 def require_trackers(names: Iterable[Tracker]) -> None:
-    """Refuse a tracker whose package is missing; Accelerate would leave it out without a word."""
+    """Raise UserError where a tracker's package is missing; Accelerate would skip it silently."""
     for name in names:
         if find_spec(name) is None:
             raise UserError(
@@ -40,32 +40,32 @@ def require_trackers(names: Iterable[Tracker]) -> None:
 
 
 class Trackers(Callback):
-    """Hands every step's numbers to the trackers that the accelerator was made with."""
+    """Logs metrics to the trackers of the accelerator."""
 
     def __init__(self, accelerator: Accelerator, settings: dict[str, Any], run: Path) -> None:
-        """settings: shown with the run. run: its folder, after which it is called."""
+        """settings: logged with the run. run: its folder, which names it."""
         self.accelerator, self.settings, self.run = accelerator, settings, run
 
     def on_start(self, step: int, max_steps: int) -> None:
         options = {
-            "tensorboard": {"purge_step": step + 1},  # what a killed run logged after its checkpoint happens again
+            "tensorboard": {"purge_step": step + 1},  # a resumed run repeats the steps after its checkpoint
             "wandb": {"name": self.run.name, "dir": str(self.run)},
             "trackio": {"name": self.run.name, "resume": "allow" if step else "never"},
         }
         self.accelerator.init_trackers(PROJECT, plain_values(self.settings), options)
 
-    def on_step(self, metrics: Metrics) -> None:
-        self.accelerator.log(numbers(metrics), step=metrics["step"])
+    def on_log(self, metrics: Metrics) -> None:
+        self.accelerator.log(finite_numbers(metrics), step=metrics["step"])
 
     def on_end(self) -> None:
-        # Not `end_training`: it would also take down the process group, and the run is not over.
+        # Not `end_training`: it would also destroy the process group, and the run is not over.
         for tracker in self.accelerator.trackers:
             tracker.finish()
         self.accelerator.trackers.clear()
 
 
-def numbers(metrics: Metrics) -> dict[str, float]:
-    """What can be drawn: finite numbers, without the step that they are drawn over."""
+def finite_numbers(metrics: Metrics) -> dict[str, float]:
+    """Return the finite numbers among the metrics, without the step."""
     return {
         name: value
         for name, value in metrics.items()
@@ -74,7 +74,7 @@ def numbers(metrics: Metrics) -> dict[str, float]:
 
 
 def plain_values(settings: dict[str, Any]) -> dict[str, str | int | float | bool]:
-    """Settings with dotted names, lists as text, and without those that are null: all that trackers take."""
+    """Flatten settings to dotted names; lists become strings and nulls are dropped, as trackers require."""
     return {
         name: value if isinstance(value, str | int | float | bool) else str(value)
         for name, value in flatten(settings).items()

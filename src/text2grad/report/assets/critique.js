@@ -1,49 +1,54 @@
-// A critique whose phrases point into the answer, and the lights that show where.
+// A critique whose phrases are linked to the words of the completion that they refer to.
 
 function critiqueOf(feedback, completion) {
   if (!feedback)
     return element("div", { class: "critique" }, element("p", { class: "empty" }, "No critique was recorded."));
   const characters = Array.from(completion);
-  const nowhere = feedback.spans.map((span, i) => [span, `span-${i}`]).filter(([span]) => !span.phrase);
+  const withoutPhrase = feedback.spans.map((span, i) => [span, `span-${i}`]).filter(([span]) => !span.phrase);
   return element(
     "div",
     { class: "critique" },
-    feedback.status === "failed" ? failure(feedback) : null,
+    feedback.status === "failed" ? failureNote(feedback) : null,
     feedback.critique ? element("p", { class: "text", dir: "auto" }, phrasesOf(feedback, characters)) : null,
-    list(
+    titledList(
       "Marked",
-      nowhere.map(([span, target]) =>
-        pointer(target, span.label, [`“${quote(span, characters)}”`, span.reason ? ` ${span.reason}` : ""], () =>
-          spanCard(span, characters),
+      withoutPhrase.map(([span, target]) =>
+        linkedPhrase(
+          target,
+          span.label,
+          [`“${quote(span, characters)}”`, span.reason ? ` ${span.reason}` : ""],
+          () => spanCard(span, characters),
         ),
       ),
     ),
-    list(
+    titledList(
       "Missing",
       feedback.omissions.map((omission, i) =>
-        pointer(`omission-${i}`, "omission", [omission.text], () => [omissionCard(omission)]),
+        linkedPhrase(`omission-${i}`, "omission", [omission.text], () => [omissionCard(omission)]),
       ),
     ),
-    list(
-      "Quotes not found in the answer",
+    titledList(
+      "Quotes not found in the completion",
       feedback.unmatched.map((text) => element("span", { class: "unmatched" }, `“${text}”`)),
     ),
-    feedback.reasoning ? folded("Reasoning", element("p", { class: "text", dir: "auto" }, feedback.reasoning)) : null,
+    feedback.reasoning
+      ? collapsible("Reasoning", element("p", { class: "text", dir: "auto" }, feedback.reasoning))
+      : null,
   );
 }
 
-function failure(feedback) {
+function failureNote(feedback) {
   return element(
     "div",
     { class: "failure", role: "note" },
     element("strong", {}, "This critique failed. "),
-    "The answer was masked out of training.",
+    "The sample was masked out of training.",
     element("p", { class: "text" }, feedback.error),
-    feedback.raw ? folded("What the critic returned", element("pre", {}, feedback.raw)) : null,
+    feedback.raw ? collapsible("Output of the critic", element("pre", {}, feedback.raw)) : null,
   );
 }
 
-function list(title, items) {
+function titledList(title, items) {
   if (items.length === 0) return null;
   return [
     element("h4", {}, title),
@@ -55,8 +60,8 @@ function list(title, items) {
   ];
 }
 
-// Something that can be hovered, focused or pressed to light what it points at.
-function pointer(targets, kind, children, explain) {
+// A phrase that highlights its targets when it is hovered, focused or pressed.
+function linkedPhrase(targets, kind, children, content) {
   const node = element(
     "span",
     {
@@ -69,17 +74,17 @@ function pointer(targets, kind, children, explain) {
     },
     ...children,
   );
-  return explained(node, explain);
+  return withTooltip(node, content);
 }
 
-function phrasesOf(feedback, answer) {
+function phrasesOf(feedback, completion) {
   const characters = Array.from(feedback.critique);
-  const pointing = [
+  const phrases = [
     ...feedback.spans.map((span, i) => ({
       phrase: span.phrase,
       target: `span-${i}`,
       kind: span.label,
-      card: () => spanCard(span, answer),
+      card: () => spanCard(span, completion),
     })),
     ...feedback.omissions.map((omission, i) => ({
       phrase: omission.phrase,
@@ -90,10 +95,10 @@ function phrasesOf(feedback, answer) {
   ]
     .filter(({ phrase }) => phrase)
     .map((item) => ({ ...item, start: item.phrase[0], end: item.phrase[1] }));
-  return stretches(0, characters.length, pointing).map(({ start, end, marks }) => {
+  return segmentsOf(0, characters.length, phrases).map(({ start, end, marks }) => {
     const text = characters.slice(start, end).join("");
     if (marks.length === 0) return text;
-    return pointer(marks.map((mark) => mark.target).join(" "), marks[0].kind, [text], () =>
+    return linkedPhrase(marks.map((mark) => mark.target).join(" "), marks[0].kind, [text], () =>
       marks.flatMap((mark) => mark.card()),
     );
   });
@@ -104,15 +109,15 @@ function quote(span, characters) {
 }
 
 function spanCard(span, characters) {
-  const how =
+  const matching =
     span.match === "fuzzy" || span.match === "freeform"
       ? ` (${span.match} match, confidence ${percent(span.confidence)})`
       : "";
-  return [element("p", { class: "token-name" }, `“${quote(span, characters)}”${how}`), spanVerdict(span)];
+  return [element("p", { class: "token-name" }, `“${quote(span, characters)}”${matching}`), spanComment(span)];
 }
 
 function omissionCard(omission) {
-  return element("p", { class: "poor verdict" }, `missing, charged to the end token: ${omission.text}`);
+  return element("p", { class: "poor comment" }, `missing, charged to the end token: ${omission.text}`);
 }
 
 function targetsAround(node) {
@@ -121,33 +126,33 @@ function targetsAround(node) {
   return new Set(Array.from(nodes).flatMap((each) => each.dataset.targets.split(" ")));
 }
 
-// Phrases and marks inside `root` light each other; a click or tap keeps the light on until the next one.
-// Returns a function that puts it out.
-function lightLinks(root) {
+// Phrases and marks inside `root` highlight each other; a click or tap pins the highlight until the next one.
+// Returns a function that clears it.
+function linkHighlights(root) {
   let pinned = new Set();
-  const light = (targets) => {
+  const highlight = (targets) => {
     for (const node of root.querySelectorAll("[data-targets]")) {
       node.classList.toggle(
-        "lit",
+        "highlighted",
         node.dataset.targets.split(" ").some((target) => targets.has(target)),
       );
     }
   };
   const pin = (targets) => {
     pinned = targets;
-    light(pinned);
+    highlight(pinned);
     for (const node of root.querySelectorAll("[aria-pressed].phrase")) {
       node.setAttribute("aria-pressed", String(node.dataset.targets.split(" ").every((target) => pinned.has(target))));
     }
   };
   const follow = (event) => {
     const targets = targetsAround(event.target);
-    light(targets.size ? targets : pinned);
+    highlight(targets.size ? targets : pinned);
   };
   root.addEventListener("pointerover", follow);
   root.addEventListener("focusin", follow);
-  root.addEventListener("pointerleave", () => light(pinned));
-  root.addEventListener("focusout", () => light(pinned));
+  root.addEventListener("pointerleave", () => highlight(pinned));
+  root.addEventListener("focusout", () => highlight(pinned));
   root.addEventListener("click", (event) => {
     const targets = targetsAround(event.target);
     const again = targets.size === pinned.size && [...targets].every((target) => pinned.has(target));

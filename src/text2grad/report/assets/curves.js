@@ -1,35 +1,48 @@
-// Metrics by step: raw values as dots, a smoothed line over them, gaps where a step has no value.
+// Metrics by step: raw values as dots, a smoothed line, gaps where a step has no value.
 
 const MAIN_CURVES = [
-  { name: "reward", title: "Reward", note: "mean total reward of an answer", wide: true },
-  { name: "heldout_score", title: "Held-out score", note: "by the critic, while training", wide: true },
-  { name: "kl", title: "KL", note: "distance from the reference model" },
-  { name: "length", title: "Length", note: "mean tokens of an answer", zero: true },
-  { name: "coverage", title: "Span coverage", note: "tokens with a reward other than zero", zero: true, show: percent },
-  { name: "failed", title: "Failed critiques", note: "masked out of training", zero: true, bars: true },
+  { name: "reward", title: "Reward", note: "mean total reward per completion", wide: true },
+  { name: "eval/score", title: "Held-out score", note: "critic's score, evaluated during training", wide: true },
+  { name: "kl", title: "KL", note: "to the reference model, summed per completion" },
+  { name: "completions/mean_length", title: "Completion length", note: "mean number of tokens", zero: true },
+  { name: "rewards/coverage", title: "Span coverage", note: "non-zero token rewards", zero: true, show: percent },
+  { name: "critic/failed", title: "Failed critiques", note: "masked out of training", zero: true, bars: true },
 ];
-const OTHER_NOTES = {
-  samples: "answers sampled",
-  truncated: "share of answers cut at the length limit",
+const NOTES = {
+  samples: "completions sampled per step",
+  "completions/clipped_ratio": "share of completions cut at the length limit",
+  "completions/repetition": "share of 4-grams that occurred before",
+  kl_per_token: "to the reference model",
   policy_loss: "clipped surrogate",
   value_loss: "squared error of the value head",
   entropy: "of the policy, per token",
-  clip_fraction: "share of tokens where the ratio was clipped",
+  clip_fraction: "share of tokens with a clipped ratio",
+  approx_kl: "to the policy before the update",
   grad_norm: "before clipping",
+  num_updates: "optimizer steps on the samples of a step",
+  skipped: "1 where the update was skipped",
+  beta: "KL coefficient",
   learning_rate: "of the policy",
-  heldout_rouge_l: "of held-out answers, against their references",
-  heldout_words: "mean of a held-out answer",
-  heldout_failed: "failed critiques of held-out answers",
-  heldout_samples: "held-out answers judged",
   explained_variance: "of the returns by the value head",
   tokens_per_second: "sampled and trained on",
-  seconds: "wall time of the step",
+  "sampling/logp_difference/mean": "between sampler and trainer, per token",
+  "sampling/logp_difference/max": "between sampler and trainer, per token",
+  "sampling/importance_ratio/mean": "trainer over sampler",
+  "eval/rouge_l": "held-out completions against references",
+  "eval/words": "mean per held-out completion",
+  "eval/samples": "held-out completions",
+  "eval/failed": "failed critiques of held-out completions",
+  "time/step": "seconds per step",
+  "time/rollout": "seconds per step",
+  "time/critique_and_score": "seconds per step",
+  "time/update": "seconds per step",
+  "time/evaluation": "seconds per evaluation",
 };
-// Measured at some steps only: drawn without gaps, and left out where a run has none.
-const SPARSE = /^(heldout_|seconds_evaluation)/;
+// Recorded at some steps only: drawn without gaps, and omitted where a run has none.
+const SPARSE = /^(eval\/|time\/evaluation$)/;
 const CHART = { height: 168, left: 46, right: 12, top: 10, bottom: 24 };
 
-function startCurves(metrics) {
+function initCurves(metrics) {
   const main = document.getElementById("main-curves");
   const other = document.getElementById("other-curves");
   if (!main || !metrics.step) return;
@@ -38,10 +51,8 @@ function startCurves(metrics) {
   }
   const known = new Set(["step", ...MAIN_CURVES.map((curve) => curve.name)]);
   for (const name of Object.keys(metrics).filter((name) => !known.has(name))) {
-    const title = name.replaceAll("_", " ");
-    other.append(
-      chart({ name, title: title[0].toUpperCase() + title.slice(1), note: OTHER_NOTES[name] ?? "" }, metrics),
-    );
+    const title = name.replaceAll("_", " ").replaceAll("/", " / ");
+    other.append(chart({ name, title: title[0].toUpperCase() + title.slice(1), note: NOTES[name] ?? "" }, metrics));
   }
 }
 
@@ -67,74 +78,74 @@ function chart(curve, metrics) {
   }
   const describePoint = (point) =>
     `step ${point.step}: ${show(point.value)}` + (curve.bars && point.of !== null ? ` of ${point.of}` : "");
-  const rest = () => {
+  const showSummary = () => {
     readout.textContent = curve.bars
-      ? `mean ${number(measured.reduce((sum, point) => sum + point.value, 0) / measured.length)} a step`
+      ? `mean ${number(measured.reduce((sum, point) => sum + point.value, 0) / measured.length)} per step`
       : measured.length > 1
         ? `${show(measured[0].value)} → ${show(measured.at(-1).value)}`
         : show(measured[0].value);
   };
-  const image = vector("svg", {
+  const image = svgElement("svg", {
     role: "img",
     tabindex: "0",
     "aria-label":
       `${curve.title} by step, from ${show(measured[0].value)} to ${show(measured.at(-1).value)}; ` +
-      "left and right arrow keys read single steps",
+      "use the left and right arrow keys to read single steps",
   });
   figure.append(image);
-  rest();
+  showSummary();
   new ResizeObserver(() => image.clientWidth && plot(image, points, measured, curve, show)).observe(figure);
   pickPoints(image, measured, (point) => {
     if (point) readout.textContent = describePoint(point);
-    else rest();
+    else showSummary();
   });
   return figure;
 }
 
-// Draws at the true width in pixels, so that text and strokes keep their size on every screen.
+// Draws at the actual width in pixels, so that text and strokes have the same size on every screen.
 function plot(image, points, measured, curve, show) {
   const width = image.clientWidth;
   const steps = points.map((point) => point.step);
   const [firstStep, lastStep] = [steps[0], steps.at(-1)];
-  const edge = firstStep === lastStep || curve.bars ? 0.5 : 0;
+  const margin = firstStep === lastStep || curve.bars ? 0.5 : 0;
   const values = measured.map((point) => point.value);
   const low = Math.min(...values, ...(curve.zero ? [0] : []));
   const high = Math.max(...values, ...(curve.bars ? [1] : []));
   const yTicks = ticks(low, high, 4).filter((tick) => !curve.bars || Number.isInteger(tick));
-  const x = scale(firstStep - edge, lastStep + edge, CHART.left, width - CHART.right);
+  const x = scale(firstStep - margin, lastStep + margin, CHART.left, width - CHART.right);
   const y = scale(yTicks[0], yTicks.at(-1), CHART.height - CHART.bottom, CHART.top);
   image.setAttribute("viewBox", `0 0 ${width} ${CHART.height}`);
   image.scales = { x, y };
   image.replaceChildren(
     ...yTicks.flatMap((tick) => [
-      vector("line", {
+      svgElement("line", {
         class: tick === 0 ? "axis" : "grid",
         x1: CHART.left,
         x2: width - CHART.right,
         y1: y(tick),
         y2: y(tick),
       }),
-      vector(
+      svgElement(
         "text",
         { x: CHART.left - 6, y: y(tick), "text-anchor": "end", "dominant-baseline": "central" },
         show(tick),
       ),
     ]),
     ...stepTicks(firstStep, lastStep, width).map((tick) =>
-      vector("text", { x: x(tick), y: CHART.height - 6, "text-anchor": "middle" }, number(tick)),
+      svgElement("text", { x: x(tick), y: CHART.height - 6, "text-anchor": "middle" }, number(tick)),
     ),
     ...(curve.bars
       ? bars(measured, x, y, (width - CHART.left - CHART.right) / (lastStep - firstStep + 1))
       : line(SPARSE.test(curve.name) ? measured : points, x, y)),
-    vector("line", { class: "cursor", y1: CHART.top, y2: CHART.height - CHART.bottom, visibility: "hidden" }),
-    vector("circle", { class: "picked", r: 4.5, visibility: "hidden" }),
+    svgElement("line", { class: "cursor", y1: CHART.top, y2: CHART.height - CHART.bottom, visibility: "hidden" }),
+    svgElement("circle", { class: "picked", r: 4.5, visibility: "hidden" }),
   );
 }
 
-function bars(measured, x, y, room) {
-  const width = clamp(room * 0.7, 1, 18);
+function bars(measured, x, y, slot) {
+  const width = clamp(slot * 0.7, 1, 18);
   return measured.map(({ step, value }) =>
-    vector("rect", { class: "bar", x: x(step) - width / 2, width, y: y(value), height: y(0) - y(value) }),
+    svgElement("rect", { class: "bar", x: x(step) - width / 2, width, y: y(value), height: y(0) - y(value) }),
   );
 }
 
@@ -150,12 +161,12 @@ function line(points, x, y) {
   return [
     ...points
       .filter((point) => point.value !== null)
-      .map(({ step, value }) => vector("circle", { class: "raw", cx: x(step), cy: y(value), r: radius })),
-    vector("path", { class: "smooth", d: path }),
+      .map(({ step, value }) => svgElement("circle", { class: "raw", cx: x(step), cy: y(value), r: radius })),
+    svgElement("path", { class: "smooth", d: path }),
   ];
 }
 
-// A centred moving average over a tenth of the run: no lag, so a turn shows at the step where it happened.
+// A centred moving average over a tenth of the run: it has no lag, so changes show at the step where they happened.
 function smoothed(values) {
   const reach = Math.round(values.length / 20);
   return values.map((_, i) => {
@@ -186,7 +197,7 @@ function stepTicks(first, last, width) {
   return inside.filter((tick) => tick >= first && tick <= last && Number.isInteger(tick));
 }
 
-// Reports the measured point under the pointer or chosen with the arrow keys, and null when it is left.
+// Reports the measured point under the pointer or selected with the arrow keys, and null when it is left.
 function pickPoints(image, measured, report) {
   let picked = null;
   const pick = (point) => {
@@ -194,8 +205,8 @@ function pickPoints(image, measured, report) {
     const [cursor, dot] = [image.querySelector(".cursor"), image.querySelector(".picked")];
     if (point && image.scales) {
       const [x, y] = [image.scales.x(point.step), image.scales.y(point.value)];
-      fill(cursor, { x1: x, x2: x }, []);
-      fill(dot, { cx: x, cy: y }, []);
+      applyTo(cursor, { x1: x, x2: x }, []);
+      applyTo(dot, { cx: x, cy: y }, []);
     }
     for (const mark of [cursor, dot]) mark?.setAttribute("visibility", point ? "visible" : "hidden");
     report(point);
@@ -204,7 +215,7 @@ function pickPoints(image, measured, report) {
     const step = image.scales.x.invert(event.clientX - image.getBoundingClientRect().left);
     return measured.reduce((best, point) => (Math.abs(point.step - step) < Math.abs(best.step - step) ? point : best));
   };
-  fill(
+  applyTo(
     image,
     {
       pointermove: (event) => pick(nearest(event)),

@@ -1,14 +1,14 @@
-// Elements, text and numbers. Text only ever enters the page as text nodes; no string is parsed as markup.
+// DOM helpers and number formatting. Text enters the page only as text nodes; no string is parsed as markup.
 
 function element(tag, attributes = {}, ...children) {
-  return fill(document.createElement(tag), attributes, children);
+  return applyTo(document.createElement(tag), attributes, children);
 }
 
-function vector(tag, attributes = {}, ...children) {
-  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+function svgElement(tag, attributes = {}, ...children) {
+  return applyTo(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-function fill(node, attributes, children) {
+function applyTo(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") node.addEventListener(name, value);
     else if (value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
@@ -17,7 +17,7 @@ function fill(node, attributes, children) {
   return node;
 }
 
-function folded(title, ...children) {
+function collapsible(title, ...children) {
   return element("details", {}, element("summary", {}, title), ...children);
 }
 
@@ -47,19 +47,19 @@ function percent(share) {
   return share === null || share === undefined ? "–" : `${number(share * 100)}%`;
 }
 
-// White space made visible, so that a token that is a line break or a blank can be named.
-function visible(text) {
+// Replaces white space by visible symbols, for tokens that are a line break or a blank.
+function showWhitespace(text) {
   return text.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥");
 }
 
-// What the answer is an answer to, and what it could have been.
-function folds({ prompt, reference }) {
+// The prompt and, where there is one, the reference, collapsed.
+function contextOf({ prompt, reference }) {
   return element(
     "div",
-    { class: "folds" },
-    folded("Prompt", turnsOf(prompt).map(turnNode)),
+    { class: "context" },
+    collapsible("Prompt", turnsOf(prompt).map(turnNode)),
     reference
-      ? folded(
+      ? collapsible(
           "Reference",
           [reference].flat().map((content) => turnNode({ content })),
         )

@@ -1,8 +1,8 @@
-// Held-out answers before and after training, side by side.
+// Held-out completions before and after training, side by side.
 
 const OPEN_EXAMPLES = 3;
 
-function startExamples(examples) {
+function initExamples(examples) {
   document.getElementById("examples")?.append(...examples.map((example, i) => comparison(example, i < OPEN_EXAMPLES)));
 }
 
@@ -14,18 +14,18 @@ function comparison(example, open) {
       "summary",
       {},
       element("strong", {}, example.id),
-      element("span", { class: "note", dir: "auto" }, opening(example.prompt)),
+      element("span", { class: "note", dir: "auto" }, excerpt(example.prompt)),
     ),
     element(
       "div",
       { class: "example-body" },
-      folds(example),
-      element("div", { class: "beside even" }, side("Before", example.before), side("After", example.after)),
+      contextOf(example),
+      element("div", { class: "columns even" }, side("Before", example.before), side("After", example.after)),
     ),
   );
 }
 
-function opening(prompt) {
+function excerpt(prompt) {
   const text = turnsOf(prompt).findLast((turn) => turn.role === "user")?.content ?? "";
   return text.slice(0, 300).replace(/\s+/g, " ").trim();
 }
@@ -35,9 +35,9 @@ function side(title, { completion, feedback }) {
     "section",
     { "aria-label": title },
     element("h3", {}, title, feedback?.score === undefined ? null : badge(`score ${number(feedback.score)}`)),
-    markedAnswer(completion, feedback),
+    spanView(completion, feedback),
     critiqueOf(feedback, completion),
   );
-  lightLinks(section);
+  linkHighlights(section);
   return section;
 }

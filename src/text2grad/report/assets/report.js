@@ -1,6 +1,6 @@
-// Brings the page to life. The data stands in the page as JSON.
+// Entry point. The data is embedded in the page as JSON.
 
-function startTheme() {
+function initTheme() {
   const button = document.getElementById("theme");
   const root = document.documentElement;
   const dark = () =>
@@ -15,8 +15,8 @@ function startTheme() {
 }
 
 const data = JSON.parse(document.getElementById("data").textContent);
-startTheme();
-startTooltip();
-startCurves(data.metrics);
-startSamples(data.samples);
-startExamples(data.examples);
+initTheme();
+initTooltip();
+initCurves(data.metrics);
+initSamples(data.samples);
+initExamples(data.examples);

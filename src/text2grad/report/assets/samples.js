@@ -1,6 +1,6 @@
-// The sample browser: a step, one of its samples, and what its tokens are coloured by.
+// The sample browser: selects a step, one of its samples, and the value that colours its tokens.
 
-function startSamples(samples) {
+function initSamples(samples) {
   const root = document.getElementById("sample-browser");
   if (!root || samples.length === 0) return;
   const steps = [...new Set(samples.map((sample) => sample.step))];
@@ -18,17 +18,17 @@ function startSamples(samples) {
   const chips = element("div", { class: "sample-chips", role: "group", "aria-label": "Samples of this step" });
   const legend = element("div", { class: "legend" });
   const view = element("div", { class: "sample-view" });
-  const back = element(
+  const previous = element(
     "button",
     { type: "button", "aria-label": "Previous step", click: () => goTo(state.step - 1) },
     "‹",
   );
-  const forth = element(
+  const next = element(
     "button",
     { type: "button", "aria-label": "Next step", click: () => goTo(state.step + 1) },
     "›",
   );
-  const putOut = lightLinks(view);
+  const clearHighlight = linkHighlights(view);
   let colour = () => {};
 
   const recolour = () => {
@@ -41,13 +41,13 @@ function startSamples(samples) {
     slider.value = state.step;
     slider.setAttribute("aria-valuetext", `step ${steps[state.step]}`);
     stepName.textContent = `Step ${steps[state.step]}`;
-    back.disabled = state.step === 0;
-    forth.disabled = state.step === steps.length - 1;
-    chips.replaceChildren(...here.map((sample, i) => chip(sample, i === state.sample, () => choose(i))));
+    previous.disabled = state.step === 0;
+    next.disabled = state.step === steps.length - 1;
+    chips.replaceChildren(...here.map((sample, i) => chip(sample, i === state.sample, () => select(i))));
     const shown = sampleView(here[state.sample]);
     colour = shown.colour;
     view.replaceChildren(...shown.children);
-    putOut();
+    clearHighlight();
     hideTooltip();
     recolour();
   };
@@ -55,7 +55,7 @@ function startSamples(samples) {
     state.step = clamp(step, 0, steps.length - 1);
     draw();
   };
-  const choose = (sample) => {
+  const select = (sample) => {
     state.sample = sample;
     draw();
     chips.children[state.sample].focus();
@@ -65,7 +65,7 @@ function startSamples(samples) {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!move) return;
     event.preventDefault();
-    choose(clamp(state.sample + move, 0, chips.children.length - 1));
+    select(clamp(state.sample + move, 0, chips.children.length - 1));
   });
   document.addEventListener("keydown", (event) => {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -77,7 +77,7 @@ function startSamples(samples) {
     element(
       "div",
       { class: "controls" },
-      element("div", { class: "step-picker" }, back, slider, forth, stepName),
+      element("div", { class: "step-picker" }, previous, slider, next, stepName),
       chips,
       element(
         "div",
@@ -94,7 +94,7 @@ function startSamples(samples) {
   draw();
 }
 
-function chip(sample, chosen, choose) {
+function chip(sample, selected, select) {
   const failed = sample.feedback?.status === "failed";
   const total = sample.total ?? null;
   const outcome = failed ? "failed" : signed(total);
@@ -104,10 +104,10 @@ function chip(sample, chosen, choose) {
     {
       type: "button",
       class: `chip ${kind}`,
-      "aria-pressed": String(chosen),
-      tabindex: chosen ? "0" : "-1",
+      "aria-pressed": String(selected),
+      tabindex: selected ? "0" : "-1",
       "aria-label": `Sample ${sample.sample}, ` + (failed ? "critique failed" : `total reward ${number(total)}`),
-      click: choose,
+      click: select,
     },
     element("span", { class: "chip-name" }, `#${sample.sample}`),
     element("span", { class: "chip-total" }, outcome),
@@ -116,24 +116,24 @@ function chip(sample, chosen, choose) {
 
 function sampleView(sample) {
   const tokens = tokensOf(sample);
-  const { box, colour } = tokenAnswer(sample, tokens);
-  const valued = tokens.some((token) => Object.values(MODES).some((mode) => mode.value(token) !== null));
+  const { box, colour } = tokenView(sample, tokens);
+  const hasValues = tokens.some((token) => Object.values(MODES).some((mode) => mode.value(token) !== null));
   const children = [
-    folds(sample),
+    contextOf(sample),
     element(
       "div",
-      { class: "beside" },
+      { class: "columns" },
       element(
         "section",
-        { "aria-label": "Answer" },
-        element("h3", {}, "Answer"),
+        { "aria-label": "Completion" },
+        element("h3", {}, "Completion"),
         element(
           "p",
           { class: "badges" },
           badge(`${tokens.length} tokens`),
           sample.total === undefined ? null : badge(`total reward ${signed(sample.total)}`),
           sample.truncated ? badge("cut at the length limit", "warning") : null,
-          valued ? null : badge("no token values: masked out of training", "warning"),
+          hasValues ? null : badge("no token rewards: masked out of training", "warning"),
         ),
         box,
       ),
@@ -158,7 +158,7 @@ function badge(text, kind = "") {
   return element("span", { class: `badge ${kind}` }, text);
 }
 
-function modeSwitch(chosen, choose) {
+function modeSwitch(selected, select) {
   return element(
     "fieldset",
     { class: "switch" },
@@ -171,8 +171,8 @@ function modeSwitch(chosen, choose) {
           type: "radio",
           name: "mode",
           value: mode,
-          checked: mode === chosen,
-          change: () => choose(mode),
+          checked: mode === selected,
+          change: () => select(mode),
         }),
         element("span", {}, title),
       ),
@@ -180,7 +180,7 @@ function modeSwitch(chosen, choose) {
   );
 }
 
-// Swatches are painted by the same function as the tokens, so that the scale cannot lie.
+// Swatches are painted by the same function as the tokens, so that legend and tokens agree.
 function legendOf(mode, limit) {
   const swatches = Array.from({ length: 21 }, (_, i) => {
     const swatch = element("span", { class: "swatch" });
@@ -195,7 +195,7 @@ function legendOf(mode, limit) {
   ];
 }
 
-// One scale for the whole run, so that steps compare; the largest 2% may saturate, lest one outlier pale the rest.
+// One scale for the whole run, so that steps are comparable; the largest 2% saturate, so that outliers do not set it.
 function scaleLimits(samples) {
   const tokens = samples.flatMap(tokensOf);
   return Object.fromEntries(

@@ -1,34 +1,34 @@
-// One floating card for the whole page: it explains whatever token, mark or phrase is hovered, focused or tapped.
+// One tooltip for the whole page, shown for the token, mark or phrase that is hovered, focused or tapped.
 
 const tooltip = element("div", { id: "tooltip", role: "tooltip", hidden: true });
-const explanations = new WeakMap();
+const contents = new WeakMap();
 
-// `explain` returns the card's children; it is called each time the card opens.
-function explained(node, explain) {
-  explanations.set(node, explain);
+// Registers a tooltip; `content` returns its children and is called each time the tooltip opens.
+function withTooltip(node, content) {
+  contents.set(node, content);
   return node;
 }
 
-function explainedAround(node) {
-  for (let at = node; at instanceof Element; at = at.parentElement) if (explanations.has(at)) return at;
+function tooltipAnchor(node) {
+  for (let at = node; at instanceof Element; at = at.parentElement) if (contents.has(at)) return at;
   return null;
 }
 
 function showTooltip(anchor) {
   tooltip.replaceChildren(
-    ...explanations
+    ...contents
       .get(anchor)()
       .flat()
       .filter((child) => child !== null),
   );
   tooltip.hidden = false;
   anchor.setAttribute("aria-describedby", "tooltip");
-  const place = anchor.getClientRects()[0];
+  const rect = anchor.getClientRects()[0];
   const { width, height } = tooltip.getBoundingClientRect();
   const gap = 8;
-  const below = place.bottom + gap;
-  const top = below + height < innerHeight ? below : Math.max(gap, place.top - gap - height);
-  tooltip.style.setProperty("left", `${clamp(place.left, gap, Math.max(gap, innerWidth - width - gap))}px`);
+  const below = rect.bottom + gap;
+  const top = below + height < innerHeight ? below : Math.max(gap, rect.top - gap - height);
+  tooltip.style.setProperty("left", `${clamp(rect.left, gap, Math.max(gap, innerWidth - width - gap))}px`);
   tooltip.style.setProperty("top", `${top}px`);
 }
 
@@ -38,7 +38,7 @@ function hideTooltip() {
   for (const node of document.querySelectorAll("[aria-describedby=tooltip]")) node.removeAttribute("aria-describedby");
 }
 
-function facts(pairs) {
+function definitionList(pairs) {
   return element(
     "dl",
     {},
@@ -46,10 +46,10 @@ function facts(pairs) {
   );
 }
 
-function startTooltip() {
+function initTooltip() {
   document.body.append(tooltip);
   const follow = (event) => {
-    const anchor = explainedAround(event.target);
+    const anchor = tooltipAnchor(event.target);
     if (anchor) showTooltip(anchor);
     else hideTooltip();
   };

@@ -1,0 +1,26 @@
+"""Settings of a LoRA adapter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import PositiveInt
+
+from text2grad.settings import Settings
+
+if TYPE_CHECKING:
+    from peft import LoraConfig
+
+
+class LoraSettings(Settings):
+    """A low-rank adapter; the weights of the base model stay frozen."""
+
+    r: PositiveInt = 16
+    alpha: PositiveInt = 32
+    target_modules: str | list[str] = "all-linear"
+
+    def to_peft(self, **options: Any) -> LoraConfig:
+        """Build peft's configuration; options: its other arguments, such as task_type."""
+        from peft import LoraConfig
+
+        return LoraConfig(r=self.r, lora_alpha=self.alpha, target_modules=self.target_modules, **options)

@@ -1,0 +1,49 @@
+"""Rendering of self-contained HTML pages: style, script and data are embedded, and nothing else is loaded or run."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+BASE_STYLE = "base.css"  # colours, typography, header and cards of every page
+
+
+def render_page(template: str, styles: Sequence[str], scripts: Sequence[str] = (), **context: Any) -> str:
+    """Render a template of `assets/` with `style`, `script` and `policy` defined, after the base style.
+
+    Values of `context` are escaped unless they are `Markup`, so text from a run never becomes markup.
+    """
+    style = "\n".join(map(load_asset, (BASE_STYLE, *styles)))
+    script = "\n".join(map(load_asset, scripts))
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(load_asset(template)).render(
+        style=Markup(style), script=Markup(script), policy=content_security_policy(style, script), **context
+    )
+
+
+def content_security_policy(style: str, script: str) -> str:
+    """Return a policy that allows exactly this style and this script, by their hashes, and no request at all."""
+    return (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def embed_json(value: Any) -> Markup:
+    """Serialise to JSON that is safe inside a `<script>` element: pure ASCII, with <, > and & escaped."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def load_asset(name: str) -> str:
+    """Return the text of a packaged file of `report/assets`."""
+    return (resources.files("text2grad.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

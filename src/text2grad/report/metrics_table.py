@@ -1,0 +1,79 @@
+"""Rows of the table of held-out metrics, each with the geometry of its confidence interval."""
+
+from dataclasses import dataclass
+
+from text2grad.report.read import MetricChange
+
+TITLES = {"score": "Critic’s score", "rouge_1": "ROUGE-1", "rouge_2": "ROUGE-2", "rouge_l": "ROUGE-L", "bleu": "BLEU"}
+
+
+@dataclass(frozen=True)
+class IntervalPosition:
+    """Positions of low, difference and high on an axis from 0 to 100 with zero difference at 50."""
+
+    low: float
+    difference: float
+    high: float
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One metric, formatted for display."""
+
+    title: str
+    before: str
+    after: str
+    difference: str
+    bounds: str
+    change: str
+    significant: bool
+    interval: IntervalPosition | None
+
+
+def metric_rows(metrics: dict[str, MetricChange]) -> list[MetricRow]:
+    """Return one row per metric, in the order of the evaluation file."""
+    return [_row(name, metric) for name, metric in metrics.items()]
+
+
+def _row(name: str, metric: MetricChange) -> MetricRow:
+    digits = _num_decimals(metric)
+    known = metric.low is not None and metric.high is not None
+    change = describe_change(metric)
+    return MetricRow(
+        title=TITLES.get(name, name.replace("_", " ").capitalize()),
+        before=_format(metric.before, digits),
+        after=_format(metric.after, digits),
+        difference=_format(metric.difference, digits, sign="+"),
+        bounds=f"{_format(metric.low, digits, '+')} to {_format(metric.high, digits, '+')}" if known else "–",
+        change=change,
+        significant=change in ("rose", "fell"),
+        interval=interval_position(metric),
+    )
+
+
+def describe_change(metric: MetricChange) -> str:
+    """Return the direction of a significant change in words; whether a rise is good depends on the metric."""
+    if metric.low is None or metric.high is None:
+        return "not measured"
+    if metric.low > 0:
+        return "rose"
+    return "fell" if metric.high < 0 else "no significant change"
+
+
+def interval_position(metric: MetricChange) -> IntervalPosition | None:
+    """Scale the interval so that its farthest bound is 45 from the centre; None where a bound is missing."""
+    if metric.low is None or metric.high is None or metric.difference is None:
+        return None
+    reach = max(abs(metric.low), abs(metric.difference), abs(metric.high)) or 1.0
+    low, difference, high = (50 + 45 * value / reach for value in (metric.low, metric.difference, metric.high))
+    return IntervalPosition(round(low, 2), round(difference, 2), round(high, 2))
+
+
+def _num_decimals(metric: MetricChange) -> int:
+    """Decimals that give the larger of the two values about three significant digits."""
+    largest = max(abs(value) for value in (metric.before, metric.after, 0.0) if value is not None)
+    return next(digits for digits, below in ((3, 2), (2, 20), (1, 200), (0, float("inf"))) if largest < below)
+
+
+def _format(value: float | None, digits: int, sign: str = "") -> str:
+    return "–" if value is None else f"{value:{sign}.{digits}f}".replace("-", "−")

@@ -1,0 +1,212 @@
+r"""The critique format: the compact text that the reward model learns to generate.
+
+    Critique: The source does not name a day.
+    Good: none
+    Poor: "on Friday"; "the man"#2
+    Missing: "the deadline"
+
+Quotations are exact substrings of the completion, escaped as in JSON, so they can hold line breaks and quotation marks.
+`#2` refers to the second occurrence, or to the last one where there are fewer; without a number, to the first. Severity
+is not part of the text: it comes from the head's probabilities.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from text2grad.critics.llm.grammar import CHUNK
+from text2grad.schema import Feedback, Range
+from text2grad.settings import Settings
+
+Label = Literal["good", "poor"]
+Order = Literal["critique_first", "spans_first", "spans_only"]
+
+MAX_OCCURRENCE = 9
+EMPTY_CRITIQUE = "Nothing stands out."
+LINE_BREAKS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # not allowed in prose: every field is one line
+_encode_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would build an encoder per call
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_LINE_BREAK = re.compile(f"[{LINE_BREAKS}]")
+_QUOTATION = re.compile(r'("(?:[^"\\]|\\.)*")(?:#([1-9]\d*))?')
+_LABELS: dict[str, Label] = {"Good": "good", "Poor": "poor"}
+
+
+class CritiqueLimits(Settings):
+    """Maximum size of each field of a generated critique; lengths count characters.
+
+    The grammar enforces them, so that generation always terminates, and training targets are shortened to fit.
+    """
+
+    reasoning: NonNegativeInt = Field(0, description="of the reasoning before the critique; 0 omits the field")
+    critique: PositiveInt = 300
+    quote: Annotated[int, Field(ge=40)] = Field(200, description="of one quotation, after JSON escaping")
+    spans: PositiveInt = Field(4, description="quotations per label")
+    omissions: NonNegativeInt = 2
+    omission: PositiveInt = 120
+
+
+class CritiqueFormat(Settings):
+    """The fields of a generated critique: their order and their limits."""
+
+    order: Order = "critique_first"
+    limits: CritiqueLimits = CritiqueLimits()
+
+
+@dataclass(frozen=True)
+class WrittenCritique:
+    """A parsed critique of one completion; ranges are in the completion."""
+
+    critique: str | None
+    reasoning: str | None = None
+    good: list[Range] = field(default_factory=list)
+    poor: list[Range] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    def spans(self) -> Iterator[tuple[Label, Range]]:
+        yield from (("good", span) for span in self.good)
+        yield from (("poor", span) for span in self.poor)
+
+
+class CritiqueFormatError(ValueError):
+    """The text is not in the critique format."""
+
+
+def format_critique(feedback: Feedback, completion: str, critique_format: CritiqueFormat) -> str:
+    """Return the training target for this feedback. Items over their limit are omitted whole, never cut."""
+    limits = critique_format.limits
+    lines = [f"{name}: {_join(_quotations(feedback, completion, label, limits))}" for name, label in _LABELS.items()]
+    missing = [_one_line(omission.text) for omission in feedback.omissions]
+    fitting = [text for text in missing if text and len(text) <= limits.omission][: limits.omissions]
+    lines.append(f"Missing: {_join(quote_json(text) for text in fitting)}")
+    if critique_format.order == "spans_only":
+        return "\n".join(lines)
+    prose = [f"Critique: {_prose(feedback.critique, limits.critique)}"]
+    if limits.reasoning:
+        prose.insert(0, f"Reasoning: {_prose(feedback.reasoning or '', limits.reasoning)}")
+    return "\n".join([*prose, *lines] if critique_format.order == "critique_first" else [*lines, *prose])
+
+
+def parse_critique(text: str, completion: str) -> WrittenCritique:
+    """Parse what `format_critique` or the grammar produces; raises CritiqueFormatError."""
+    lines = dict(line.split(": ", 1) for line in text.split("\n") if ": " in line)
+    if not {"Good", "Poor", "Missing"} <= lines.keys():
+        raise CritiqueFormatError("the critique is incomplete")
+    return WrittenCritique(
+        critique=lines.get("Critique"),
+        reasoning=lines.get("Reasoning"),
+        good=_find_quotations(lines["Good"], completion),
+        poor=_find_quotations(lines["Poor"], completion),
+        missing=[quote for quote, _ in _parse_list(lines["Missing"])],
+    )
+
+
+def chunk_ranges(text: str) -> list[Range]:
+    """Return the character range of every word, space and punctuation mark."""
+    return [match.span() for match in CHUNK.finditer(text)]
+
+
+def expand_to_chunks(span: Range, completion: str) -> Range | None:
+    """Return the span widened to whole chunks and stripped of white space, or None if nothing is left."""
+    inside = [
+        (start, end)
+        for start, end in chunk_ranges(completion)
+        if start < span[1] and end > span[0] and not completion[start:end].isspace()
+    ]
+    return (inside[0][0], inside[-1][1]) if inside else None
+
+
+def quote_json(text: str) -> str:
+    """Return the text as a JSON string, with non-ASCII characters unescaped."""
+    return _encode_json(text)
+
+
+def shorten_prose(prose: str, max_chars: int) -> str:
+    """Return the leading sentences that fit, or the leading words if the first sentence is too long."""
+    for units in (_SENTENCE_END.split(prose), prose.split()):
+        kept = _join_while_fitting(units, max_chars)
+        if kept:
+            return kept
+    return ""
+
+
+def find_occurrences(quote: str, completion: str) -> list[int]:
+    """Return the start of every occurrence of the quotation, overlapping ones included."""
+    return [match.start() for match in re.finditer(f"(?={re.escape(quote)})", completion)]
+
+
+def _join_while_fitting(units: Sequence[str], max_chars: int) -> str:
+    kept = ""
+    for unit in units:
+        longer = f"{kept} {unit}".strip()
+        if len(longer) > max_chars:
+            break
+        kept = longer
+    return kept
+
+
+def _quotations(feedback: Feedback, completion: str, label: Label, limits: CritiqueLimits) -> Iterator[str]:
+    """Yield quotations in the order of the completion; the most severe ones if there are too many."""
+    severities: dict[Range, float] = {}
+    for span in feedback.spans:
+        whole = expand_to_chunks((span.start, span.end), completion) if span.label == label else None
+        if whole and len(quote_json(completion[whole[0] : whole[1]])) - 2 <= limits.quote:
+            severities[whole] = max(span.severity, severities.get(whole, 0.0))
+    kept = sorted(severities, key=lambda span: -severities[span])[: limits.spans]
+    for start, end in sorted(kept):
+        quote = completion[start:end]
+        number = find_occurrences(quote, completion).index(start) + 1
+        if number <= MAX_OCCURRENCE:
+            yield quote_json(quote) if number == 1 else f"{quote_json(quote)}#{number}"
+
+
+def _find_quotations(line: str, completion: str) -> list[Range]:
+    """Return the ranges that a line quotes, without duplicates."""
+    return list(dict.fromkeys(_find(quote, number, completion) for quote, number in _parse_list(line)))
+
+
+def _find(quote: str, number: int, completion: str) -> Range:
+    starts = find_occurrences(quote, completion)
+    if not quote or not starts:
+        raise CritiqueFormatError(f"the completion does not contain {quote_json(quote)}")
+    start = starts[min(number, len(starts)) - 1]
+    return start, start + len(quote)
+
+
+def _parse_list(line: str) -> list[tuple[str, int]]:
+    if line == "none":
+        return []
+    items = []
+    position = 0
+    while match := _QUOTATION.match(line, position):
+        items.append((_parse_json_string(match[1]), int(match[2] or 1)))
+        position = match.end() + 2
+        if match.end() == len(line):
+            return items
+        if line[match.end() : position] != "; ":
+            break
+    raise CritiqueFormatError(f"not a list of quotations: {line[:80]}")
+
+
+def _parse_json_string(quotation: str) -> str:
+    try:
+        return str(json.loads(quotation))
+    except json.JSONDecodeError as error:
+        raise CritiqueFormatError(f"not a quotation: {quotation[:80]}") from error
+
+
+def _join(items: Iterable[str]) -> str:
+    return "; ".join(items) or "none"
+
+
+def _prose(text: str, max_chars: int) -> str:
+    return shorten_prose(_one_line(text), max_chars) or EMPTY_CRITIQUE[:max_chars].rstrip()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(_LINE_BREAK.sub(" ", text).split())

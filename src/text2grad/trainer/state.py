@@ -1,0 +1,78 @@
+"""The trainer's state beside tensors: what a checkpoint stores as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from torch import Tensor
+
+
+@dataclass
+class RunningScale:
+    """Running standard deviation of sequence totals. It scales rewards and never shifts them.
+
+    Totals are the same in every credit mode, so all modes are scaled alike.
+    """
+
+    count: float = 0.0
+    mean: float = 0.0
+    squares: float = 0.0
+
+    def update(self, totals: Tensor) -> None:
+        """totals: (valid samples,), the sum of token rewards of each."""
+        for total in totals.tolist():
+            self.count += 1
+            delta = total - self.mean
+            self.mean += delta / self.count
+            self.squares += delta * (total - self.mean)
+
+    @property
+    def std(self) -> float:
+        """The standard deviation; 1 before two different totals."""
+        deviation = (self.squares / self.count) ** 0.5 if self.count > 1 else 0.0
+        return deviation if deviation > 1e-6 else 1.0
+
+
+@dataclass
+class KLController:
+    """The coefficient of the KL penalty: fixed, or with a target adapted so that a sample's KL approaches the target.
+
+    beta <- beta * (1 + clip(kl / target - 1, -0.2, 0.2) * samples / horizon)
+    """
+
+    beta: float
+    target: float | None = None
+    horizon: float = 10_000
+
+    def update(self, kl: float, samples: int) -> None:
+        """kl: mean over samples of the KL summed over a sample's tokens."""
+        if self.target is not None and math.isfinite(kl):
+            error = min(max(kl / self.target - 1, -0.2), 0.2)
+            self.beta *= max(1 + error * samples / self.horizon, 0.1)  # many samples must not turn its sign
+
+
+@dataclass
+class TrainerState:
+    """Counters and running statistics of a run."""
+
+    step: int
+    kl_controller: KLController
+    reward_scale: RunningScale
+    skipped_updates: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain data for a checkpoint."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild the state that `to_dict` returned."""
+        return cls(
+            step=values["step"],
+            kl_controller=KLController(**values["kl_controller"]),
+            reward_scale=RunningScale(**values["reward_scale"]),
+            skipped_updates=values["skipped_updates"],
+        )

@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from text2grad.rewards.credit import Credit, token_rewards
+from text2grad.schema import Feedback, Omission, Span
+
+# "They met on Friday ." as five tokens and an end token of zero width.
+OFFSETS = [(0, 4), (4, 8), (8, 11), (11, 15), (15, 18), (18, 18)]
+END = 5
+
+
+def rewards(feedback: Feedback, mode: str, truncated: bool = False, **credit: float) -> list[float]:
+    settings = Credit.model_validate({"mode": mode, **credit})
+    values, valid = token_rewards(feedback, OFFSETS, truncated=truncated, credit=settings)
+    assert valid
+    return [round(float(v), 6) for v in values]
+
+
+def poor(start: int, end: int, severity: float = 1.0) -> Span:
+    return Span(start=start, end=end, label="poor", severity=severity)
+
+
+def good(start: int, end: int, severity: float = 1.0) -> Span:
+    return Span(start=start, end=end, label="good", severity=severity)
+
+
+BLAMED = Feedback(critic="c", spans=[poor(11, 18, 0.8)], omissions=[Omission(text="the price", severity=0.5)])
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("uniform", [0, 0, 0, -0.8, -0.8, -0.5]),
+        ("normalized", [0, 0, 0, -0.4, -0.4, -0.5]),
+        ("first", [0, 0, 0, -0.8, 0, -0.5]),
+        ("sequence", [0, 0, 0, 0, 0, -1.3]),
+    ],
+)
+def test_credit_modes(mode: str, expected: list[float]) -> None:
+    assert rewards(BLAMED, mode) == expected
+
+
+def test_shuffled_moves_span_rewards_but_not_the_charge_of_the_end_token() -> None:
+    dealt = {
+        tuple(token_rewards(BLAMED, OFFSETS, credit=Credit(mode="shuffled"), rng=np.random.default_rng(i))[0])
+        for i in range(40)
+    }
+    assert len(dealt) > 5
+    for values in dealt:
+        assert sorted(values[:END]) == pytest.approx([-0.4, -0.4, 0, 0, 0])
+        assert values[END] == pytest.approx(-0.5)
+
+
+def test_shuffled_needs_a_generator() -> None:
+    with pytest.raises(ValueError, match="credit mode shuffled needs rng"):
+        token_rewards(BLAMED, OFFSETS, credit=Credit(mode="shuffled"))
+
+
+def test_a_completion_without_tokens_is_invalid() -> None:
+    values, valid = token_rewards(BLAMED, [])
+    assert (values.shape, valid) == ((0,), False)
+
+
+def test_a_token_that_overlaps_a_span_by_one_character_is_rewarded() -> None:
+    assert rewards(Feedback(critic="c", spans=[poor(7, 9)]), "uniform") == [0, -1, -1, 0, 0, 0]
+
+
+def test_overlapping_spans_add_up_within_one() -> None:
+    feedback = Feedback(critic="c", spans=[poor(0, 8, 0.7), poor(4, 11, 0.6), good(8, 15, 0.6)])
+    assert rewards(feedback, "uniform") == [-0.7, -1.0, 0.0, 0.6, 0, 0]
+
+
+def test_graded_scores_replace_spans() -> None:
+    feedback = Feedback(critic="c", spans=[poor(0, 4)], scores=[(4, 8, 0.25), (8, 11, -0.5)])
+    assert rewards(feedback, "uniform") == [0, 0.25, -0.5, 0, 0, 0]
+
+
+def test_omissions_are_capped() -> None:
+    feedback = Feedback(critic="c", omissions=[Omission(text=str(i)) for i in range(5)])
+    assert rewards(feedback, "normalized", omission_cap=1.5)[END] == -1.5
+
+
+def test_not_stopping_costs_more_than_stopping() -> None:
+    feedback = Feedback(critic="c", omissions=[Omission(text="x", severity=0.5)])
+    stopped = rewards(feedback, "normalized")
+    truncated = rewards(feedback, "normalized", truncated=True, truncation_penalty=1.0)
+    assert (stopped[END], truncated[END]) == (-0.5, -1.5)
+
+
+def test_failed_feedback_is_invalid_and_earns_nothing() -> None:
+    values, valid = token_rewards(Feedback.failure("c", "timeout"), OFFSETS, truncated=True)
+    assert not valid
+    assert not values.any()
+
+
+def test_praise_without_blame_leaves_the_rest_at_zero() -> None:
+    values, _ = token_rewards(Feedback(critic="c", spans=[good(0, 4)]), OFFSETS)
+    assert values.tolist() == [1, 0, 0, 0, 0, 0]
+
+
+spans = st.tuples(
+    st.integers(0, 17), st.integers(1, 6), st.sampled_from(["good", "poor"]), st.sampled_from([0.05, 0.1])
+)
+
+
+@given(st.lists(spans, max_size=6), st.sampled_from(["sequence", "shuffled"]), st.integers(0, 99))
+def test_controls_have_the_same_total_as_normalized(
+    drawn: list[tuple[int, int, str, float]], mode: str, seed: int
+) -> None:
+    feedback = Feedback.model_validate(
+        {
+            "critic": "c",
+            "spans": [
+                {"start": s, "end": min(s + n, 18), "label": label, "severity": w} for s, n, label, w in drawn if s < 18
+            ],
+            "omissions": [{"text": "x", "severity": 0.5}],
+        }
+    )
+    total = sum(rewards(feedback, "normalized"))
+    control, _ = token_rewards(
+        feedback, OFFSETS, credit=Credit.model_validate({"mode": mode}), rng=np.random.default_rng(seed)
+    )
+    assert float(control.sum()) == pytest.approx(total, abs=1e-5)

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from text2grad.errors import UserError
+from text2grad.trainer.guards import MAX_FAILED_STEPS, BestCheckpoint, EvalScore, FailureGuard, WeightSnapshot
+from text2grad.trainer.monitor import HELDOUT
+
+FINE = {"critic/failed": 1, "samples": 4, "critic/error": "timeout", "skipped": 0.0, "update_error": None}
+ALL_FAILED = FINE | {"critic/failed": 4}
+SKIPPED = FINE | {"skipped": 1.0, "update_error": "the update's policy_loss is nan"}
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (ALL_FAILED, "every critique failed in 3 consecutive steps, last: timeout"),
+        (
+            SKIPPED,
+            "policy_loss is nan, and 3 consecutive updates were skipped; the last good checkpoint is kept in run/last",
+        ),
+    ],
+)
+def test_only_consecutive_failures_count(failure: dict[str, object], message: str) -> None:
+    failure_guard = FailureGuard(Path("run/last"))
+    for metrics in [*[failure] * (MAX_FAILED_STEPS - 1), FINE, *[failure] * (MAX_FAILED_STEPS - 1)]:
+        failure_guard.observe(metrics)
+    with pytest.raises(UserError, match=message):
+        failure_guard.observe(failure)
+
+
+def observe_scores(*scores: float | None) -> tuple[BestCheckpoint, list[bool]]:
+    checkpoint = BestCheckpoint()
+    return checkpoint, [checkpoint.observe({"step": 2 * i, HELDOUT: score}) for i, score in enumerate(scores, 1)]
+
+
+def test_a_better_score_is_the_best_so_far_and_an_equal_one_is_not() -> None:
+    checkpoint, improved = observe_scores(-2.0, -3.0, -1.0, -1.0)
+    assert improved == [True, False, True, False]
+    assert checkpoint.best == EvalScore(step=6, score=-1.0)
+
+
+def test_steps_without_a_score_change_nothing() -> None:
+    checkpoint, improved = observe_scores(None, math.nan, 0.5, None, math.nan)
+    assert improved == [False, False, True, False, False]
+    assert not BestCheckpoint().observe({"step": 1, "reward": 3.0})
+    assert checkpoint.stop_reason(patience=1) is None, "nothing was measured since the best"
+
+
+def test_patience_counts_evaluations_since_the_best() -> None:
+    checkpoint, _ = observe_scores(0.1, 0.4, 0.3)
+    assert checkpoint.stop_reason(patience=1) == (
+        "early stopping: the held-out score has not risen above 0.4, that of step 4 (evaluations since: 1)"
+    )
+    assert checkpoint.stop_reason(patience=2) is None
+    checkpoint.observe({"step": 8, HELDOUT: 0.4})
+    assert checkpoint.stop_reason(patience=2) is not None
+    checkpoint.observe({"step": 10, HELDOUT: 0.41})
+    assert checkpoint.stop_reason(patience=1) is None
+
+
+def test_without_patience_or_scores_there_is_no_stop_reason() -> None:
+    assert observe_scores(3.0, 2.0, 1.0)[0].stop_reason(patience=None) is None
+    assert BestCheckpoint().stop_reason(patience=1) is None
+
+
+def step(optimizer: torch.optim.Optimizer, weight: torch.nn.Parameter) -> None:
+    optimizer.zero_grad()
+    (weight**2).sum().backward()
+    optimizer.step()
+
+
+def test_a_rolled_back_step_leaves_no_trace_in_weights_or_momentum() -> None:
+    ends = []
+    for detour in (False, True):
+        weight = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
+        optimizer = torch.optim.AdamW([weight], lr=0.1)
+        step(optimizer, weight)
+        if detour:
+            snapshot = WeightSnapshot.take(optimizer)
+            for _ in range(2):  # a snapshot can be used twice
+                step(optimizer, weight)
+                snapshot.restore(optimizer)
+        step(optimizer, weight)
+        ends.append(weight.detach().clone())
+    assert torch.equal(ends[0], ends[1])
+
+
+def test_the_state_before_the_first_step_is_restored_too() -> None:
+    weight = torch.nn.Parameter(torch.tensor([1.0]))
+    optimizer = torch.optim.AdamW([weight], lr=0.1)
+    snapshot = WeightSnapshot.take(optimizer)
+    step(optimizer, weight)
+    snapshot.restore(optimizer)
+    assert weight.item() == 1.0
+    assert not optimizer.state_dict()["state"]
