@@ -163,7 +163,7 @@ def test_an_empty_data_set_is_refused(config: Path, tmp_path: Path, refused: Ref
 
 def test_a_prompt_longer_than_the_context_is_named(config: Path, tmp_path: Path, refused: Refused) -> None:
     write_examples(tmp_path / "long.jsonl", [Example(id="endless", prompt="word " * 600)])
-    for split in ("train", "heldout"):
+    for split in ("train", "eval"):
         said = refused("run", config, f"data.{split}={tmp_path}/long.jsonl", f"output_dir={tmp_path}/{split}")
         assert '"endless"' in said
         assert "shorten it" in said
