@@ -113,7 +113,7 @@ class DocumentationRunner:
             if "max_steps" not in code:
                 code = code.replace("Text2GradConfig(", "Text2GradConfig(max_steps=2, ")
             code = "\n" * (block.line - 1) + code  # so that a traceback names the line of the page
-            exec(compile(code, where, "exec"), self.names)
+            exec(compile(code, page, "exec"), self.names)
             return
         marker = self.folder.parent / "current_folder"
         done = subprocess.run(

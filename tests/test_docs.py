@@ -19,7 +19,7 @@ PACKAGES = sorted(path for path in SOURCE.iterdir() if path.suffix == ".py" or (
 
 # Still to be rewritten for the new layout, or to be documented; a test that passes again must leave its list.
 OUTDATED_PATHS = {"README.md", "architecture.md", "estimators.md", "rollouts.md"}
-OUTDATED_CODE = {"reward.md"}
+OUTDATED_CODE = {"reward.md", "training.md"}
 UNDOCUMENTED = {"align", "critics", "models", "sandbox", "text"}
 
 

@@ -1,1 +1,1 @@
-"""The command line: one module per command, and what a terminal shows."""
+"""The command line: one module per command, shared options, and the terminal display."""
