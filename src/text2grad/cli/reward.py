@@ -13,6 +13,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from text2grad.cli.annotate import annotate_with_progress, parse_options
+from text2grad.cli.options import Debug
 from text2grad.cli.progress import progress_bar, silence_libraries
 from text2grad.errors import UserError
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from text2grad.schema import Example
 
 reward = typer.Typer(help="Train and use a reward model that predicts good and poor words.", no_args_is_help=True)
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; default: a GPU where there is one.")]
 ModelFolder = Annotated[str, typer.Argument(help="The folder that `reward train` wrote, or a Hugging Face name.")]
 Method = Annotated[
