@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from text2grad.align import code
-from text2grad.align.learned.asking import Ask, quotations
 from text2grad.align.learned.attention import Matrix, Scorer
 from text2grad.align.learned.statement_features import of_statements
 from text2grad.align.learned.trees import Trees
@@ -56,7 +55,6 @@ def locate(
     prompt: str | None = None,
     *,
     scorer: Scorer | None = None,
-    ask: Ask | None = None,
     label: Label | None = None,
     critic: str = "",
 ) -> list[Span]:
@@ -64,16 +62,12 @@ def locate(
 
     prompt: the source or the question, where there is one; words that a source does not have are suspect.
     scorer: a policy's attention (`attention.AttentionScorer`) in addition to the words; a text too long for it is
-    judged by the words alone. ask: somebody who quotes on request, instead of all of this (`asking.quotations`).
+    judged by the words alone.
     For a program, what the comment names (`code.locate`) counts before what it may mean.
     A span's confidence is the mean probability of its words; its label, unless given, the comment's stance on them.
     """
     if not comment.strip() or not completion.strip():
         return []
-    if ask is not None:
-        found = quotations(comment, completion, ask)
-        spans = [Span(start=m.start, end=m.end, label="poor", match=m.how, confidence=m.confidence) for m in found]
-        return [_signed(span, comment, completion, label, critic) for span in spans]
     program = _program(completion, prompt)
     if program is not None:
         named = code.locate(comment, completion, prompt=prompt or "", label=label, critic=critic)
