@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,9 @@ from text2grad.align.program import Answer, extract, tree
 from text2grad.align.stance import stances
 from text2grad.align.statements import Statement, statements
 from text2grad.errors import UserError
-from text2grad.schema import Range, Span
+from text2grad.schema import Label, Range, Span
 from text2grad.text.parts import MARKS, Word, cut
 
-Label = Literal["good", "poor"]
 Probabilities = NDArray[np.float64]
 
 HEAD_STEPS = (-2, -1, 0, 1, 2)  # words around, whose attention score is a feature too
