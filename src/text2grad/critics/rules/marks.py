@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+from text2grad.schema import Label
 from text2grad.text.words import Text, runs
 
 Kind = Literal[
@@ -41,7 +42,7 @@ class Mark(NamedTuple):
     severity: float
 
     @property
-    def label(self) -> Literal["good", "poor"]:
+    def label(self) -> Label:
         return "good" if self.kind == "told" else "poor"
 
 
