@@ -29,7 +29,7 @@ from text2grad.align.stance import stances
 from text2grad.align.statements import Statement, statements
 from text2grad.errors import UserError
 from text2grad.schema import Label, Range, Span
-from text2grad.text.parts import MARKS, Word, cut
+from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, split_words
 
 Probabilities = NDArray[np.float64]
 
@@ -91,7 +91,7 @@ def _as_source(prompt: str | None, completion: str) -> str | None:
 
 def word_probabilities(
     comment: str, completion: str, prompt: str | None = None, scorer: Scorer | None = None
-) -> tuple[list[Word], Probabilities]:
+) -> tuple[list[WhitespaceWord], Probabilities]:
     """The words of a completion in prose, and how probable it is that the comment is about each."""
     words, names, matrix = lexical(comment, completion, prompt)
     attention = scorer.read(comment, completion, prompt, words) if scorer and words else None
@@ -170,8 +170,8 @@ def _signed(span: Span, comment: str, completion: str, label: Label | None, crit
 
 def _phrase(comment: str, marked: str) -> Range | None:
     """From the first to the last shared content word in the sentence of the comment that shares most."""
-    keys = {each for word in cut(marked) if word.is_content for each in word.keys}
-    shared = [word for word in cut(comment) if not keys.isdisjoint(word.keys)]
+    keys = {each for word in split_words(marked) if word.is_content for each in word.keys}
+    shared = [word for word in split_words(comment) if not keys.isdisjoint(word.keys)]
     if not shared:
         return None
     sentences = [word.sentence for word in shared]
@@ -188,7 +188,7 @@ def _runs(taken: NDArray[np.bool_]) -> Iterator[slice]:
 
 def _without_marks(text: str, start: int, end: int) -> Range:
     piece = text[start:end]
-    return start + len(piece) - len(piece.lstrip(MARKS)), end - (len(piece) - len(piece.rstrip(MARKS)))
+    return start + len(piece) - len(piece.lstrip(PUNCTUATION)), end - (len(piece) - len(piece.rstrip(PUNCTUATION)))
 
 
 class _Model(NamedTuple):
