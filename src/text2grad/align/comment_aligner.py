@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from text2grad.align.comments import find_quotations, spans_from_comment
 from text2grad.align.learned import aligner
-from text2grad.align.learned.attention import Scorer
 from text2grad.schema import Example, Feedback, Span
+
+if TYPE_CHECKING:
+    from text2grad.align.learned.attention import Scorer  # imports transformers
 
 
 class CommentAligner:

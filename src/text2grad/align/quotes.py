@@ -90,9 +90,7 @@ def locate_quotes(
 def _scores(candidates: list[Match], quote: str, text: str, context: str | None) -> list[float]:
     """Score each candidate by itself; see `locate_quote`."""
     scores = [float(place.kind == "exact") for place in candidates]
-    if len(candidates) < 2:
-        return scores
-    if context:
+    if len(candidates) > 1 and context:
         context_scores = _context_scores(candidates, quote, text, context)
         scores = [score + words for score, words in zip(scores, context_scores, strict=True)]
         index = _occurrence_index(quote, context)

@@ -14,13 +14,12 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from text2grad.align.code_comments import align_code_comment
-from text2grad.align.learned.attention import Scorer
 from text2grad.align.learned.boosted_trees import BoostedTrees
 from text2grad.align.learned.statement_features import compute_statement_features
 from text2grad.align.learned.word_features import Matrix, compute_word_features
@@ -30,6 +29,9 @@ from text2grad.errors import UserError
 from text2grad.schema import Label, Range, Span
 from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, split_words
 from text2grad.text.words import consecutive_runs
+
+if TYPE_CHECKING:
+    from text2grad.align.learned.attention import Scorer  # imports transformers
 
 Probabilities = NDArray[np.float64]
 
