@@ -71,7 +71,7 @@ def _mention_columns(words: Sequence[WhitespaceWord], mentions: Sequence[Mention
     for i, mention in enumerate(mentions):
         sentences[mention.key].add(mention.sentence)
         last[mention.key] = i / len(mentions)
-    trigrams = [_trigrams(each) for each in counts]
+    trigrams = [_trigrams(key) for key in counts]
 
     def of_content(value: Callable[[WhitespaceWord], float], otherwise: float = 0.0) -> Column:
         return [value(word) if word.is_content else otherwise for word in words]
@@ -81,10 +81,10 @@ def _mention_columns(words: Sequence[WhitespaceWord], mentions: Sequence[Mention
         "blamed": of_content(lambda word: _share_in(word, by_role[Role.BLAMED])),
         "wanted": of_content(lambda word: _share_in(word, by_role[Role.WANTED])),
         "quoted": of_content(lambda word: _share_in(word, {mention.key for mention in mentions if mention.is_quoted})),
-        "similar": of_content(lambda word: max((_similarity(each, trigrams) for each in word.keys), default=0.0)),
-        "mentions": of_content(lambda word: float(max(counts[each] for each in word.keys))),
-        "sentences_mentioning": of_content(lambda word: float(max(len(sentences[each]) for each in word.keys))),
-        "last_mention": of_content(lambda word: max(last.get(each, _OUTSIDE) for each in word.keys), _OUTSIDE),
+        "similar": of_content(lambda word: max((_similarity(key, trigrams) for key in word.keys), default=0.0)),
+        "mentions": of_content(lambda word: float(max(counts[key] for key in word.keys))),
+        "sentences_mentioning": of_content(lambda word: float(max(len(sentences[key]) for key in word.keys))),
+        "last_mention": of_content(lambda word: max(last.get(key, _OUTSIDE) for key in word.keys), _OUTSIDE),
     }
     for name, roles in {"": set(Role), "_blamed": {Role.BLAMED}, "_wanted": {Role.WANTED}}.items():
         text = [mention.key if mention.role in roles else None for mention in mentions]
@@ -99,7 +99,7 @@ def _source_columns(words: Sequence[WhitespaceWord], prompt: str | None) -> Colu
         return {name: [float("nan")] * len(words) for name in names}
     source = [part_key(part) for part in split_parts(prompt)]
     counts, pairs = Counter(source), set(pairwise(source))
-    novel = [fmean(counts[each] == 0 for each in word.keys) if word.keys else 0.0 for word in words]
+    novel = [fmean(counts[key] == 0 for key in word.keys) if word.keys else 0.0 for word in words]
     content = [value for word, value in zip(words, novel, strict=True) if word.is_content]
 
     def known_pair(i: int) -> float:
@@ -109,7 +109,7 @@ def _source_columns(words: Sequence[WhitespaceWord], prompt: str | None) -> Colu
 
     return {
         "novel": novel,
-        "source_count": [float(min((counts[each] for each in word.keys), default=0)) for word in words],
+        "source_count": [float(min((counts[key] for key in word.keys), default=0)) for word in words],
         "source_before": [known_pair(i) for i in range(len(words))],
         "source_after": [known_pair(i + 1) for i in range(len(words))],
         "source_run": _longest_runs(words, source),
@@ -276,14 +276,14 @@ def _aggregate(
 def _longest_runs(words: Sequence[WhitespaceWord], text: Sequence[str | None]) -> Column:
     """Return, per word, the length in parts of the longest run of keys around it that also occurs in `text`."""
     places: defaultdict[str, list[int]] = defaultdict(list)
-    for position, each in enumerate(text):
-        if each is not None:
-            places[each].append(position)
-    flat = [(each, i) for i, word in enumerate(words) for each in word.keys]
+    for position, key in enumerate(text):
+        if key is not None:
+            places[key].append(position)
+    flat = [(key, i) for i, word in enumerate(words) for key in word.keys]
     column = [0.0] * len(words)
     ending: dict[int, int] = {}
-    for last, (each, _) in enumerate(flat):
-        ending = {position: ending.get(position - 1, 0) + 1 for position in places[each]}
+    for last, (key, _) in enumerate(flat):
+        ending = {position: ending.get(position - 1, 0) + 1 for position in places[key]}
         length = max(ending.values(), default=0)
         for _, i in flat[last + 1 - length : last + 1]:
             column[i] = max(column[i], float(length))
@@ -291,7 +291,7 @@ def _longest_runs(words: Sequence[WhitespaceWord], text: Sequence[str | None]) -
 
 
 def _share_in(word: WhitespaceWord, keys: Iterable[str]) -> float:
-    return sum(each in keys for each in word.keys) / len(word.keys)
+    return sum(key in keys for key in word.keys) / len(word.keys)
 
 
 def _trigrams(text: str) -> frozenset[str]:
