@@ -21,10 +21,9 @@ from typing import Annotated, Literal
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from text2grad.critics.llm.grammar import CHUNK
-from text2grad.schema import Feedback, Range
+from text2grad.schema import Feedback, Label, Range
 from text2grad.settings import Settings
 
-Label = Literal["good", "poor"]
 Order = Literal["critique_first", "spans_first", "spans_only"]
 
 MAX_OCCURRENCE = 9

@@ -18,11 +18,10 @@ from text2grad.reward_model.calibration_metrics import (
     precision_at_recall,
     reliability,
 )
-from text2grad.reward_model.critique_format import Label
 from text2grad.reward_model.feedback import TokenProbabilities, word_probabilities, word_ranges
 from text2grad.reward_model.head import GOOD, POOR, token_labels
 from text2grad.reward_model.model import SpanRewardModel
-from text2grad.schema import Example, Feedback, Range
+from text2grad.schema import Example, Feedback, Label, Range
 
 LABELS: tuple[tuple[Label, int], ...] = (("good", GOOD), ("poor", POOR))
 MIN_IOU = 0.5  # intersection over union from which a predicted span matches a gold span

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from text2grad.align.program import Answer
-from text2grad.schema import Omission, Span
+from text2grad.align.program import Program
+from text2grad.schema import Label, Omission, Span
 
 _SHOWN = 100
 
@@ -13,7 +11,7 @@ _SHOWN = 100
 class Critique:
     """Text that grows at its end. A span gets the words that were written for it as its phrase."""
 
-    def __init__(self, answer: Answer | None, completion: str) -> None:
+    def __init__(self, answer: Program | None, completion: str) -> None:
         self.text = ""
         self.spans: list[Span] = []
         self.omissions: list[Omission] = []
@@ -34,7 +32,7 @@ class Critique:
         self,
         words: str,
         place: tuple[int, int] | None,
-        label: Literal["good", "poor"],
+        label: Label,
         severity: float = 1.0,
         confidence: float = 1.0,
     ) -> None:
