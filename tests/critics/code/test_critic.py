@@ -8,7 +8,7 @@ import pytest
 
 from text2grad.critics.code import CodeCritic
 from text2grad.errors import UserError
-from text2grad.sandbox import Backend, Limits, Outcome, Program, Sandbox, SandboxError
+from text2grad.sandbox import Backend, ExecutionResult, Program, ResourceLimits, Sandbox, SandboxError
 from text2grad.sandbox.execution import execute
 from text2grad.schema import Example, Feedback
 
@@ -197,7 +197,7 @@ def test_only_a_share_of_the_statements_is_blamed(critic: CodeCritic) -> None:
 
 
 def test_a_broken_sandbox_fails_one_answer_only(critic: CodeCritic, monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks_once(program: Program, limits: Limits, backend: Backend) -> Outcome:
+    def breaks_once(program: Program, limits: ResourceLimits, backend: Backend) -> ExecutionResult:
         if "broken" in program.stdin:
             raise SandboxError("no more processes")
         return execute(program, limits, backend)

@@ -10,7 +10,7 @@ from text2grad.align.program import Answer, extract
 from text2grad.critics.code.cases import Suite, read_tests
 from text2grad.critics.code.execution import Result, Trial, try_all
 from text2grad.critics.code.review import review, score
-from text2grad.sandbox import Limits, Sandbox, SandboxError
+from text2grad.sandbox import ResourceLimits, Sandbox, SandboxError
 from text2grad.schema import Example, Feedback, Omission
 
 _FUNCTION = re.compile(r"^(?:async )?def (\w+)", re.M)
@@ -52,7 +52,7 @@ class CodeCritic:
         """One Feedback for each example, in order."""
         prepared = [self._prepare(example) for example in examples]
         jobs = [job for job in prepared if isinstance(job, _Job)]
-        limits = Limits(wall=2 * self.budget + 5, cpu=2 * self.budget + 5)
+        limits = ResourceLimits(wall_seconds=2 * self.budget + 5, cpu_seconds=2 * self.budget + 5)
         sources = ((job.answer.source, job.suite) for job in jobs)
         trials = try_all(sources, self.sandbox, self.seconds, self.budget, limits)
         return [item if isinstance(item, Feedback) else self._feedback(item, next(trials)) for item in prepared]

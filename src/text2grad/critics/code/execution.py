@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from text2grad.critics.code.cases import Case, Suite
-from text2grad.sandbox import Limits, Outcome, Program, Sandbox, SandboxError
-from text2grad.sandbox.backends import readable
+from text2grad.sandbox import ExecutionResult, Program, ResourceLimits, Sandbox, SandboxError
+from text2grad.sandbox.backends import readable_paths
 
 Verdict = Literal["passed", "failed", "raised", "timeout", "vanished", "not run"]
 Place = tuple[int, int, int, int]  # line, UTF-8 column, end line, end column
@@ -74,13 +74,13 @@ def program(source: str, suite: Suite, seconds: float, budget: float) -> tuple[P
         "cases": [asdict(case) for case in suite.cases],
         "seconds": seconds,
         "budget": budget,
-        "readable": readable(),
+        "readable": readable_paths(),
     }
     return Program(_DRIVER, stdin=json.dumps(payload)), token
 
 
 def try_all(
-    answers: Iterable[tuple[str, Suite]], sandbox: Sandbox, seconds: float, budget: float, limits: Limits
+    answers: Iterable[tuple[str, Suite]], sandbox: Sandbox, seconds: float, budget: float, limits: ResourceLimits
 ) -> Iterator[Trial | SandboxError]:
     """Run each source against its suite, side by side, results in order; an error where the sandbox itself broke."""
     prepared = [(*program(source, suite, seconds, budget), suite) for source, suite in answers]
@@ -89,11 +89,11 @@ def try_all(
         yield outcome if isinstance(outcome, SandboxError) else read(outcome, token, suite.cases)
 
 
-def read(outcome: Outcome, token: str, cases: Sequence[Case]) -> Trial:
+def read(outcome: ExecutionResult, token: str, cases: Sequence[Case]) -> Trial:
     """What the driver reported; lines without its token are the answer's own and count for nothing."""
     reports = [line for line in outcome.stdout.splitlines() if line.startswith(token)]
     if not reports:
-        return Trial(ended=outcome.ending if outcome.ending not in ("exit", "signal") else "crash")
+        return Trial(ended=outcome.termination if outcome.termination not in ("exit", "signal") else "crash")
     report = json.loads(reports[0].removeprefix(token))
     if "syntax" in report:
         found = report["syntax"]
