@@ -28,7 +28,7 @@ from text2grad.align.learned.attention import AttentionScorer, Scorer
 from text2grad.align.learned.freeform import locate
 from text2grad.align.learned.word_features import lexical
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
-from text2grad.text.parts import cut
+from text2grad.text.whitespace import split_words
 
 RESAMPLES, SEED = 10_000, 0
 HALU_TRAINED_STEP = 3
@@ -76,7 +76,7 @@ def main() -> None:
 
 def _located(case: Case, scorer: Scorer | None) -> Marks:
     spans = locate(case.comment, case.completion, case.prompt, scorer=scorer)
-    words = cut(case.completion)
+    words = split_words(case.completion)
     return np.array([any(s.start < word.end and word.start < s.end for s in spans) for word in words], dtype=np.bool_)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from text2grad.data import defacto, haluquestqa
-from text2grad.text.parts import cut
+from text2grad.text.whitespace import split_words
 
 Gold = list[bool]
 
@@ -98,4 +98,4 @@ def debugbench_bugs(folder: Path) -> Iterator[Bug]:
 
 
 def _gold(text: str, ranges: Sequence[tuple[int, int]]) -> Gold:
-    return [any(word.start < end and start < word.end for start, end in ranges) for word in cut(text)]
+    return [any(word.start < end and start < word.end for start, end in ranges) for word in split_words(text)]

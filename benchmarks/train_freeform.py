@@ -44,7 +44,7 @@ from text2grad.align.learned.word_features import lexical
 from text2grad.align.program import extract, tree
 from text2grad.align.statements import statements
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
-from text2grad.text.parts import cut
+from text2grad.text.whitespace import split_words
 
 OUT = ROOT / "src" / "text2grad" / "data" / "freeform"
 FOLDS = 5
@@ -236,7 +236,7 @@ def _attention(cases: Sequence[Case], cache: Path | None, device: str) -> list[F
 
 
 def _read(scorer: AttentionScorer, case: Case) -> Features:
-    views = scorer.read(case.comment, case.completion, case.prompt, cut(case.completion))
+    views = scorer.read(case.comment, case.completion, case.prompt, split_words(case.completion))
     assert views is not None, "no case is too long for the model"
     return views
 

@@ -1,14 +1,20 @@
-from text2grad.text.words import lexeme, names, read, runs
+from text2grad.text.words import consecutive_runs, find_names, parse_text, parse_word
 
 
 def quotes(text: str) -> list[str]:
-    return [word.text for word in read(text).words]
+    return [word.text for word in parse_text(text).words]
 
 
-def test_words_keep_their_place():
+def test_words_keep_their_offsets():
     text = "The café’s   owner\npaid €6.4 million."
 
-    assert [(word.start, word.end) for word in read(text).words] == [(0, 3), (4, 10), (13, 18), (19, 23), (24, 36)]
+    assert [(word.start, word.end) for word in parse_text(text).words] == [
+        (0, 3),
+        (4, 10),
+        (13, 18),
+        (19, 23),
+        (24, 36),
+    ]
 
 
 def test_numbers_come_with_sign_scale_and_suffix():
@@ -18,7 +24,7 @@ def test_numbers_come_with_sign_scale_and_suffix():
     ]  # fmt: skip
 
 
-def test_numbers_that_say_the_same_share_a_value():
+def test_spellings_of_a_number_share_a_value():
     for group in (
         ["1200", "1,200", "$1,200", "1.2 thousand"],
         ["6.4 million", "€6.4m", "6,400,000", "6.400.000"],
@@ -27,38 +33,38 @@ def test_numbers_that_say_the_same_share_a_value():
         ["25", "twenty-five", "25th"],
         ["11:30", "11.30"],
     ):
-        values = [set(lexeme(number).values) for number in group]
+        values = [set(parse_word(number).values) for number in group]
         assert set.intersection(*values), group
 
 
 def test_an_m_is_metres_or_millions():
-    assert lexeme("7m").values == (7, 7_000_000)
+    assert parse_word("7m").values == (7, 7_000_000)
 
 
 def test_ordinary_words_are_no_numbers():
-    assert not any(lexeme(word).is_number for word in ("tenor", "ones", "weight", "H2O", "Seq2Seq"))
+    assert not any(parse_word(word).is_number for word in ("tenor", "ones", "weight", "H2O", "Seq2Seq"))
 
 
 def test_sentences_end_at_stops_and_line_breaks_but_not_at_abbreviations():
-    text = read('Dr. Smith of the U.S. met J. Doe. "Well!" It cost 3.5 euros\nin total')
+    text = parse_text('Dr. Smith of the U.S. met J. Doe. "Well!" It cost 3.5 euros\nin total')
 
     assert [text.words[sentence.start].text for sentence in text.sentences] == ["Dr", "Well", "It", "in"]
 
 
 def test_an_empty_text_has_neither_words_nor_sentences():
-    assert read(" …\n")[1:] == ((), (), ())
+    assert parse_text(" …\n")[1:] == ((), (), ())
 
 
 def test_capitals_tell_acronyms_and_months_from_function_words():
-    assert [word.is_content for word in read("he told us it may")[1]] == [False, True, False, False, False]
-    assert [word.is_content for word in read("the US, the U.S., IT and May")[1]] == [
+    assert [word.is_content for word in parse_text("he told us it may")[1]] == [False, True, False, False, False]
+    assert [word.is_content for word in parse_text("the US, the U.S., IT and May")[1]] == [
         False, True, False, True, True, False, True,
     ]  # fmt: skip
 
 
 def found(text: str) -> list[str]:
-    parsed = read(text)
-    return [text[parsed.words[name.start].start : parsed.words[name.stop - 1].end] for name in names(parsed)]
+    parsed = parse_text(text)
+    return [text[parsed.words[name.start].start : parsed.words[name.stop - 1].end] for name in find_names(parsed)]
 
 
 def test_names_are_runs_of_capitals_with_a_particle_between():
@@ -72,10 +78,10 @@ def test_names_are_runs_of_capitals_with_a_particle_between():
     ]
 
 
-def test_the_capital_that_opens_a_sentence_makes_no_name():
+def test_the_capital_that_starts_a_sentence_makes_no_name():
     assert found("Bakers rose early. They sold bread to NATO. WHO paid.") == ["NATO", "WHO"]
 
 
 def test_runs_are_maximal():
-    assert list(runs([2, 3, 4, 7, 9, 10])) == [range(2, 5), range(7, 8), range(9, 11)]
-    assert list(runs([])) == []
+    assert list(consecutive_runs([2, 3, 4, 7, 9, 10])) == [range(2, 5), range(7, 8), range(9, 11)]
+    assert list(consecutive_runs([])) == []

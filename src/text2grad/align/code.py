@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from text2grad.align.comments import quoted
-from text2grad.align.normalize import Range
 from text2grad.align.program import Answer, extract, tree
 from text2grad.align.referents import Referent, identifiers, structural
 from text2grad.align.stance import sentence_around, stances
 from text2grad.align.statements import Statement, statements
-from text2grad.schema import Span
+from text2grad.schema import Label, Range, Span
 
 _FRAME = re.compile(
     r'File "[^"\n]*", line (?P<line>\d{1,7})(?!\d)(?:, in (?P<function>\S+))?(?:\n\s+(?P<text>\S[^\n]*))?'
@@ -34,9 +33,7 @@ class _Found(NamedTuple):
     confidence: float
 
 
-def locate(
-    comment: str, code: str, *, prompt: str = "", label: Literal["good", "poor"] | None = None, critic: str = ""
-) -> list[Span]:
+def locate(comment: str, code: str, *, prompt: str = "", label: Label | None = None, critic: str = "") -> list[Span]:
     """The parts of `code` that `comment` is about; none if it names nothing that the code has.
 
     code: a completion, its program fenced or not; prompt: where the program begins, if the completion continues it.
@@ -54,7 +51,7 @@ def locate(
     return []
 
 
-def _labelled(comment: str, found: list[_Found], label: Literal["good", "poor"] | None, critic: str) -> list[Span]:
+def _labelled(comment: str, found: list[_Found], label: Label | None, critic: str) -> list[Span]:
     phrases = list(dict.fromkeys(item.phrase for item in found))
     views = dict(zip(phrases, stances(comment, phrases, occurs=lambda i: True), strict=True))
     spans: dict[Range, Span] = {}

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from text2grad.align.comments import quoted, spans_from_comment
 from text2grad.align.learned import freeform
-from text2grad.align.learned.asking import Ask
 from text2grad.align.learned.attention import Scorer
 from text2grad.schema import Example, Feedback, Span
 
@@ -20,9 +19,8 @@ class CommentAligner:
 
     reads_feedback = True  # the same answer with another comment is another question
 
-    def __init__(self, scorer: Scorer | None = None, ask: Ask | None = None) -> None:
+    def __init__(self, scorer: Scorer | None = None) -> None:
         self.scorer = scorer
-        self.ask = ask
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         return [self._aligned(example) for example in examples]
@@ -45,7 +43,5 @@ class CommentAligner:
         named, unmatched = spans_from_comment(critique, example.completion)
         if unmatched or (quoted(critique) and named):
             return named, unmatched  # a quotation that is not there is reported, not guessed around
-        about = freeform.locate(
-            critique, example.completion, example.prompt_text or None, scorer=self.scorer, ask=self.ask
-        )
+        about = freeform.locate(critique, example.completion, example.prompt_text or None, scorer=self.scorer)
         return about or named, unmatched

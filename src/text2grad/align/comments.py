@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
-from text2grad.align.normalize import Range, splits_word
+from text2grad.align.normalize import splits_word
 from text2grad.align.quotes import locate_all
 from text2grad.align.stance import sentence_around, stances
-from text2grad.schema import Span
-
-Label = Literal["good", "poor"]
+from text2grad.schema import Label, Range, Span
 
 _LONGEST_NAME = 8  # words
 _NAMED_CONFIDENCE = 0.8  # a word that is merely named may be meant elsewhere

@@ -10,7 +10,8 @@ from itertools import takewhile
 from typing import Literal
 
 from text2grad.align.fuzzy import resembling
-from text2grad.align.normalize import Range, Spelling, folded, splits_word, squeezed, worded
+from text2grad.align.normalize import Spelling, folded, splits_word, squeezed, worded
+from text2grad.schema import Range
 
 How = Literal["exact", "normalized", "fuzzy"]
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
-from text2grad.align.normalize import Range, Spelling
+from text2grad.align.normalize import Spelling
+from text2grad.schema import Range
 
 _LONG = 8  # words from which on windows are searched by whole words: it is faster, and single typos no longer matter
 _REACH = 3  # words by which a window's ends may move, in a long one a sixth of its words

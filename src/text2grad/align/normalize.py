@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-Range = tuple[int, int]
+from text2grad.schema import Range
 
 _QUOTE_MARKS = "\"'`´‘’‚‛“”„‟′″‵‶«»‹›＂＇"
 _DASHES = "-‐‑‒–—―−﹘﹣－"

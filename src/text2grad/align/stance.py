@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from text2grad.align.normalize import Range
+from text2grad.schema import Range
 
 Stance = Literal["poor", "good", "wanted"]
 

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from text2grad.align.normalize import Range
 from text2grad.align.quotes import How, Match, locate_all
 from text2grad.data.files import open_published
 from text2grad.errors import UserError
-from text2grad.schema import Example, Feedback, Omission, Span
+from text2grad.schema import Example, Feedback, Label, Omission, Range, Span
 
 Aspect = Literal["factuality", "irrelevance", "incomplete_ans", "reference_example"]
 ASPECTS: tuple[Aspect, ...] = ("factuality", "irrelevance", "incomplete_ans", "reference_example")
@@ -34,7 +33,7 @@ class Mark:
     aspect: Aspect
     quote: str
     reason: str
-    label: Literal["good", "poor"]
+    label: Label
 
     @property
     def means_whole_answer(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,8 @@ from text2grad.reward_model.curves import (
 from text2grad.reward_model.feedback import word_probabilities, words_of
 from text2grad.reward_model.head import GOOD, POOR, token_labels
 from text2grad.reward_model.model import Scored, SpanRewardModel
-from text2grad.schema import Example, Feedback, Range
+from text2grad.schema import Example, Feedback, Label, Range
 
-Label = Literal["good", "poor"]
 LABELS: tuple[tuple[Label, int], ...] = (("good", GOOD), ("poor", POOR))
 OVERLAP = 0.5  # of intersection and union of the characters, from which two spans are the same
 

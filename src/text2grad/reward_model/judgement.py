@@ -16,13 +16,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from text2grad.critics.llm.grammar import CHUNK
 from text2grad.reward_model.settings import Limits, Order
-from text2grad.schema import Feedback, Range
-
-Label = Literal["good", "poor"]
+from text2grad.schema import Feedback, Label, Range
 
 MOST_OCCURRENCES = 9
 NOTHING_TO_SAY = "Nothing stands out."

@@ -1,15 +1,21 @@
-"""English word lists: closed classes, irregular forms, number words, words too general to be wrong."""
+"""English word lists: closed classes, irregular forms, number words, words too general to be unsupported."""
 
 from __future__ import annotations
 
 
 def word_set(words: str) -> frozenset[str]:
-    """The words of a string."""
+    """Return the words of a string."""
     return frozenset(words.split())
 
 
 def _numbered(words: str, start: int, step: int = 1) -> dict[str, int]:
     return {word: start + step * i for i, word in enumerate(words.split())}
+
+
+def _inflections(table: str) -> dict[str, str]:
+    """Map each form to its base; the table is "base form form; base form"."""
+    rows = (row.split() for row in table.split(";"))
+    return {form: base for base, *forms in rows for form in forms}
 
 
 ARTICLES = word_set("a an the")
@@ -60,131 +66,26 @@ GENERAL_WORDS = word_set("""
     woman word work year young
     """)
 
-IRREGULAR_VERBS = {
-    form: base
-    for base, forms in {
-        "bear": "bore borne",
-        "beat": "beaten",
-        "become": "became",
-        "begin": "began begun",
-        "bind": "bound",
-        "bite": "bit bitten",
-        "blow": "blew blown",
-        "break": "broke broken",
-        "bring": "brought",
-        "build": "built",
-        "burn": "burnt",
-        "buy": "bought",
-        "catch": "caught",
-        "choose": "chose chosen",
-        "come": "came",
-        "deal": "dealt",
-        "die": "died",
-        "dig": "dug",
-        "draw": "drew drawn",
-        "drink": "drank drunk",
-        "drive": "drove driven",
-        "eat": "ate eaten",
-        "fall": "fell fallen",
-        "feed": "fed",
-        "feel": "felt",
-        "fight": "fought",
-        "find": "found",
-        "flee": "fled",
-        "fly": "flew flown",
-        "forget": "forgot forgotten",
-        "freeze": "froze frozen",
-        "get": "got gotten",
-        "give": "gave given",
-        "go": "went gone",
-        "grow": "grew grown",
-        "hang": "hung",
-        "hear": "heard",
-        "hide": "hid hidden",
-        "hold": "held",
-        "keep": "kept",
-        "know": "knew known",
-        "lay": "laid",
-        "lead": "led",
-        "learn": "learnt",
-        "leave": "left",
-        "lend": "lent",
-        "lie": "lain",
-        "light": "lit",
-        "lose": "lost",
-        "make": "made",
-        "mean": "meant",
-        "meet": "met",
-        "overtake": "overtook",
-        "pay": "paid",
-        "prove": "proven",
-        "ride": "rode ridden",
-        "ring": "rang rung",
-        "rise": "rose risen",
-        "run": "ran",
-        "say": "said",
-        "see": "saw seen",
-        "seek": "sought",
-        "sell": "sold",
-        "send": "sent",
-        "shake": "shook shaken",
-        "shoot": "shot",
-        "show": "shown",
-        "sing": "sang sung",
-        "sink": "sank sunk",
-        "sit": "sat",
-        "sleep": "slept",
-        "speak": "spoke spoken",
-        "spend": "spent",
-        "stand": "stood",
-        "steal": "stole stolen",
-        "stick": "stuck",
-        "strike": "struck",
-        "swear": "swore sworn",
-        "sweep": "swept",
-        "swim": "swam swum",
-        "take": "took taken",
-        "teach": "taught",
-        "tear": "tore torn",
-        "tell": "told",
-        "think": "thought",
-        "throw": "threw thrown",
-        "understand": "understood",
-        "undertake": "undertook",
-        "use": "used",
-        "wake": "woke woken",
-        "wear": "wore worn",
-        "weave": "wove woven",
-        "win": "won",
-        "withdraw": "withdrew withdrawn",
-        "write": "wrote written",
-    }.items()
-    for form in forms.split()
-}
-
-IRREGULAR_FORMS = IRREGULAR_VERBS | {
-    form: base
-    for base, forms in {
-        "child": "children",
-        "choose": "choice choices",
-        "cut": "cutting",
-        "die": "dies dying death deaths dead",
-        "fly": "flight flights",
-        "foot": "feet",
-        "grow": "growth",
-        "life": "lives",
-        "lose": "loss losses",
-        "man": "men",
-        "person": "people",
-        "sell": "sale sales",
-        "sing": "song songs",
-        "speak": "speech",
-        "use": "using uses",
-        "win": "winner winners winning",
-        "woman": "women",
-    }.items()
-    for form in forms.split()
-}
+IRREGULAR_VERBS = _inflections("""
+    bear bore borne; beat beaten; become became; begin began begun; bind bound; bite bit bitten; blow blew blown;
+    break broke broken; bring brought; build built; burn burnt; buy bought; catch caught; choose chose chosen;
+    come came; deal dealt; die died; dig dug; draw drew drawn; drink drank drunk; drive drove driven; eat ate eaten;
+    fall fell fallen; feed fed; feel felt; fight fought; find found; flee fled; fly flew flown;
+    forget forgot forgotten; freeze froze frozen; get got gotten; give gave given; go went gone; grow grew grown;
+    hang hung; hear heard; hide hid hidden; hold held; keep kept; know knew known; lay laid; lead led; learn learnt;
+    leave left; lend lent; lie lain; light lit; lose lost; make made; mean meant; meet met; overtake overtook;
+    pay paid; prove proven; ride rode ridden; ring rang rung; rise rose risen; run ran; say said; see saw seen;
+    seek sought; sell sold; send sent; shake shook shaken; shoot shot; show shown; sing sang sung; sink sank sunk;
+    sit sat; sleep slept; speak spoke spoken; spend spent; stand stood; steal stole stolen; stick stuck; strike struck;
+    swear swore sworn; sweep swept; swim swam swum; take took taken; teach taught; tear tore torn; tell told;
+    think thought; throw threw thrown; understand understood; undertake undertook; use used; wake woke woken;
+    wear wore worn; weave wove woven; win won; withdraw withdrew withdrawn; write wrote written
+    """)
+IRREGULAR_FORMS = IRREGULAR_VERBS | _inflections("""
+    child children; choose choice choices; cut cutting; die dies dying death deaths dead; fly flight flights;
+    foot feet; grow growth; life lives; lose loss losses; man men; person people; sell sale sales; sing song songs;
+    speak speech; use using uses; win winner winners winning; woman women
+    """)
 
 ABBREVIATIONS = word_set("mr mrs ms dr prof st sr jr vs etc inc ltd co corp gen sen rep capt sgt approx dept est")
 
@@ -193,6 +94,7 @@ CALENDAR_WORDS = word_set("""
     monday tuesday wednesday thursday friday saturday sunday
     """)
 
+DIGITS = r"\d+(?:[.,:]\d+)*"  # a number in digits, as a regular expression
 UNITS = _numbered("one two three four five six seven eight nine", 1) | _numbered(
     "first second third fourth fifth sixth seventh eighth ninth", 1
 )

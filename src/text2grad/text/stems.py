@@ -1,4 +1,4 @@
-"""What a word shares with its relatives: a small rule stemmer for English, British and American."""
+"""A small rule-based stemmer for British and American English."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ _DERIVATION = re.compile(
 )
 
 
+def lower_word(text: str) -> str:
+    """Return a word in lower case and with a straight apostrophe."""
+    return text.lower().replace("’", "'")
+
+
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """What a lower-case word shares with its inflections, near derivations and other spellings; not itself a word.
+    """Return what a lower-case word shares with its inflections, near derivations and other spellings.
 
-    Errs towards joining words that differ ("invest", "investor"): for a critic, a missed fault costs less than
-    blame for an honest paraphrase.
+    A stem is not itself a word. Errs towards joining words that differ ("invest", "investor"): for a critic, a missed
+    fault costs less than blame for an honest paraphrase.
     """
     word = IRREGULAR_FORMS.get(word, word)
     if len(word) <= 3:
@@ -44,12 +49,12 @@ def _strip_inflection(word: str) -> str:
 
 
 def _strip_derivation(word: str) -> str:
-    ending = _DERIVATION.search(word, 4)  # four letters must remain; the longest ending begins first
+    ending = _DERIVATION.search(word, 4)  # four letters must remain; the longest ending starts first
     return word[: ending.start()] if ending else word
 
 
 def _strip_ending(word: str) -> str:
-    """Drop what inflection drops or doubles ("make", "planned"); "colour" is "color"."""
+    """Drop the letters that inflection drops or doubles ("make", "planned"), and spell "colour" as "color"."""
     if len(word) > 4:
         word = word.replace("our", "or")
     if len(word) > 3 and word[-1] in "eyi":

@@ -1,6 +1,6 @@
-"""Words of an English text as a programmatic critic sees them: where they stand, and which others say the same.
+"""Words, sentences and names of an English text, for the rule critics.
 
-`read` cuts a text into sentences of words with character offsets. Two words say the same when their keys are equal:
+`parse_text` splits a text into sentences of words with character offsets. Two words match when their keys are equal:
 inflections and near derivations share a stem ("organised", "organisation"), numbers share a value ("€1,200", "1200").
 """
 
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from text2grad.text.lexicon import (
     ABBREVIATIONS,
+    DIGITS,
     FUNCTION_WORDS,
     GENERAL_WORDS,
     NUMBER_WORDS,
@@ -21,33 +22,32 @@ from text2grad.text.lexicon import (
     UNITS,
     word_set,
 )
-from text2grad.text.stems import stem
+from text2grad.text.stems import lower_word, stem
 
 Key = str | float
 
-_DIGITS = r"\d+(?:[.,:]\d+)*"
 _SCALE = "|".join(name for name in SCALES if len(name) > 2)
 _SPELT = f"(?:{'|'.join(TENS)})-(?:{'|'.join(UNITS)})|{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))}"
-_SPELT_INITIALS = "".join(sorted({word[0] for word in NUMBER_WORDS}))  # a look ahead spares most words the long list
+_SPELT_INITIALS = "".join(sorted({word[0] for word in NUMBER_WORDS}))  # a lookahead skips the long list for most words
 _WORD = re.compile(
-    rf"""[$£€¥]?{_DIGITS}(?:[ ](?:{_SCALE}|am|pm)\b|[^\W\d_]+|%)?   # €6.4 million, 12,600, 71st, 9 am, 1990s, 40%
+    rf"""[$£€¥]?{DIGITS}(?:[ ](?:{_SCALE}|am|pm)\b|[^\W\d_]+|%)?   # €6.4 million, 12,600, 71st, 9 am, 1990s, 40%
     |(?=[{_SPELT_INITIALS}])(?:{_SPELT})\b(?:[ ](?:{_SCALE})\b)?     # twenty-five, third, two million
     |(?:[^\W\d_]\.){{2,}}                                           # U.S., e.g.
     |[^\W_]+(?:['’][^\W_]+)*                                        # word, isn't, Seq2Seq
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_NUMBER = re.compile(rf"[$£€¥]?({_DIGITS})[ ]?([^\W\d_]*)")
+_NUMBER = re.compile(rf"[$£€¥]?({DIGITS})[ ]?([^\W\d_]*)")
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]*]*\s|[。！？\n]")
-# Function words by their letters, content by their capitals.
-_CAPITALS_TELL = frozenset({"US", "IT", "WHO", "May"})
-_NAME_JOINTS = frozenset({" ", "-"})
+# Spelt like function words; only their capitals show that they are content.
+_CONTENT_BY_CASE = frozenset({"US", "IT", "WHO", "May"})
+_NAME_SEPARATORS = frozenset({" ", "-"})
 _NAME_PARTICLES = word_set("of de del da do du des la le el al van von der den bin")
 _GENERAL_STEMS = frozenset(map(stem, GENERAL_WORDS))
 
 
 class Lexeme(NamedTuple):
-    """What the spelling of a word alone tells. `values` is empty unless the word is a number."""
+    """The properties of a word that follow from its spelling alone; `values` is empty unless it is a number."""
 
     stem: str
     values: tuple[float, ...]
@@ -60,18 +60,18 @@ class Lexeme(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Equal for words that say the same."""
+        """Return the number or stem of the word: equal for words that mean the same."""
         return self.values[0] if self.values else self.stem
 
 
 class Word(NamedTuple):
-    """A word at its place; `opens` says that it is the first of its sentence, where a capital means nothing."""
+    """A word and its character range; a capital means nothing where `starts_sentence` is true."""
 
     start: int
     end: int
     text: str
     sentence: int
-    opens: bool
+    starts_sentence: bool
     lexeme: Lexeme
 
     @property
@@ -80,18 +80,18 @@ class Word(NamedTuple):
 
     @property
     def looks_like_name(self) -> bool:
-        """Capitalised where the grammar does not ask for it, or with a capital inside."""
+        """Whether the word is capitalised where grammar does not require it, or has a capital inside."""
         if self.lexeme.is_function or self.lexeme.is_number:
             return False
-        if self.opens:
+        if self.starts_sentence:
             return any(letter.isupper() for letter in self.text[1:])
         return self.text[0].isupper()
 
 
 class Text(NamedTuple):
-    """A text and its words. `sentences` are ranges of word indices that tile the words; none is empty.
+    """A text and its words. `sentences` are non-empty ranges of word indices that tile the words.
 
-    keys: one for each word, equal for words that say the same.
+    keys: one per word, equal for words that mean the same.
     """
 
     string: str
@@ -100,21 +100,21 @@ class Text(NamedTuple):
     sentences: tuple[range, ...]
 
     def after(self, i: int) -> str:
-        """What stands between word `i` and the next one, or the end."""
+        """Return the characters between word `i` and the next word, or the end of the text."""
         end = self.words[i + 1].start if i + 1 < len(self.words) else len(self.string)
         return self.string[self.words[i].end : end]
 
 
-def read(string: str) -> Text:
-    """The words and sentences of a text."""
+def parse_text(string: str) -> Text:
+    """Split a text into words and sentences."""
     words: list[Word] = []
     starts: list[int] = []
     for match in _WORD.finditer(string):
-        opens = not words or _ends_sentence(words[-1].text, string[words[-1].end : match.start()])
-        if opens:
+        starts_sentence = not words or _ends_sentence(words[-1].text, string[words[-1].end : match.start()])
+        if starts_sentence:
             starts.append(len(words))
         text = match.group()
-        words.append(Word(match.start(), match.end(), text, len(starts) - 1, opens, lexeme(text)))
+        words.append(Word(match.start(), match.end(), text, len(starts) - 1, starts_sentence, parse_word(text)))
     stops = [*starts[1:], len(words)]
     keys = tuple(word.lexeme.key for word in words)
     return Text(string, tuple(words), keys, tuple(map(range, starts, stops)))
@@ -127,8 +127,8 @@ def _ends_sentence(word: str, gap: str) -> bool:
     return not is_abbreviation or "\n" in gap
 
 
-def runs(indices: Iterable[int]) -> Iterator[range]:
-    """The maximal runs of consecutive numbers in ascending indices: 2, 3, 4, 7 are range(2, 5) and range(7, 8)."""
+def consecutive_runs(indices: Iterable[int]) -> Iterator[range]:
+    """Yield the maximal runs of consecutive numbers in ascending indices: 2, 3, 4, 7 give range(2, 5), range(7, 8)."""
     start = end = -1
     for i in indices:
         if i != end:
@@ -140,8 +140,8 @@ def runs(indices: Iterable[int]) -> Iterator[range]:
         yield range(start, end)
 
 
-def names(text: Text) -> Iterator[range]:
-    """Ranges of words that form names: neighbours with capitals, with at most one particle ("de", "of") between two."""
+def find_names(text: Text) -> Iterator[range]:
+    """Yield the word ranges of names: adjacent capitalised words, with at most one particle ("de", "of") in between."""
     for sentence in text.sentences:
         start = end = sentence.start
         for i in sentence:
@@ -159,33 +159,33 @@ def names(text: Text) -> Iterator[range]:
 
 def _is_name_word(text: Text, i: int, sentence: range) -> bool:
     word = text.words[i]
-    if not word.opens or word.looks_like_name:
+    if not word.starts_sentence or word.looks_like_name:
         return word.looks_like_name
-    # the capital of an opening word means nothing, unless a name goes on after it: "Kofi Asante started ..."
-    before_name = i + 1 in sentence and text.words[i + 1].looks_like_name and text.after(i) in _NAME_JOINTS
+    # the capital of a sentence's first word means nothing, unless a name continues after it: "Kofi Asante started ..."
+    before_name = i + 1 in sentence and text.words[i + 1].looks_like_name and text.after(i) in _NAME_SEPARATORS
     return before_name and word.is_content and not word.lexeme.is_number and word.text[0].isupper()
 
 
 def _continues_name(text: Text, end: int, i: int) -> bool:
-    if any(text.after(j) not in _NAME_JOINTS for j in range(end - 1, i)):
+    if any(text.after(j) not in _NAME_SEPARATORS for j in range(end - 1, i)):
         return False
     return i == end or (i == end + 1 and text.words[end].text in _NAME_PARTICLES)
 
 
 @lru_cache(maxsize=1 << 16)
-def lexeme(text: str) -> Lexeme:
-    """The lexeme of one word as `read` cuts it."""
-    lowered = text.lower().replace("’", "'")
+def parse_word(text: str) -> Lexeme:
+    """Return the lexeme of one word as `parse_text` splits it."""
+    lowered = lower_word(text)
     values = _values(lowered)
     base = lowered.removesuffix("'s").replace(".", "")
-    capitals_tell = "." in text or text in _CAPITALS_TELL
-    is_function = not values and not capitals_tell and (base in FUNCTION_WORDS or len(base) < 2)
+    content_by_case = "." in text or text in _CONTENT_BY_CASE
+    is_function = not values and not content_by_case and (base in FUNCTION_WORDS or len(base) < 2)
     stemmed = base if is_function else stem(base)
     return Lexeme(stemmed, values, is_function, is_general=stemmed in _GENERAL_STEMS)
 
 
 def _values(lowered: str) -> tuple[float, ...]:
-    """The numbers that a word may stand for: "7m" is seven (metres) or seven million."""
+    """Return the numbers that a word may mean: "7m" is seven (metres) or seven million."""
     if match := _NUMBER.match(lowered):
         digits, suffix = match.groups()
         value = _parse_digits(digits)
@@ -201,6 +201,6 @@ def _values(lowered: str) -> tuple[float, ...]:
 
 
 def _parse_digits(digits: str) -> float:
-    """`1,200` is 1200, `6.4` is 6.4, `1.200.000` is 1200000; times read like decimals, so that 6:30 is 6.30."""
+    """Parse `1,200` as 1200, `6.4` as 6.4, `1.200.000` as 1200000; times like decimals, so that 6:30 is 6.30."""
     digits = digits.replace(",", "").replace(":", ".")
     return float(digits.replace(".", "") if digits.count(".") > 1 else digits)

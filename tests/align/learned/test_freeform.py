@@ -86,11 +86,6 @@ def test_spans_are_in_order_apart_and_without_marks_at_their_ends():
     assert all(answer[span.start].isalnum() and answer[span.end - 1].isalnum() for span in spans)
 
 
-def test_whom_one_can_ask_quotes():
-    (span,) = locate("The date is off.", "Signed in Paris in 1921.", ask=lambda question: "1921")
-    assert (span.start, span.end, span.match) == (19, 23, "exact")
-
-
 def test_gaps_that_are_nearly_probable_are_closed():
     probabilities = np.array([0.9, 0.35, 0.9, 0.1, 0.9, 0.35, 0.35])
     assert chosen(probabilities, 0.4).tolist() == [True, True, True, False, True, False, False]

@@ -1,15 +1,15 @@
 from text2grad.critics.rules.copying import copied_runs
 from text2grad.critics.rules.source import Source
-from text2grad.text.words import read
+from text2grad.text.words import parse_text
 
 SENTENCE = (
     "The ferry company will run eight extra crossings a day between Barreiro and Lisbon from March until the end of May"
 )
-SOURCE = Source(read(f"{SENTENCE}. Fares will stay the same."))
+SOURCE = Source(parse_text(f"{SENTENCE}. Fares will stay the same."))
 
 
 def copied(summary: str) -> list[str]:
-    text = read(summary)
+    text = parse_text(summary)
     return [summary[text.words[run.start].start : text.words[run.stop - 1].end] for run in copied_runs(text, SOURCE)]
 
 
@@ -35,4 +35,4 @@ def test_the_sources_words_in_another_order_are_no_copy():
 
 def test_shorter_texts_than_a_seed_are_no_copy():
     assert copied("") == copied("Fares will") == []
-    assert copied_runs(read("Fares will stay the same."), Source(read("Fares"))) == []
+    assert copied_runs(parse_text("Fares will stay the same."), Source(parse_text("Fares"))) == []

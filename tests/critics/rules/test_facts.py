@@ -1,5 +1,5 @@
 from text2grad.critics.rules.facts import FACTS_PER_SENTENCE, MAX_FACTS, Fact, key_facts
-from text2grad.text.words import read
+from text2grad.text.words import parse_text
 
 REPORT = (
     "Fans of the Toledo Lampreys had packed away their banners after the seventh inning. Then came eight runs in a "
@@ -13,12 +13,12 @@ def fact(text: str, *keys: str, companions: str = "", acronym: str | None = None
 
 
 def quotes(fact: Fact, summary: str) -> list[str]:
-    text = read(summary)
+    text = parse_text(summary)
     return [summary[text.words[m.start].start : text.words[m.stop - 1].end] for m in fact.mentions(text)]
 
 
 def test_facts_are_few_spread_and_in_reading_order():
-    text = read(REPORT)
+    text = parse_text(REPORT)
     facts = [fact.text for fact in key_facts(text)]
 
     assert facts == [
@@ -36,12 +36,12 @@ def test_no_sentence_of_a_longer_text_holds_more_than_its_share():
     crowded = "Ann met Bob, Cid, Dot, Eve and Fay in Rome. " + "They ate bread and cheese. " * 2 + "Gus paid 40 euros."
     first = crowded.split(".")[0]
 
-    assert sum(fact.text in first for fact in key_facts(read(crowded))) == FACTS_PER_SENTENCE
+    assert sum(fact.text in first for fact in key_facts(parse_text(crowded))) == FACTS_PER_SENTENCE
 
 
 def test_a_number_is_named_with_what_it_counts():
     facts = key_facts(
-        read("They had 12,600 kettles. They were at 41 per cent. It was in 1987. There was a sum of €2.80.")
+        parse_text("They had 12,600 kettles. They were at 41 per cent. It was in 1987. There was a sum of €2.80.")
     )
 
     assert [fact.text for fact in facts if fact.keys[0] in (12600, 41, 1987, 2.8)] == [
@@ -53,7 +53,7 @@ def test_a_number_is_named_with_what_it_counts():
 
 
 def test_dates_general_and_function_words_are_no_facts():
-    assert key_facts(read("On Monday there was more of the same, and in May a new year.")) == ()
+    assert key_facts(parse_text("On Monday there was more of the same, and in May a new year.")) == ()
 
 
 def test_a_name_is_mentioned_by_most_of_it_its_last_word_or_its_acronym():
@@ -74,7 +74,7 @@ def test_telling_a_fact_takes_two_of_its_companions_nearby():
     kettles = fact("kettles", "kettl", companions="sel dund handl")
     mention = range(1, 2)
 
-    assert kettles.is_told(read("The kettles with loose handles were sold."), mention)
-    assert not kettles.is_told(read("The kettles were sold."), mention)
-    assert not kettles.is_told(read("The kettles were sold. Handles came from Dundee."), mention)
-    assert not kettles.is_told(read("The kettles were sold to a b c d e f g h handle."), mention)
+    assert kettles.is_told(parse_text("The kettles with loose handles were sold."), mention)
+    assert not kettles.is_told(parse_text("The kettles were sold."), mention)
+    assert not kettles.is_told(parse_text("The kettles were sold. Handles came from Dundee."), mention)
+    assert not kettles.is_told(parse_text("The kettles were sold to a b c d e f g h handle."), mention)

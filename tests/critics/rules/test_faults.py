@@ -5,28 +5,30 @@ import pytest
 from text2grad.critics.rules import faults
 from text2grad.critics.rules.marks import Finding
 from text2grad.critics.rules.source import Source
-from text2grad.text.words import names, read
+from text2grad.text.words import find_names, parse_text
 
-SOURCE = Source(read("Inês Falcato said that the ferry company will run eight extra crossings a day from 3 March."))
+SOURCE = Source(
+    parse_text("Inês Falcato said that the ferry company will run eight extra crossings a day from 3 March.")
+)
 
 
 def quotes(summary: str, findings: Iterable[Finding]) -> list[str]:
-    words = read(summary).words
+    words = parse_text(summary).words
     return [summary[words[finding.words[0]].start : words[finding.words[-1]].end] for finding in findings]
 
 
 def test_only_the_unknown_part_of_a_name_is_unsupported():
     summary = "The director Jo Falcato spoke to Ana Reis on Monday."
-    text = read(summary)
+    text = parse_text(summary)
 
-    assert quotes(summary, faults.unsupported_names(text, names(text), SOURCE)) == ["Jo", "Ana Reis", "Monday"]
+    assert quotes(summary, faults.unsupported_names(text, find_names(text), SOURCE)) == ["Jo", "Ana Reis", "Monday"]
 
 
 def test_names_and_numbers_are_not_unsupported_words_too():
     summary = "Jo Reis said that 20 ferries crossed the river."
-    text = read(summary)
+    text = parse_text(summary)
 
-    assert quotes(summary, faults.unsupported_words(text, names(text), SOURCE)) == ["river"]
+    assert quotes(summary, faults.unsupported_words(text, find_names(text), SOURCE)) == ["river"]
     assert quotes(summary, faults.unsupported_numbers(text, SOURCE)) == ["20"]
 
 
@@ -41,14 +43,14 @@ def test_names_and_numbers_are_not_unsupported_words_too():
     ],
 )
 def test_talk_about_the_text_is_filler(summary, filler):
-    assert quotes(summary, faults.fillers(read(summary), SOURCE)) == [filler]
+    assert quotes(summary, faults.fillers(parse_text(summary), SOURCE)) == [filler]
 
 
 def test_a_source_that_talks_so_itself_allows_it():
-    source = Source(read("This paper presents a ferry."))
+    source = Source(parse_text("This paper presents a ferry."))
 
-    assert list(faults.fillers(read("The paper presents a ferry."), source)) == []
-    assert list(faults.fillers(read("The ferry company presents itself."), SOURCE)) == []
+    assert list(faults.fillers(parse_text("The paper presents a ferry."), source)) == []
+    assert list(faults.fillers(parse_text("The ferry company presents itself."), SOURCE)) == []
 
 
 def test_copies_are_blamed_where_they_go_on():
@@ -76,7 +78,7 @@ def test_copies_are_blamed_where_they_go_on():
     ],
 )
 def test_repetition(summary, repeated):
-    assert quotes(summary, faults.repetitions(read(summary))) == repeated
+    assert quotes(summary, faults.repetitions(parse_text(summary))) == repeated
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_repetition(summary, repeated):
     ],
 )
 def test_what_is_no_sentence(summary):
-    assert len(faults.non_sentences(read(summary))) == 1
+    assert len(faults.non_sentences(parse_text(summary))) == 1
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_what_is_no_sentence(summary):
     ],
 )
 def test_what_is_a_sentence(summary):
-    assert faults.non_sentences(read(summary)) == []
+    assert faults.non_sentences(parse_text(summary)) == []
 
 
 @pytest.mark.parametrize(
@@ -117,11 +119,11 @@ def test_what_is_a_sentence(summary):
     ],
 )
 def test_broken_grammar(summary, broken):
-    assert quotes(summary, faults.broken_grammar(read(summary))) == broken
+    assert quotes(summary, faults.broken_grammar(parse_text(summary))) == broken
 
 
 def test_padding_begins_at_the_budget_and_restarts_with_each_sentence():
-    text = read("one two three four. five six.")
+    text = parse_text("one two three four. five six.")
 
     assert [(f.words, f.severity) for f in faults.padding(text, budget=3)] == [(range(3, 4), 0.05), (range(4, 6), 0.1)]
     assert list(faults.padding(text, budget=6)) == []
@@ -130,13 +132,13 @@ def test_padding_begins_at_the_budget_and_restarts_with_each_sentence():
 def test_line_breaks_and_list_marks_inside_the_text():
     summary = "\n- It runs.\n\n* It swims. A - dash.\n"
 
-    assert [summary[mark.start : mark.end] for mark in faults.layout(read(summary))] == ["- ", "\n\n* "]
+    assert [summary[mark.start : mark.end] for mark in faults.layout(parse_text(summary))] == ["- ", "\n\n* "]
 
 
 @pytest.mark.parametrize("summary", ["It ends.", "It ends!\n", 'He said "it ends."', "…"])
 def test_finished(summary):
-    assert list(faults.unfinished(read(summary))) == []
+    assert list(faults.unfinished(parse_text(summary))) == []
 
 
 def test_unfinished():
-    assert quotes("It ends. It does", faults.unfinished(read("It ends. It does"))) == ["does"]
+    assert quotes("It ends. It does", faults.unfinished(parse_text("It ends. It does"))) == ["does"]

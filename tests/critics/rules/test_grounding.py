@@ -18,7 +18,7 @@ from text2grad.critics.rules.facts import key_facts
 from text2grad.critics.rules.grounding import COVERAGE, COVERAGE_OF_SHORT_TEXT, GroundingCritic, total
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Message
-from text2grad.text.words import read
+from text2grad.text.words import parse_text
 
 BAKERY = (
     "Rain kept most visitors at home on Saturday. Marta Lindgren opened her bakery in Falun all the same, and sold "
@@ -216,19 +216,19 @@ def whole_document(document, reference, others, rng):
 
 
 def key_words_of_the_reference(document, reference, others, rng):
-    return " ".join(word.text for word in read(reference).words if word.is_content) + "."
+    return " ".join(word.text for word in parse_text(reference).words if word.is_content) + "."
 
 
 def key_facts_with_commas(document, reference, others, rng):
-    return ", ".join(fact.text for fact in key_facts(read(document))) + "."
+    return ", ".join(fact.text for fact in key_facts(parse_text(document))) + "."
 
 
 def key_facts_with_articles(document, reference, others, rng):
-    return "The " + " and the ".join(fact.text for fact in key_facts(read(document))) + "."
+    return "The " + " and the ".join(fact.text for fact in key_facts(parse_text(document))) + "."
 
 
 def key_facts_with_full_stops(document, reference, others, rng):
-    return ". ".join(fact.text for fact in key_facts(read(document))) + "."
+    return ". ".join(fact.text for fact in key_facts(parse_text(document))) + "."
 
 
 def invented_name_and_number(document, reference, others, rng):

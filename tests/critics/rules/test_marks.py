@@ -1,7 +1,7 @@
 from text2grad.critics.rules.marks import Finding, Mark, gravest, place
-from text2grad.text.words import read
+from text2grad.text.words import parse_text
 
-TEXT = read("aa bb cc dd ee ff")
+TEXT = parse_text("aa bb cc dd ee ff")
 
 
 def test_the_first_claim_wins_and_a_later_one_takes_the_longest_free_run():

@@ -1,10 +1,10 @@
 import pytest
 
 from text2grad.critics.rules.source import Source
-from text2grad.text.words import read
+from text2grad.text.words import parse_text
 
 SOURCE = Source(
-    read(
+    parse_text(
         "The schoolyard in Morocco was flooded; 12,600 litres were pumped out. NASA and the World Health Organization "
         "of the United Nations announced an investment of €6.4 million."
     )
@@ -15,12 +15,12 @@ SOURCE = Source(
     "word", ["flooding", "school", "announcement", "invested", "new", "people", "investor", "pump"]
 )
 def test_supported_words(word):
-    assert SOURCE.supports_word(read(word).words[0])
+    assert SOURCE.supports_word(parse_text(word).words[0])
 
 
 @pytest.mark.parametrize("word", ["drought", "church", "discusses", "celebrated"])
 def test_unsupported_words(word):
-    assert not SOURCE.supports_word(read(word).words[0])
+    assert not SOURCE.supports_word(parse_text(word).words[0])
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_unsupported_words(word):
     ],
 )
 def test_names(name, supported):
-    assert SOURCE.supports_name(read(name).words) == supported
+    assert SOURCE.supports_name(parse_text(name).words) == supported
 
 
 @pytest.mark.parametrize(
@@ -53,5 +53,5 @@ def test_names(name, supported):
     ],
 )
 def test_numbers(phrase, supported):
-    *before, number = read(phrase).words
+    *before, number = parse_text(phrase).words
     assert SOURCE.supports_number(number, before[-1] if before else None) is supported

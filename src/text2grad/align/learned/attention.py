@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.align.learned.passages import relevant
-from text2grad.text.parts import Word
+from text2grad.text.whitespace import WhitespaceWord
 
 SOURCE_WORDS = 120
 LONGEST_TEXT = 2048  # tokens; attention is quadratic
@@ -31,7 +31,7 @@ Matrix = NDArray[np.float32]
 class Scorer(Protocol):
     """Anything that says more about words than their letters do."""
 
-    def read(self, comment: str, completion: str, prompt: str | None, words: Sequence[Word]) -> Matrix | None:
+    def read(self, comment: str, completion: str, prompt: str | None, words: Sequence[WhitespaceWord]) -> Matrix | None:
         """Features (words, columns), or None if the text is too long to read."""
 
 
@@ -53,7 +53,7 @@ class AttentionScorer:
         self.tokenizer = tokenizer
 
     @torch.inference_mode()
-    def read(self, comment: str, completion: str, prompt: str | None, words: Sequence[Word]) -> Matrix | None:
+    def read(self, comment: str, completion: str, prompt: str | None, words: Sequence[WhitespaceWord]) -> Matrix | None:
         """Log attention (words, layers * heads * VIEWS); the views are documented in `_views`."""
         text = self._compose(comment, completion, prompt, words)
         if len(text.ids) > min(LONGEST_TEXT, self.model.config.max_position_embeddings):
@@ -65,7 +65,7 @@ class AttentionScorer:
         features: Matrix = torch.log(attention + _LEAST).flatten(1).cpu().numpy()
         return features
 
-    def _compose(self, comment: str, completion: str, prompt: str | None, words: Sequence[Word]) -> _Parts:
+    def _compose(self, comment: str, completion: str, prompt: str | None, words: Sequence[WhitespaceWord]) -> _Parts:
         ids: list[int] = []
 
         def add(text: str) -> tuple[slice, list[tuple[int, int]]]:

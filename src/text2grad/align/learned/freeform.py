@@ -14,13 +14,12 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from text2grad.align import code
-from text2grad.align.learned.asking import Ask, quotations
 from text2grad.align.learned.attention import Matrix, Scorer
 from text2grad.align.learned.statement_features import of_statements
 from text2grad.align.learned.trees import Trees
@@ -29,10 +28,9 @@ from text2grad.align.program import Answer, extract, tree
 from text2grad.align.stance import stances
 from text2grad.align.statements import Statement, statements
 from text2grad.errors import UserError
-from text2grad.schema import Range, Span
-from text2grad.text.parts import MARKS, Word, cut
+from text2grad.schema import Label, Range, Span
+from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, split_words
 
-Label = Literal["good", "poor"]
 Probabilities = NDArray[np.float64]
 
 HEAD_STEPS = (-2, -1, 0, 1, 2)  # words around, whose attention score is a feature too
@@ -56,7 +54,6 @@ def locate(
     prompt: str | None = None,
     *,
     scorer: Scorer | None = None,
-    ask: Ask | None = None,
     label: Label | None = None,
     critic: str = "",
 ) -> list[Span]:
@@ -64,16 +61,12 @@ def locate(
 
     prompt: the source or the question, where there is one; words that a source does not have are suspect.
     scorer: a policy's attention (`attention.AttentionScorer`) in addition to the words; a text too long for it is
-    judged by the words alone. ask: somebody who quotes on request, instead of all of this (`asking.quotations`).
+    judged by the words alone.
     For a program, what the comment names (`code.locate`) counts before what it may mean.
     A span's confidence is the mean probability of its words; its label, unless given, the comment's stance on them.
     """
     if not comment.strip() or not completion.strip():
         return []
-    if ask is not None:
-        found = quotations(comment, completion, ask)
-        spans = [Span(start=m.start, end=m.end, label="poor", match=m.how, confidence=m.confidence) for m in found]
-        return [_signed(span, comment, completion, label, critic) for span in spans]
     program = _program(completion, prompt)
     if program is not None:
         named = code.locate(comment, completion, prompt=prompt or "", label=label, critic=critic)
@@ -98,7 +91,7 @@ def _as_source(prompt: str | None, completion: str) -> str | None:
 
 def word_probabilities(
     comment: str, completion: str, prompt: str | None = None, scorer: Scorer | None = None
-) -> tuple[list[Word], Probabilities]:
+) -> tuple[list[WhitespaceWord], Probabilities]:
     """The words of a completion in prose, and how probable it is that the comment is about each."""
     words, names, matrix = lexical(comment, completion, prompt)
     attention = scorer.read(comment, completion, prompt, words) if scorer and words else None
@@ -177,8 +170,8 @@ def _signed(span: Span, comment: str, completion: str, label: Label | None, crit
 
 def _phrase(comment: str, marked: str) -> Range | None:
     """From the first to the last shared content word in the sentence of the comment that shares most."""
-    keys = {each for word in cut(marked) if word.is_content for each in word.keys}
-    shared = [word for word in cut(comment) if not keys.isdisjoint(word.keys)]
+    keys = {each for word in split_words(marked) if word.is_content for each in word.keys}
+    shared = [word for word in split_words(comment) if not keys.isdisjoint(word.keys)]
     if not shared:
         return None
     sentences = [word.sentence for word in shared]
@@ -195,7 +188,7 @@ def _runs(taken: NDArray[np.bool_]) -> Iterator[slice]:
 
 def _without_marks(text: str, start: int, end: int) -> Range:
     piece = text[start:end]
-    return start + len(piece) - len(piece.lstrip(MARKS)), end - (len(piece) - len(piece.rstrip(MARKS)))
+    return start + len(piece) - len(piece.lstrip(PUNCTUATION)), end - (len(piece) - len(piece.rstrip(PUNCTUATION)))
 
 
 class _Model(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from text2grad.text.parts import is_function, key, parts
+from text2grad.text.whitespace import is_function_part, part_key, split_parts
 
 
 class Role(IntEnum):
@@ -32,7 +32,7 @@ class Mention(NamedTuple):
 
 
 def _keys(words: str) -> frozenset[str]:
-    return frozenset(key(word) for word in words.split())
+    return frozenset(part_key(word) for word in words.split())
 
 
 _NEGATIONS = frozenset(("not", "no", "never", "cannot", "none", "neither", "nor", "nothing", "without"))
@@ -77,10 +77,16 @@ def mentions(comment: str) -> list[Mention]:
     """The words of the comment, compounds taken apart, with their roles."""
     found: list[Mention] = []
     for number, sentence in enumerate(_SENTENCE.findall(comment)):
-        words = parts(sentence)
-        quoted = {part for quotation in _QUOTED.findall(sentence) for part in parts(quotation)}
+        words = split_parts(sentence)
+        quoted = {part for quotation in _QUOTED.findall(sentence) for part in split_parts(quotation)}
         found += [
-            Mention(key(word), role, number, word in quoted, not is_function(word) and key(word) not in _ABOUT_TEXT)
+            Mention(
+                part_key(word),
+                role,
+                number,
+                word in quoted,
+                not is_function_part(word) and part_key(word) not in _ABOUT_TEXT,
+            )
             for word, role in zip(words, _roles(words), strict=True)
         ]
     return found
@@ -103,7 +109,7 @@ def _turns(words: Sequence[str]) -> list[Role | None]:
     role, speaker, replacing = Role.NEUTRAL, "", False
     for i, word in enumerate(words):
         following = words[i + 1] if i + 1 < len(words) else ""
-        this = key(word)
+        this = part_key(word)
         if word in _CONTRASTS:
             speaker = ""
         elif this in _SOURCE:
@@ -118,7 +124,7 @@ def _turns(words: Sequence[str]) -> list[Role | None]:
 
 
 def _turn(word: str, following: str, role: Role, speaker: str, replacing: bool) -> Role | None:
-    this = key(word)
+    this = part_key(word)
     if word in _NEGATIONS or word.endswith("n't"):
         return Role.BLAMED
     if (word, following) in (("instead", "of"), ("rather", "than")):

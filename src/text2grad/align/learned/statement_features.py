@@ -16,7 +16,7 @@ from text2grad.align.learned.roles import Role, mentions
 from text2grad.align.learned.word_features import Matrix
 from text2grad.align.referents import called
 from text2grad.align.statements import Statement, own_nodes
-from text2grad.text.parts import key, parts
+from text2grad.text.whitespace import part_key, split_parts
 
 Nodes = Sequence[ast.AST]
 _KINDS = (ast.FunctionDef, ast.Return, ast.If, ast.For, ast.While, ast.Assign, ast.AugAssign, ast.Expr, ast.Import)
@@ -95,7 +95,7 @@ def _row(comment: str, number: int, statements: Sequence[Statement], module: ast
     nodes = list(own_nodes(statement.node))
     text = ast.unparse(statement.node).partition("\n")[0]
     said = mentions(comment)
-    words = {key(part) for part in parts(text)}
+    words = {part_key(part) for part in split_parts(text)}
     by_role = {role: {mention.key for mention in said if mention.is_content and mention.role is role} for role in Role}
     agreeing = {
         name: float(bool(_CUES[name].search(comment)) and looks(nodes)) for name, (_, looks) in _CONCEPTS.items()

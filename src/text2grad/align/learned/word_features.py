@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from text2grad.align.learned.roles import Mention, Role, mentions
 from text2grad.text.lexicon import CALENDAR_WORDS
-from text2grad.text.parts import MARKS, Kind, Word, cut, key, parts
+from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, WordKind, part_key, split_parts, split_words
 
 Matrix = NDArray[np.float32]
 Column = list[float]
@@ -40,19 +40,19 @@ _TIME = re.compile(
 _PLACE_PREPOSITIONS = frozenset(("in", "at", "near", "from", "of", "across", "around", "on", "to"))
 _PERSON = re.compile(r"(?:er|or|ist|ian|man|woman|ant)s?$")
 _ENDINGS = ("ly", "ed", "ing", "s")
-_OPENS_CHUNK = frozenset({Kind.PREPOSITION, Kind.CONJUNCTION, Kind.AUXILIARY, Kind.SUBJECT})
+_OPENS_CHUNK = frozenset({WordKind.PREPOSITION, WordKind.CONJUNCTION, WordKind.AUXILIARY, WordKind.SUBJECT})
 _FAR = 20.0
 _OUTSIDE = -1.0
 
 
-def lexical(comment: str, completion: str, prompt: str | None) -> tuple[list[Word], list[str], Matrix]:
+def lexical(comment: str, completion: str, prompt: str | None) -> tuple[list[WhitespaceWord], list[str], Matrix]:
     """The words of the completion, the names of the columns, and the features (words, columns)."""
-    words = cut(completion)
+    words = split_words(completion)
     columns = _columns(words, comment, prompt)
     return words, list(columns), np.array(list(columns.values()), dtype=np.float32).T
 
 
-def _columns(words: Sequence[Word], comment: str, prompt: str | None) -> Columns:
+def _columns(words: Sequence[WhitespaceWord], comment: str, prompt: str | None) -> Columns:
     said = mentions(comment)
     columns = _matches(words, said)
     columns |= _novelty(words, prompt)
@@ -65,7 +65,7 @@ def _columns(words: Sequence[Word], comment: str, prompt: str | None) -> Columns
     return columns
 
 
-def _matches(words: Sequence[Word], said: Sequence[Mention]) -> Columns:
+def _matches(words: Sequence[WhitespaceWord], said: Sequence[Mention]) -> Columns:
     """How the comment mentions each word."""
     content = [mention for mention in said if mention.is_content]
     by_role = {role: {mention.key for mention in content if mention.role is role} for role in Role}
@@ -77,7 +77,7 @@ def _matches(words: Sequence[Word], said: Sequence[Mention]) -> Columns:
         last[mention.key] = i / len(said)
     trigrams = [_trigrams(each) for each in counts]
 
-    def of_content(value: Callable[[Word], float], otherwise: float = 0.0) -> Column:
+    def of_content(value: Callable[[WhitespaceWord], float], otherwise: float = 0.0) -> Column:
         return [value(word) if word.is_content else otherwise for word in words]
 
     columns = {
@@ -96,12 +96,12 @@ def _matches(words: Sequence[Word], said: Sequence[Mention]) -> Columns:
     return columns
 
 
-def _novelty(words: Sequence[Word], prompt: str | None) -> Columns:
+def _novelty(words: Sequence[WhitespaceWord], prompt: str | None) -> Columns:
     """What the source has of each word and of its company."""
     if prompt is None:
         names = ("novel", "source_count", "source_before", "source_after", "source_run", "novel_share")
         return {name: [float("nan")] * len(words) for name in names}
-    source = [key(part) for part in parts(prompt)]
+    source = [part_key(part) for part in split_parts(prompt)]
     counts, pairs = Counter(source), set(pairwise(source))
     novel = [fmean(counts[each] == 0 for each in word.keys) if word.keys else 0.0 for word in words]
     content = [value for word, value in zip(words, novel, strict=True) if word.is_content]
@@ -121,13 +121,13 @@ def _novelty(words: Sequence[Word], prompt: str | None) -> Columns:
     }
 
 
-def _shape(words: Sequence[Word]) -> Columns:
+def _shape(words: Sequence[WhitespaceWord]) -> Columns:
     count = len(words)
-    bare = [word.text.strip(MARKS).lower() for word in words]
+    bare = [word.text.strip(PUNCTUATION).lower() for word in words]
     return {
         "kind": [float(word.kind) for word in words],
-        "capital": [float(word.is_capital) for word in words],
-        "number": [float(word.kind == Kind.NUMBER) for word in words],
+        "capital": [float(word.is_capitalized) for word in words],
+        "number": [float(word.kind == WordKind.NUMBER) for word in words],
         "length": [float(len(text)) for text in bare],
         "ending": [float(next((i for i, end in enumerate(_ENDINGS, 1) if text.endswith(end)), 0)) for text in bare],
         "closes": [1.0 if word.text[-1] in ".!?" else 0.5 if word.text[-1] in ",;:" else 0.0 for word in words],
@@ -138,13 +138,13 @@ def _shape(words: Sequence[Word]) -> Columns:
     }
 
 
-def _topics(words: Sequence[Word], comment: str, said: Sequence[Mention]) -> Columns:
+def _topics(words: Sequence[WhitespaceWord], comment: str, said: Sequence[Mention]) -> Columns:
     """The comment speaks of "the age" or "where it happened", and the word is of that sort: 0, 1 or more."""
     asked = {topic: float(bool(pattern.search(comment))) for topic, pattern in _TOPIC_PATTERNS.items()}
     numbers = {mention.key for mention in said if mention.key[0].isdigit()}
     rows = []
     for i, word in enumerate(words):
-        number, capital = word.kind == Kind.NUMBER, word.is_capital
+        number, capital = word.kind == WordKind.NUMBER, word.is_capitalized
         before = [part for other in words[max(0, i - 3) : i] for part in other.parts[:1]]
         sorts = {
             "age": 2 * ({"old", "aged"} & set(word.parts) != set()) + number,
@@ -152,7 +152,7 @@ def _topics(words: Sequence[Word], comment: str, said: Sequence[Mention]) -> Col
             "place": 2 * (capital and not _PLACE_PREPOSITIONS.isdisjoint(before)) + capital,
             "name": 2 * capital,
             "number": 2 * number,
-            "role": 2 * bool(_PERSON.search(word.text.strip(MARKS).lower())),
+            "role": 2 * bool(_PERSON.search(word.text.strip(PUNCTUATION).lower())),
         }
         contradicted = number and numbers and numbers.isdisjoint(word.keys)
         rows.append({f"about_{topic}": asked[topic] * (1 + sort) for topic, sort in sorts.items()})
@@ -164,7 +164,7 @@ def _is_time(part: str) -> bool:
     return part in CALENDAR_WORDS or _TIME.fullmatch(part) is not None
 
 
-def _comment(words: Sequence[Word], comment: str, said: Sequence[Mention], columns: Columns) -> Columns:
+def _comment(words: Sequence[WhitespaceWord], comment: str, said: Sequence[Mention], columns: Columns) -> Columns:
     """Columns that are the same for all words: what sort of comment this is, and how much of it was recognised."""
     content = {mention.key for mention in said if mention.is_content}
     present = {each for word in words for each in word.keys}
@@ -182,7 +182,7 @@ def _comment(words: Sequence[Word], comment: str, said: Sequence[Mention], colum
     return {name: [float(value)] * len(words) for name, value in values.items()}
 
 
-def _evidence(words: Sequence[Word], columns: Columns) -> Columns:
+def _evidence(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     """One rough sum of what speaks for a word, its share and its rank among the words, and its distance to blame."""
     evidence = [
         blamed * (0.5 if wanted else 1.5) + 0.5 * mentioned + 0.3 * quoted + (0.7 * novel if word.is_content else 0.0)
@@ -208,7 +208,7 @@ def _evidence(words: Sequence[Word], columns: Columns) -> Columns:
     }
 
 
-def _groups(words: Sequence[Word], columns: Columns) -> Columns:
+def _groups(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     """The same evidence for the chunk and the sentence that a word belongs to, over their content words."""
     chunks = _chunks(words)
     sentences = [word.sentence for word in words]
@@ -226,7 +226,7 @@ def _groups(words: Sequence[Word], columns: Columns) -> Columns:
     return found
 
 
-def _neighbours(words: Sequence[Word], columns: Columns) -> Columns:
+def _neighbours(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     """Some columns of the words around, and of the nearest content words."""
     count = len(words)
     content = [i for i, word in enumerate(words) if word.is_content]
@@ -253,18 +253,18 @@ def _neighbours(words: Sequence[Word], columns: Columns) -> Columns:
     return found
 
 
-def _chunks(words: Sequence[Word]) -> list[int]:
+def _chunks(words: Sequence[WhitespaceWord]) -> list[int]:
     """Numbers of the chunks: one begins at a preposition, conjunction, auxiliary or subject, and after a mark."""
     numbers: list[int] = []
     for i, word in enumerate(words):
-        opens = word.kind in _OPENS_CHUNK and not (i and words[i - 1].kind == Kind.AUXILIARY)
+        opens = word.kind in _OPENS_CHUNK and not (i and words[i - 1].kind == WordKind.AUXILIARY)
         opens = opens or (i > 0 and words[i - 1].text[-1] in ",;:.!?")
         numbers.append((numbers[-1] if numbers else 0) + bool(i and opens))
     return numbers
 
 
 def _over_group(
-    words: Sequence[Word], groups: Sequence[int], column: Column, reduce: Callable[[Iterable[float]], float]
+    words: Sequence[WhitespaceWord], groups: Sequence[int], column: Column, reduce: Callable[[Iterable[float]], float]
 ) -> Column:
     members: defaultdict[int, list[float]] = defaultdict(list)
     for word, group, value in zip(words, groups, column, strict=True):
@@ -274,7 +274,7 @@ def _over_group(
     return [reduced.get(group, 0.0) for group in groups]
 
 
-def _longest_runs(words: Sequence[Word], text: Sequence[str | None]) -> Column:
+def _longest_runs(words: Sequence[WhitespaceWord], text: Sequence[str | None]) -> Column:
     """For each word, the length in parts of the longest run of keys through it that `text` has as well."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for position, each in enumerate(text):
@@ -291,7 +291,7 @@ def _longest_runs(words: Sequence[Word], text: Sequence[str | None]) -> Column:
     return column
 
 
-def _share_in(word: Word, keys: Iterable[str]) -> float:
+def _share_in(word: WhitespaceWord, keys: Iterable[str]) -> float:
     return sum(each in keys for each in word.keys) / len(word.keys)
 
 

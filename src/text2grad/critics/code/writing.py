@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from text2grad.align.program import Answer
-from text2grad.schema import Omission, Span
+from text2grad.schema import Label, Omission, Span
 
 _SHOWN = 100
 
@@ -34,7 +32,7 @@ class Critique:
         self,
         words: str,
         place: tuple[int, int] | None,
-        label: Literal["good", "poor"],
+        label: Label,
         severity: float = 1.0,
         confidence: float = 1.0,
     ) -> None:

@@ -13,7 +13,7 @@ from text2grad.align.normalize import splits_word
 from text2grad.align.quotes import locate
 from text2grad.align.stance import stances
 from text2grad.errors import UserError
-from text2grad.schema import Feedback, Omission, Range, Span, describe
+from text2grad.schema import Feedback, Label, Omission, Range, Span, describe
 
 Verdict = Literal["good", "poor", "missing"]
 Units = Literal["characters", "browser"]
@@ -147,7 +147,7 @@ def _same(one: str, other: str) -> bool:
     return one.split() == other.split()
 
 
-def _stance(comment: str) -> Literal["good", "poor"]:
+def _stance(comment: str) -> Label:
     end = (len(comment), len(comment))
     return "good" if stances(comment, [end], occurs=lambda _: True)[0] == "good" else "poor"
 

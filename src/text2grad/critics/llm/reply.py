@@ -6,11 +6,10 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from text2grad.critics.llm.lenient import NotJsonError, read_object
-
-Label = Literal["good", "poor"]
+from text2grad.schema import Label
 
 SEVERITIES = {"minor": 0.3, "moderate": 0.6, "major": 1.0}
 _LABELS: dict[str, Label] = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from text2grad.text.lexicon import CALENDAR_WORDS, word_set
-from text2grad.text.words import Key, Text, Word, names, runs
+from text2grad.text.words import Key, Text, Word, consecutive_runs, find_names
 
 MAX_FACTS = 6
 # So that no single sentence holds them all: copying the first one earns a part at most.
@@ -46,7 +46,9 @@ class Fact:
     def mentions(self, text: Text) -> Iterator[range]:
         """Runs of words that name the fact: most of its words in a row, its last word as a name, or its acronym."""
         for sentence in text.sentences:
-            for run in runs(i for i in sentence if text.keys[i] in self.keys or text.words[i].text == self.acronym):
+            for run in consecutive_runs(
+                i for i in sentence if text.keys[i] in self.keys or text.words[i].text == self.acronym
+            ):
                 if self._is_named_by(text.words[run.start : run.stop]):
                     yield run
 
@@ -90,7 +92,7 @@ def key_facts(text: Text) -> tuple[Fact, ...]:
 
 def _candidates(text: Text) -> Iterator[_Candidate]:
     counts = Counter(text.keys)
-    found = list(names(text))
+    found = list(find_names(text))
     in_names = {i for name in found for i in name}
     for words in [*found, *(range(i, i + 1) for i in range(len(text.words)) if i not in in_names)]:
         first = text.words[words.start]

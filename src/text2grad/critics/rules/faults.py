@@ -15,7 +15,7 @@ from text2grad.text.lexicon import (
     SUBJECTS,
     word_set,
 )
-from text2grad.text.words import Key, Text, runs
+from text2grad.text.words import Key, Text, consecutive_runs
 
 NUMBER, NAME, WORD = 0.8, 0.7, 0.25
 COPIED_LEAST, COPIED_PER_WORD, COPIED_PIECE = 0.6, 0.05, 20
@@ -59,7 +59,7 @@ _COMPLETE = re.compile(r"[.!?…。！？][\"'”’»)\]*]*\Z")
 
 def unsupported_numbers(summary: Text, source: Source) -> Iterator[Finding]:
     for i, word in enumerate(summary.words):
-        previous = None if word.opens else summary.words[i - 1]
+        previous = None if word.starts_sentence else summary.words[i - 1]
         if word.lexeme.is_number and not source.supports_number(word, previous):
             yield Finding("number", range(i, i + 1), NUMBER, reach=1)
 
@@ -68,7 +68,7 @@ def unsupported_names(summary: Text, found: Iterable[range], source: Source) -> 
     """One finding for each run of unsupported words in a name: of "Jo Falcato", only "Jo" if the source has Falcato."""
     for name in found:
         is_supported = source.supports_name(summary.words[name.start : name.stop])
-        for run in runs(i for i, supported in zip(name, is_supported, strict=True) if not supported):
+        for run in consecutive_runs(i for i, supported in zip(name, is_supported, strict=True) if not supported):
             yield Finding("name", run, NAME, reach=len(run))
 
 
@@ -194,7 +194,7 @@ def listings(non_sentences: Iterable[range]) -> Iterator[Finding]:
 def broken_grammar(summary: Text) -> Iterator[Finding]:
     """Articles and prepositions before what never follows them: "the of", "a was", "from and"; "the" at the end."""
     for i, word in enumerate(summary.words):
-        spelling = word.text.lower() if word.opens else word.text  # "A" inside a sentence is a label
+        spelling = word.text.lower() if word.starts_sentence else word.text  # "A" inside a sentence is a label
         if spelling not in _NEVER_AFTER:
             continue
         gap = summary.after(i)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from text2grad.text.lexicon import CALENDAR_WORDS
-from text2grad.text.words import Key, Text, Word, names, read, runs
+from text2grad.text.words import Key, Text, Word, consecutive_runs, find_names, parse_text
 
 Kind = Literal["number", "name", "phrase"]
 
@@ -42,11 +42,11 @@ class Gold(NamedTuple):
 
 def read_gold(text: str) -> Gold:
     """The kind of an answer, and what to look for."""
-    words = read(_LEAD + text)
+    words = parse_text(_LEAD + text)
     own = words.words[1:]
     content = [word for word in own if word.is_content] or list(own)
     values = frozenset(word.lexeme.key for word in content if word.lexeme.is_number)
-    named = {i for name in names(words) for i in name}
+    named = {i for name in find_names(words) for i in name}
     in_names = sum(i in named for i in range(1, len(words.words)))
     kind: Kind = "phrase"
     if values or any(_is_calendar(word) for word in content):
@@ -75,7 +75,7 @@ def rivals(answer: Text, gold: Gold, known: frozenset[Key], proper: frozenset[Ke
         is_name = word.looks_like_name or (word.text[0].isupper() and word.lexeme.key in proper)
         return is_name if gold.kind == "name" else True
 
-    return [run for sentence in answer.sentences for run in runs(i for i in sentence if is_rival(i))]
+    return [run for sentence in answer.sentences for run in consecutive_runs(i for i in sentence if is_rival(i))]
 
 
 def hedges(

@@ -49,7 +49,7 @@ from text2grad.critics.rules.source import Source
 from text2grad.critics.rules.wording import REMARKS, Critique
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Omission, Span
-from text2grad.text.words import Text, names, read
+from text2grad.text.words import Text, find_names, parse_text
 
 TOLD, MISSING, TOO_SHORT = 0.5, 0.3, 1.0
 SHORTEST_SUMMARY = 8
@@ -82,7 +82,7 @@ class GroundingCritic:
                 self.name,
                 f'{example.id}: no source text; put it into the prompt or, as a string, into meta["document"]',
             )
-        summary = read(example.completion)
+        summary = parse_text(example.completion)
         marks, missing = judge(summary, source, self.max_words or length_limit(source))
         is_too_short = len(summary.words) < min(SHORTEST_SUMMARY, len(source.text.words))
         return _feedback(self.name, summary, marks, missing, is_too_short)
@@ -90,7 +90,7 @@ class GroundingCritic:
 
 @lru_cache(maxsize=4096)
 def _read_source(document: str) -> Source:
-    return Source(read(document))
+    return Source(parse_text(document))
 
 
 def length_limit(source: Source) -> int:
@@ -100,7 +100,7 @@ def length_limit(source: Source) -> int:
 
 def judge(summary: Text, source: Source, limit: int) -> tuple[list[Mark], list[Fact]]:
     """The marks on a summary, in reading order, and the facts that it leaves out."""
-    found_names = list(names(summary))
+    found_names = list(find_names(summary))
     invented = list(faults.unsupported_names(summary, found_names, source))
     copied = copied_runs(summary, source)
     non_sentences = faults.non_sentences(summary)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from text2grad.text.words import Text, runs
+from text2grad.schema import Label
+from text2grad.text.words import Text, consecutive_runs
 
 Kind = Literal[
     "told",
@@ -41,7 +42,7 @@ class Mark(NamedTuple):
     severity: float
 
     @property
-    def label(self) -> Literal["good", "poor"]:
+    def label(self) -> Label:
         return "good" if self.kind == "told" else "poor"
 
 
@@ -53,7 +54,7 @@ def place(findings: Iterable[Finding], text: Text) -> list[Mark]:
     free = [True] * len(text.words)
     marks = []
     for finding in findings:
-        run = max(runs(i for i in finding.words if free[i]), key=len, default=range(0))[: finding.reach]
+        run = max(consecutive_runs(i for i in finding.words if free[i]), key=len, default=range(0))[: finding.reach]
         if run:
             for i in run:
                 free[i] = False

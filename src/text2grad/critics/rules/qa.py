@@ -45,7 +45,7 @@ from text2grad.critics.rules.qa_rules import Note, judge, read_brief
 from text2grad.critics.rules.wording import Critique
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Omission, Range, Span
-from text2grad.text.words import Text, read
+from text2grad.text.words import Text, parse_text
 
 # What the critique says of the marks of a kind, in this order, and the reason each span carries.
 REMARKS = {
@@ -91,15 +91,15 @@ class QACritic:
     def _critique(self, example: Example) -> Feedback:
         passage = example.meta.get("document") or example.meta.get("passage") or ""
         reference = [example.reference] if isinstance(example.reference, str) else example.reference or []
-        golds = tuple(answer for answer in reference if read(answer).words)
-        if not isinstance(passage, str) or not (read(passage).words or golds):
+        golds = tuple(answer for answer in reference if parse_text(answer).words)
+        if not isinstance(passage, str) or not (parse_text(passage).words or golds):
             return Feedback.failure(
                 self.name,
                 f'{example.id}: neither a passage nor a right answer; put them into meta["document"] and reference',
             )
         question = example.meta.get("question") or example.prompt_text.replace(passage, " ")
         brief = read_brief(str(question), passage, golds, self.max_words)
-        answer = read(example.completion)
+        answer = parse_text(example.completion)
         notes, missing = judge(answer, brief)
         return _feedback(self.name, answer, notes, missing)
 

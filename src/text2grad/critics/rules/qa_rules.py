@@ -14,7 +14,7 @@ from text2grad.critics.rules.gold import Gold, hedges, read_gold, rivals
 from text2grad.critics.rules.grounding import COVERAGE, COVERAGE_OF_SHORT_TEXT, length_limit, tell_facts
 from text2grad.critics.rules.marks import Finding, gravest, place
 from text2grad.critics.rules.source import Source
-from text2grad.text.words import Key, Text, names, read, runs
+from text2grad.text.words import Key, Text, consecutive_runs, find_names, parse_text
 
 RIGHT, TOLD, ON_POINT = 1.0, 0.5, 0.3
 WRONG, HEDGED, REFUSAL, SENTENCE, IRRELEVANT = 0.8, 0.6, 0.5, 0.8, 0.4
@@ -76,9 +76,9 @@ class Brief(NamedTuple):
 @lru_cache(maxsize=1024)
 def read_brief(question: str, passage: str, golds: tuple[str, ...], max_words: int | None) -> Brief:
     """Question, passage and right answers, read once for many answers."""
-    asked = read(question)
-    source = Source(read(passage)) if passage.strip() else None
-    texts = {gold: read(gold) for gold in golds}
+    asked = parse_text(question)
+    source = Source(parse_text(passage)) if passage.strip() else None
+    texts = {gold: parse_text(gold) for gold in golds}
     long = [text for text in texts.values() if len(text.words) > SHORT_GOLD]
     longest = max((len(text.words) for text in texts.values()), default=0)
     if max_words is not None:
@@ -90,7 +90,7 @@ def read_brief(question: str, passage: str, golds: tuple[str, ...], max_words: i
     return Brief(
         question=asked,
         passage=source,
-        source=Source(read("\n\n".join([passage, question, *golds]))) if source else None,
+        source=Source(parse_text("\n\n".join([passage, question, *golds]))) if source else None,
         short=tuple(read_gold(gold) for gold, text in texts.items() if len(text.words) <= SHORT_GOLD),
         long=key_facts(long[0]) if long else (),
         told=_content(text for text in long),
@@ -190,7 +190,7 @@ def _other_faults(answer: Text, brief: Brief, claimed: set[int]) -> list[Note]:
     """What can be wrong with any text, on words that are not marked yet and within the share that may be marked."""
     findings: list[Finding] = []
     if brief.source is not None:
-        found_names = list(names(answer))
+        found_names = list(find_names(answer))
         findings += faults.unsupported_numbers(answer, brief.source)
         findings += faults.unsupported_names(answer, found_names, brief.source)
         findings += faults.fillers(answer, brief.source)
@@ -241,7 +241,7 @@ def _focus(question: Text, passage: Text) -> tuple[Fact, ...]:
         passage.string[passage.words[s.start].start : passage.words[s.stop - 1].end] + "."
         for s in (passage.sentences[number] for number in sorted(closest) if overlap[number] > 0)
     )
-    return tuple(fact for fact in key_facts(read(text)) if not asked.issuperset(fact.keys))
+    return tuple(fact for fact in key_facts(parse_text(text)) if not asked.issuperset(fact.keys))
 
 
 def _content(texts: Iterable[Text]) -> frozenset[Key]:
@@ -249,7 +249,7 @@ def _content(texts: Iterable[Text]) -> frozenset[Key]:
 
 
 def _proper(passage: Text) -> frozenset[Key]:
-    return frozenset(passage.keys[i] for name in names(passage) for i in name)
+    return frozenset(passage.keys[i] for name in find_names(passage) for i in name)
 
 
 def _disjoint(notes: Iterable[Note]) -> list[Note]:
@@ -265,7 +265,7 @@ def _disjoint(notes: Iterable[Note]) -> list[Note]:
 
 
 def _longest_free(words: range, claimed: set[int]) -> range:
-    return max(runs(i for i in words if i not in claimed), key=len, default=range(0))
+    return max(consecutive_runs(i for i in words if i not in claimed), key=len, default=range(0))
 
 
 def _members(ranges: Iterable[range]) -> set[int]:

@@ -1,0 +1,55 @@
+import pytest
+
+from text2grad.text.whitespace import WordKind, part_key, split_parts, split_words
+
+
+def test_words_keep_their_offsets():
+    text = "  A man,\nsadly died."
+    assert [text[word.start : word.end] for word in split_words(text)] == ["A", "man,", "sadly", "died."]
+
+
+def test_a_full_stop_or_an_empty_line_ends_a_sentence():
+    assert [word.sentence for word in split_words('He "left." She stayed\n\nand on\nwe go')] == [0, 0, 1, 1, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("four-year-old", ("four", "year", "old")),
+        ("max_count", ("max", "count")),
+        ("maxCount", ("max", "count")),
+        ("£1,200.", ("1,200",)),
+        ("isn’t", ("isn't",)),
+        ("—", ()),
+    ],
+)
+def test_compounds_are_split(text, expected):
+    assert split_parts(text) == expected
+
+
+def test_inflections_and_number_spellings_share_a_key():
+    assert part_key("strikes") == part_key("strike")
+    assert part_key("six") == part_key("6")
+    assert part_key("1,200") == part_key("1200")
+    assert part_key("fourth") == part_key("four")
+    assert part_key("strike") != part_key("string")
+
+
+def test_kinds_follow_the_spelling():
+    kinds = [word.kind for word in split_words("The 62-year-old Anna died in Lyon and sadly - was")]
+    assert kinds == [
+        WordKind.ARTICLE,
+        WordKind.NUMBER,
+        WordKind.NAME,
+        WordKind.OTHER,
+        WordKind.PREPOSITION,
+        WordKind.NAME,
+        WordKind.CONJUNCTION,
+        WordKind.OTHER,
+        WordKind.PUNCTUATION,
+        WordKind.AUXILIARY,
+    ]
+
+
+def test_a_capital_at_the_start_makes_no_name():
+    assert split_words("Tributes were paid")[0].kind is WordKind.OTHER
