@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from text2grad.critics.rules.facts import key_facts
-from text2grad.critics.rules.grounding import COVERAGE, COVERAGE_OF_SHORT_TEXT, GroundingCritic, total
+from text2grad.critics.rules.findings import total_severity
+from text2grad.critics.rules.grounding import COVERAGE, COVERAGE_OF_SHORT_TEXT, GroundingCritic
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Message
 from text2grad.text.words import parse_text
@@ -358,5 +359,5 @@ def test_feedback_is_well_formed_for_any_text(summary, document):
     for omission in feedback.omissions:
         assert omission.phrase is not None
         assert feedback.critique[slice(*omission.phrase)] == omission.text
-    assert feedback.score == total(feedback.spans, feedback.omissions)
+    assert feedback.score == total_severity(feedback.spans, feedback.omissions)
     assert sum(span.severity for span in feedback.spans if span.label == "good") <= 3

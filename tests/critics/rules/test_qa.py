@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from text2grad.critics.rules.grounding import total
+from text2grad.critics.rules.findings import total_severity
 from text2grad.critics.rules.qa import QACritic
 from text2grad.data import fgrlhf, xquad
 from text2grad.errors import UserError
@@ -178,7 +178,7 @@ def test_nothing_to_judge_by_is_a_failure():
     feedback = critique("In 1871.", gold=None, passage=None)
 
     assert feedback.status == "failed"
-    assert feedback.error == ('it: neither a passage nor a right answer; put them into meta["document"] and reference')
+    assert feedback.error == ('it: neither a passage nor a gold answer; put them into meta["document"] and reference')
     with pytest.raises(UserError, match="max_words is 0"):
         QACritic(max_words=0)
 
@@ -240,7 +240,7 @@ def test_whatever_is_said_marks_are_apart_and_add_up_to_the_score(words: list[st
     for gold in ("1871", LONG_GOLD, None):
         feedback = critique(answer, gold)
 
-        assert feedback.score == total(feedback.spans, feedback.omissions)
+        assert feedback.score == total_severity(feedback.spans, feedback.omissions)
         ends = [(span.start, span.end) for span in feedback.spans]
         assert all(before[1] <= after[0] for before, after in pairwise(ends))
         Example(id="", prompt="", completion=answer, feedback=feedback)
