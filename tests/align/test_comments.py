@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.align.comments import named, quoted, spans_from_comment
+from text2grad.align.comments import find_mentions, find_quotations, spans_from_comment
 
 ANSWER = "The meeting was on Friday, 4 May, in New York. Sales rose by 12%. The function word_count() is called twice."
 
 
 def contents(comment: str) -> list[str]:
-    return [comment[start:end] for start, end in quoted(comment)]
+    return [comment[start:end] for start, end in find_quotations(comment)]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_quotations(comment: str, expected: list[str]) -> None:
 @given(st.text(alphabet="ab \n\"'`“”‘’«»", max_size=40))
 def test_quotations_lie_in_the_comment_in_order(comment: str) -> None:
     ends = 0
-    for start, end in quoted(comment):
+    for start, end in find_quotations(comment):
         assert ends <= start < end <= len(comment)
         assert comment[start:end].strip()
         ends = end
@@ -56,7 +56,7 @@ def test_quotations_lie_in_the_comment_in_order(comment: str) -> None:
     ],
 )
 def test_named_words_are_distinctive_words_of_the_answer(comment: str, expected: list[str]) -> None:
-    assert [comment[start:end] for start, end in named(comment, ANSWER)] == expected
+    assert [comment[start:end] for start, end in find_mentions(comment, ANSWER)] == expected
 
 
 def test_a_quoted_word_becomes_a_span() -> None:

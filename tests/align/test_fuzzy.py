@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from text2grad.align.fuzzy import resembling
-from text2grad.align.normalize import worded
+from text2grad.align.fuzzy import find_similar_windows
+from text2grad.align.normalize import fold_punctuation
 
 TEXT = (
     "The committee met on Friday in Berlin and agreed on a budget of 40 million euros for the new bridge. "
@@ -12,8 +12,11 @@ TEXT = (
 
 
 def found(quote: str, text: str = TEXT, threshold: float = 0.75) -> list[str]:
-    spelling = worded(text)
-    return [spelling.text[window.start : window.end] for window in resembling(worded(quote), spelling, threshold)]
+    normalized = fold_punctuation(text)
+    return [
+        normalized.text[window.start : window.end]
+        for window in find_similar_windows(fold_punctuation(quote), normalized, threshold)
+    ]
 
 
 @pytest.mark.parametrize(

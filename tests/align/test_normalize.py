@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.align.normalize import folded, splits_word, squeezed, worded
+from text2grad.align.normalize import fold_punctuation, fold_spaces, fold_typography, splits_word
 
 
 @pytest.mark.parametrize(
-    ("text", "spelling"),
+    ("text", "normalized"),
     [
         ("The  Report\n\tsays", "the report says"),
         ("“Don’t” – she said", "'don't' - she said"),
@@ -22,12 +22,12 @@ from text2grad.align.normalize import folded, splits_word, squeezed, worded
         ("\u1100\u1161", "가"),
     ],
 )
-def test_folding_makes_spellings_alike(text: str, spelling: str) -> None:
-    assert folded(text).text == spelling
+def test_folding_typography(text: str, normalized: str) -> None:
+    assert fold_typography(text).text == normalized
 
 
 @pytest.mark.parametrize(
-    ("text", "spelling"),
+    ("text", "normalized"),
     [
         ("“Well,” he said: (stop)!", "well he said stop"),
         ("i.e. it's done. . .", "i e its done"),
@@ -41,49 +41,49 @@ def test_folding_makes_spellings_alike(text: str, spelling: str) -> None:
         ("...", ""),
     ],
 )
-def test_wording_keeps_words_numbers_and_operators(text: str, spelling: str) -> None:
-    assert worded(text).text == spelling
+def test_folding_punctuation_keeps_words_numbers_and_operators(text: str, normalized: str) -> None:
+    assert fold_punctuation(text).text == normalized
 
 
-def test_squeezing_joins_what_lost_its_line_breaks() -> None:
-    assert squeezed("for free 30 like it").text == squeezed("for free30 like it").text
+def test_folding_spaces_joins_what_lost_its_line_breaks() -> None:
+    assert fold_spaces("for free 30 like it").text == fold_spaces("for free30 like it").text
 
 
-def test_a_spelling_knows_where_its_characters_came_from() -> None:
+def test_original_ranges() -> None:
     text = "A  ﬁne “café”"
-    spelling = folded(text)
+    normalized = fold_typography(text)
 
-    at = spelling.text.index("fine")
-    assert text[slice(*spelling.origin(at, at + 4))] == "ﬁne"
-    assert text[slice(*spelling.origin(0, 3))] == "A  ﬁ"
-    assert text[slice(*worded(text).origin(7, 11))] == "café"
+    at = normalized.text.index("fine")
+    assert text[slice(*normalized.original_range(at, at + 4))] == "ﬁne"
+    assert text[slice(*normalized.original_range(0, 3))] == "A  ﬁ"
+    assert text[slice(*fold_punctuation(text).original_range(7, 11))] == "café"
 
 
 def test_composed_characters_come_from_all_their_parts() -> None:
     text = "un cafe\u0301 noir"
-    spelling = folded(text)
-    at = spelling.text.index("é")
-    assert spelling.origin(at, at + 1) == (6, 8)
+    normalized = fold_typography(text)
+    at = normalized.text.index("é")
+    assert normalized.original_range(at, at + 1) == (6, 8)
 
 
 @given(st.text())
-def test_origins_lie_in_the_text_and_never_go_back(text: str) -> None:
-    for spelling in (folded(text), worded(text), squeezed(text)):
-        assert len(spelling.text) == len(spelling.starts) == len(spelling.ends)
-        assert spelling.starts == sorted(spelling.starts)
-        assert spelling.ends == sorted(spelling.ends)
-        assert all(0 <= start < end <= len(text) for start, end in zip(spelling.starts, spelling.ends, strict=True))
+def test_original_ranges_are_valid_and_monotonic(text: str) -> None:
+    for normalized in (fold_typography(text), fold_punctuation(text), fold_spaces(text)):
+        assert len(normalized.text) == len(normalized.starts) == len(normalized.ends)
+        assert normalized.starts == sorted(normalized.starts)
+        assert normalized.ends == sorted(normalized.ends)
+        assert all(0 <= start < end <= len(text) for start, end in zip(normalized.starts, normalized.ends, strict=True))
 
 
 @given(st.text(alphabet="aB é\u0301“”'\n-—ﬁ1.", max_size=30))
-def test_folding_settles(text: str) -> None:
-    once = folded(text).text
-    assert folded(once).text == once
+def test_folding_is_idempotent(text: str) -> None:
+    once = fold_typography(text).text
+    assert fold_typography(once).text == once
     assert unicodedata.is_normalized("NFKC", once)
 
 
 @pytest.mark.parametrize(
-    ("text", "position", "parts"),
+    ("text", "position", "inside"),
     [
         ("party", 1, True),
         ("an art", 2, False),
@@ -104,5 +104,5 @@ def test_folding_settles(text: str) -> None:
         ("👩\u200d💻", 1, True),
     ],
 )
-def test_what_a_cut_would_part(text: str, position: int, parts: bool) -> None:
-    assert splits_word(text, position) is parts
+def test_positions_inside_words(text: str, position: int, inside: bool) -> None:
+    assert splits_word(text, position) is inside

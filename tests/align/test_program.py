@@ -1,10 +1,17 @@
-"""Which part of a completion is the program, and where its characters stand."""
+"""Programs in completions, their statements and their offsets."""
 
 from __future__ import annotations
 
 import pytest
 
-from text2grad.align.program import Answer, defined, extract
+from text2grad.align.program import (
+    Program,
+    extract_program,
+    find_calls,
+    find_statements,
+    innermost_loop,
+    top_level_names,
+)
 
 BODY = "def f(x):\n    return x\n"
 
@@ -20,17 +27,17 @@ BODY = "def f(x):\n    return x\n"
         f"Here is the function:\n{BODY}It returns its argument.",
     ],
 )
-def test_finds_the_program_and_its_place(completion: str) -> None:
-    answer = extract(completion)
-    assert answer is not None
-    assert answer.code.strip() == BODY.strip()
-    assert completion[answer.start : answer.start + len(answer.code)] == answer.code
+def test_finds_the_program_and_its_start(completion: str) -> None:
+    program = extract_program(completion)
+    assert program is not None
+    assert program.code.strip() == BODY.strip()
+    assert completion[program.start : program.start + len(program.code)] == program.code
 
 
-def test_of_several_blocks_the_one_that_defines_what_is_wanted() -> None:
+def test_of_several_blocks_the_one_that_defines_an_entry_point() -> None:
     completion = "```python\ndef g(): return 'longer than the other one'\n```\nand\n```python\ndef f(): pass\n```"
-    chosen = extract(completion, wanted=frozenset({"f"}))
-    longest = extract(completion)
+    chosen = extract_program(completion, entry_points=frozenset({"f"}))
+    longest = extract_program(completion)
     assert chosen is not None
     assert longest is not None
     assert "def f" in chosen.code
@@ -38,55 +45,120 @@ def test_of_several_blocks_the_one_that_defines_what_is_wanted() -> None:
 
 
 def test_a_block_of_another_language_is_no_program() -> None:
-    answer = extract(f"```bash\npip install x\n```\n```python\n{BODY}```")
-    assert answer is not None
-    assert answer.code == BODY
+    program = extract_program(f"```bash\npip install x\n```\n```python\n{BODY}```")
+    assert program is not None
+    assert program.code == BODY
 
 
 def test_a_completion_may_continue_the_prompt() -> None:
     prompt = 'def f(x):\n    """Return x."""\n'
-    answer = extract("    return x\n", prompt, frozenset({"f"}))
-    assert answer == Answer("    return x\n", 0, prompt)
-    assert answer is not None
-    assert (answer.first_line, answer.line_number(3)) == (3, 1)
-    assert answer.line_span(3) == (4, 12)
-    assert answer.line_span(1) is None
+    program = extract_program("    return x\n", prompt, frozenset({"f"}))
+    assert program == Program("    return x\n", 0, prompt)
+    assert program is not None
+    assert (program.first_line, program.line_number(3)) == (3, 1)
+    assert program.line_span(3) == (4, 12)
+    assert program.line_span(1) is None
 
 
 def test_a_whole_program_does_not_continue_the_prompt() -> None:
-    answer = extract(BODY, "def f(x):\n", frozenset({"f"}))
-    assert answer == Answer(BODY, 0)
+    program = extract_program(BODY, "def f(x):\n", frozenset({"f"}))
+    assert program == Program(BODY, 0)
 
 
 def test_a_continuation_with_a_mistake_is_still_one() -> None:
-    answer = extract("    return (x\n", "def f(x):\n", frozenset({"f"}))
-    assert answer is not None
-    assert answer.prefix == "def f(x):\n"
+    program = extract_program("    return (x\n", "def f(x):\n", frozenset({"f"}))
+    assert program is not None
+    assert program.prefix == "def f(x):\n"
 
 
 @pytest.mark.parametrize("completion", ["", "  \n", "I do not know", "```python\n```"])
 def test_there_may_be_no_program(completion: str) -> None:
-    assert extract(completion) is None
+    assert extract_program(completion) is None
 
 
-def test_code_that_does_not_parse_is_an_answer() -> None:
-    assert extract("def f(x:\n  pass") == Answer("def f(x:\n  pass", 0)
+def test_code_that_does_not_parse_is_returned() -> None:
+    assert extract_program("def f(x:\n  pass") == Program("def f(x:\n  pass", 0)
 
 
 def test_columns_are_bytes_and_lines_end_in_three_ways() -> None:
     code = 'é = "ü"\r\nß = é\rz = 1\n'
-    answer = Answer(code, 0)
-    assert [code[slice(*span)] for span in map(answer.line_span, (1, 2, 3)) if span] == ['é = "ü"', "ß = é", "z = 1"]
-    span = answer.span(1, 5, 1, 9)  # é takes two bytes, so the literal begins at byte 5
+    program = Program(code, 0)
+    assert [code[slice(*span)] for span in map(program.line_span, (1, 2, 3)) if span] == ['é = "ü"', "ß = é", "z = 1"]
+    span = program.span(1, 5, 1, 9)  # é takes two bytes, so the literal begins at byte 5
     assert span is not None
     assert code[slice(*span)] == '"ü"'
 
 
 def test_a_span_without_characters_is_none() -> None:
-    assert Answer("x = 1\n", 0).span(1, 2, 1, 2) is None
-    assert Answer("x = 1\n", 0).line_span(9) is None
+    assert Program("x = 1\n", 0).span(1, 2, 1, 2) is None
+    assert Program("x = 1\n", 0).line_span(9) is None
 
 
 def test_defined_names() -> None:
-    assert defined("import a\ndef f(): pass\nclass C: pass\nx = 1\n") == {"f", "C", "x"}
-    assert defined("def f(") == frozenset()
+    assert top_level_names("import a\ndef f(): pass\nclass C: pass\nx = 1\n") == {"f", "C", "x"}
+    assert top_level_names("def f(") == frozenset()
+
+
+CODE = '''def f(values):
+    """Sum."""
+    total = 0
+    for value in values:
+        total += value
+    while (total
+           > 9):
+        total -= 9
+    try:
+        check(total)
+    except ValueError:
+        pass
+    return total
+'''
+PROGRAM = Program(CODE, 0)
+
+
+def texts(program: Program) -> dict[int, str]:
+    found = {}
+    for line, statement in find_statements(program).items():
+        span = program.span(*statement.extent())
+        assert span is not None
+        found[line] = program.source[slice(*span)]
+    return found
+
+
+def test_a_statement_excludes_nested_statements() -> None:
+    assert texts(PROGRAM) == {
+        1: "def f",
+        3: "total = 0",
+        4: "for value in values",
+        5: "total += value",
+        6: "while (total\n           > 9",
+        8: "total -= 9",
+        9: "try",
+        10: "check(total)",
+        12: "pass",
+        13: "return total",
+    }
+
+
+def test_statements_of_the_prompt_are_excluded() -> None:
+    program = Program("    return x + 1\n", 0, "def f(x):\n")
+    assert list(find_statements(program)) == [2]
+
+
+def test_size_counts_nodes() -> None:
+    sizes = {
+        line: statement.size for line, statement in find_statements(Program("a = 0\nb = a + 1\npass\n", 0)).items()
+    }
+    assert sizes == {1: 3, 2: 6, 3: 1}  # Assign, Name, Constant; Assign, Name, BinOp, Name, Add, Constant; Pass
+
+
+def test_the_loop_around_a_line() -> None:
+    loop = innermost_loop(PROGRAM, 8)
+    assert loop is not None
+    assert loop.line == 6
+    assert innermost_loop(PROGRAM, 13) is None
+
+
+def test_calls_by_name() -> None:
+    program = Program("import os\nos.kill(1, 9)\nfork()\nkill = 1\n", 0)
+    assert find_calls(program, frozenset({"kill", "fork"})) == [(2, 0, 2, 13), (3, 0, 3, 6)]

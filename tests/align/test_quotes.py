@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.align.quotes import Match, locate, locate_all
+from text2grad.align.quotes import Match, locate_quote, locate_quotes
 
 REPORT = "The report, dated 3 May, was late.\nIt said that “sales” fell by 4.5% – a record.\nThe report was wrong."
 
 
 def words(quote: str, text: str = REPORT) -> str | None:
-    match = locate(quote, text)
+    match = locate_quote(quote, text)
     return None if match is None else text[match.start : match.end]
 
 
 def test_a_verbatim_quotation_is_certain() -> None:
-    assert locate("dated 3 May", REPORT) == Match(12, 23, "exact", 1.0)
+    assert locate_quote("dated 3 May", REPORT) == Match(12, 23, "exact", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,10 @@ def test_a_verbatim_quotation_is_certain() -> None:
     ],
 )
 def test_spelling_differences_are_normalized(quote: str, found: str) -> None:
-    match = locate(quote, REPORT)
+    match = locate_quote(quote, REPORT)
     assert match is not None
     assert REPORT[match.start : match.end] == found
-    assert match.how == "normalized"
+    assert match.kind == "normalized"
     assert 0.9 <= match.confidence < 1
 
 
@@ -50,10 +50,10 @@ def test_text_that_lost_its_line_breaks() -> None:
 
 
 def test_a_misquotation_is_fuzzy_and_less_sure() -> None:
-    match = locate("the report was very worng", REPORT)
+    match = locate_quote("the report was very worng", REPORT)
     assert match is not None
     assert REPORT[match.start : match.end] == "The report was wrong"
-    assert match.how == "fuzzy"
+    assert match.kind == "fuzzy"
     assert 0.6 < match.confidence < 0.9
 
 
@@ -62,40 +62,40 @@ def test_a_misquotation_is_fuzzy_and_less_sure() -> None:
     ["", "  ", "...", "the summary", "dated 4 May", "fell by 4.6%", "ANSWER1:", "profits rose sharply in every region"],
 )
 def test_what_is_not_there_is_not_found(quote: str) -> None:
-    assert locate(quote, REPORT) is None
+    assert locate_quote(quote, REPORT) is None
 
 
 def test_nothing_is_found_in_nothing() -> None:
-    assert locate("report", "") is None
+    assert locate_quote("report", "") is None
 
 
 class TestWords:
     def test_a_whole_word_is_preferred_to_a_part_of_one(self) -> None:
-        assert locate("art", "The party was modern art.") == Match(21, 24, "exact", 1.0)
+        assert locate_quote("art", "The party was modern art.") == Match(21, 24, "exact", 1.0)
 
     def test_even_in_another_case(self) -> None:
-        assert locate("Art", "Arthur makes art.") == Match(13, 16, "normalized", 0.98)
+        assert locate_quote("Art", "Arthur makes art.") == Match(13, 16, "normalized", 0.98)
 
     def test_a_short_word_is_not_a_part_of_another(self) -> None:
-        assert locate("art", "The party is over.") is None
-        assert locate("12", "in 2012") is None
-        assert locate("1", "about 1.5 km") is None
-        assert locate("2012", "item 20123") is None
+        assert locate_quote("art", "The party is over.") is None
+        assert locate_quote("12", "in 2012") is None
+        assert locate_quote("1", "about 1.5 km") is None
+        assert locate_quote("2012", "item 20123") is None
 
     def test_a_longer_one_may_be_but_without_much_confidence(self) -> None:
-        assert locate("report", "All reports are late.") == Match(4, 10, "exact", 0.6)
+        assert locate_quote("report", "All reports are late.") == Match(4, 10, "exact", 0.6)
 
     def test_scripts_without_spaces_have_no_such_words(self) -> None:
-        assert locate("会议", "周五的会议取消了") == Match(3, 5, "exact", 1.0)
-        assert locate("금요일", "회의는 금요일에 있다") == Match(4, 7, "exact", 1.0)
+        assert locate_quote("会议", "周五的会议取消了") == Match(3, 5, "exact", 1.0)
+        assert locate_quote("금요일", "회의는 금요일에 있다") == Match(4, 7, "exact", 1.0)
 
     def test_accents_belong_to_their_letters(self) -> None:
         text = "un cafe\u0301 noir"
-        assert locate("cafe", text) == Match(3, 8, "normalized", 0.95)
-        assert locate("Café", text) == Match(3, 8, "normalized", 0.98)
+        assert locate_quote("cafe", text) == Match(3, 8, "normalized", 0.95)
+        assert locate_quote("Café", text) == Match(3, 8, "normalized", 0.98)
 
     def test_code_points_are_counted_not_bytes(self) -> None:
-        assert locate("not on Friday", "🎉🎉 It is NOT on\u00a0Friday") == Match(9, 22, "normalized", 0.98)
+        assert locate_quote("not on Friday", "🎉🎉 It is NOT on\u00a0Friday") == Match(9, 22, "normalized", 0.98)
 
 
 class TestEllipses:
@@ -110,8 +110,8 @@ class TestEllipses:
         assert words("the report ... wrong") == "The report was wrong"
 
     def test_the_parts_must_be_in_order_and_close(self) -> None:
-        assert locate("late ... dated", REPORT) is None
-        assert locate("start ... end", "The start." + " More." * 100 + " The end.") is None
+        assert locate_quote("late ... dated", REPORT) is None
+        assert locate_quote("start ... end", "The start." + " More." * 100 + " The end.") is None
 
     def test_an_ellipsis_of_the_text_itself(self) -> None:
         assert words("wait... what", "Please wait . . . what is it?") == "wait . . . what"
@@ -122,10 +122,10 @@ class TestSeveralOccurrences:
     starts = (0, 52, 62, 81)
 
     def test_the_same_case_first_and_the_doubt_is_shown(self) -> None:
-        assert locate("It", self.text) == Match(0, 2, "exact", 0.5)
+        assert locate_quote("It", self.text) == Match(0, 2, "exact", 0.5)
 
     def test_near_a_position(self) -> None:
-        match = locate("it", self.text, near=80)
+        match = locate_quote("it", self.text, near=80)
         assert match == Match(81, 83, "exact", 1.0)
 
     @pytest.mark.parametrize(
@@ -139,20 +139,20 @@ class TestSeveralOccurrences:
         ],
     )
     def test_by_what_the_critique_says_around_it(self, context: str, start: int) -> None:
-        match = locate("it", self.text, context=context)
+        match = locate_quote("it", self.text, context=context)
         assert match is not None
         assert match.start == start
         assert match.confidence > 0.9
 
     def test_a_context_that_tells_nothing_changes_nothing(self) -> None:
-        assert locate("It", self.text, context='I do not see what "It" means.') == Match(0, 2, "exact", 0.5)
+        assert locate_quote("It", self.text, context='I do not see what "It" means.') == Match(0, 2, "exact", 0.5)
 
 
 class TestSeveralQuotations:
     text = "the cat saw the dog. The cat ran. A bird saw the cat."
 
     def starts(self, *quotes: str) -> list[int | None]:
-        return [match and match.start for match in locate_all(quotes, self.text)]
+        return [match and match.start for match in locate_quotes(quotes, self.text)]
 
     def test_no_occurrence_is_used_twice_while_another_is_free(self) -> None:
         assert self.starts("cat", "cat", "cat") == [4, 25, 49]
@@ -171,22 +171,22 @@ class TestSeveralQuotations:
 
     def test_what_is_not_found_leaves_its_place(self) -> None:
         assert self.starts("mouse", "dog", "unicorn") == [None, 16, None]
-        assert locate_all([], self.text) == []
+        assert locate_quotes([], self.text) == []
 
     def test_order_decides_and_is_sure_of_it(self) -> None:
-        ran, cat = locate_all(["ran", "cat"], self.text)
+        ran, cat = locate_quotes(["ran", "cat"], self.text)
         assert ran == Match(29, 32, "exact", 1.0)
         assert cat == Match(49, 52, "exact", 1.0)
 
     def test_contexts_belong_to_their_quotations(self) -> None:
-        first, second = locate_all(["cat", "saw"], self.text, contexts=['the last "cat"', 'the second "saw"'])
+        first, second = locate_quotes(["cat", "saw"], self.text, contexts=['the last "cat"', 'the second "saw"'])
         assert first is not None
         assert second is not None
         assert (first.start, second.start) == (49, 41)
 
     def test_many_occurrences_stay_fast_and_ordered(self) -> None:
         text = "word " * 5000
-        assert [match and match.start for match in locate_all(["word"] * 10, text)] == list(range(0, 50, 5))
+        assert [match and match.start for match in locate_quotes(["word"] * 10, text)] == list(range(0, 50, 5))
 
 
 texts = st.text(st.sampled_from("abc éÉß.,'“-\n 1ﬁ会👍"), min_size=1, max_size=60)
@@ -202,12 +202,12 @@ def text_and_part(draw: st.DrawFn) -> tuple[str, str]:
 @given(text_and_part())
 def test_every_part_is_found_verbatim_but_bits_of_words_and_numbers(pair: tuple[str, str]) -> None:
     text, part = pair
-    match = locate(part, text)
-    if match is not None and match.how == "exact":
+    match = locate_quote(part, text)
+    if match is not None and match.kind == "exact":
         assert text[match.start : match.end] == part.strip()
     elif len(part.strip()) >= 4 and not part.strip().isdigit():
         assert match is not None
-        assert match.how == "normalized"  # only where whole words in another case outweigh a part of a word
+        assert match.kind == "normalized"  # only where whole words in another case outweigh a part of a word
 
 
 word = st.text(string.ascii_letters, min_size=1, max_size=8)
@@ -222,7 +222,7 @@ def test_case_white_space_and_marks_do_not_matter(parts: list[str], data: st.Dat
     end = start + len(" ‘".join(parts[first:last]))
 
     variant = "\n\n“".join(data.draw(st.sampled_from([str.upper, str.lower, str.title]))(p) for p in parts[first:last])
-    match = locate(variant, text, near=start)
+    match = locate_quote(variant, text, near=start)
 
     assert match is not None
     assert text[match.start : match.end].lower() == text[start:end].lower()
@@ -232,11 +232,11 @@ def test_case_white_space_and_marks_do_not_matter(parts: list[str], data: st.Dat
 
 @given(st.text(max_size=40), st.text(max_size=80), st.floats(0.3, 1))
 def test_ranges_lie_in_the_text(quote: str, text: str, threshold: float) -> None:
-    match = locate(quote, text, threshold=threshold)
+    match = locate_quote(quote, text, threshold=threshold)
     if match is not None:
         assert 0 <= match.start < match.end <= len(text)
         assert 0 < match.confidence <= 1
-        assert match.how != "exact" or text[match.start : match.end] == quote.strip()
+        assert match.kind != "exact" or text[match.start : match.end] == quote.strip()
 
 
 def test_unrelated_text_is_not_matched() -> None:
@@ -246,4 +246,4 @@ def test_unrelated_text_is_not_matched() -> None:
         return " ".join("".join(letters.choices(alphabet, k=letters.randint(3, 9))) for _ in range(words))
 
     for size in range(1, 60):
-        assert locate(prose("aeioubcdfg", size), prose("aeioubcdfg", 300)) is None
+        assert locate_quote(prose("aeioubcdfg", size), prose("aeioubcdfg", 300)) is None

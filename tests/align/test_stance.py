@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from text2grad.align.stance import sentence_around, stances
+from text2grad.align.stance import detect_stances, sentence_around
 
 
-def judge(comment: str, answer: str = "") -> list[str]:
-    """The stances on what stands in square brackets, for an answer that contains the words of `answer`."""
+def stances_on(comment: str, answer: str = "") -> list[str]:
+    """Return the stances on the parts in square brackets, for an answer that contains the words of `answer`."""
     ranges: list[tuple[int, int]] = []
     plain = ""
     for i, piece in enumerate(comment.replace("]", "[").split("[")):
@@ -14,7 +14,7 @@ def judge(comment: str, answer: str = "") -> list[str]:
             ranges.append((len(plain), len(plain) + len(piece)))
         plain += piece
     words = [plain[start:end] for start, end in ranges]
-    return list(stances(plain, ranges, occurs=lambda i: words[i] in answer))
+    return list(detect_stances(plain, ranges, occurs=lambda i: words[i] in answer))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def judge(comment: str, answer: str = "") -> list[str]:
     ],
 )
 def test_blame_and_praise(comment: str, expected: list[str]) -> None:
-    assert judge(comment, answer="Friday May ten Berlin") == expected
+    assert stances_on(comment, answer="Friday May ten Berlin") == expected
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_blame_and_praise(comment: str, expected: list[str]) -> None:
     ],
 )
 def test_what_should_be_there_is_neither_blamed_nor_praised(comment: str, expected: list[str]) -> None:
-    assert judge(comment, answer="Friday") == expected
+    assert stances_on(comment, answer="Friday") == expected
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_what_should_be_there_is_neither_blamed_nor_praised(comment: str, expect
         ("It does not say [Friday].", "Friday", ["poor"]),
     ],
 )
-def test_the_answer_decides_between_rivals(comment: str, answer: str, expected: list[str]) -> None:
-    assert judge(comment, answer) == expected
+def test_the_answer_decides_between_alternatives(comment: str, answer: str, expected: list[str]) -> None:
+    assert stances_on(comment, answer) == expected
 
 
-def test_marks_inside_a_quotation_end_no_sentence() -> None:
+def test_punctuation_inside_a_quotation_ends_no_sentence() -> None:
     comment = "First. It says Stop. Now! and so on; the end."
     assert comment[slice(*sentence_around(comment, (15, 25), [(15, 25)]))] == "It says Stop. Now! and so on"

@@ -1,19 +1,19 @@
-"""A written comment to spans: what it quotes or names, where that stands in the answer, and whether it is blamed."""
+"""Spans for the parts of a completion that a comment quotes or names, labelled with the comment's stance."""
 
 from __future__ import annotations
 
 import re
 
 from text2grad.align.normalize import splits_word
-from text2grad.align.quotes import locate_all
-from text2grad.align.stance import sentence_around, stances
+from text2grad.align.quotes import locate_quotes
+from text2grad.align.stance import detect_stances, sentence_around
 from text2grad.schema import Label, Range, Span
 
-_LONGEST_NAME = 8  # words
-_NAMED_CONFIDENCE = 0.8  # a word that is merely named may be meant elsewhere
+_MAX_NAME_WORDS = 8
+_NAMED_CONFIDENCE = 0.8  # a word that is not quoted may refer to something else
 
 # Opening mark, contents, closing mark. A mark inside a word or after a number is an apostrophe or a unit, and single
-# marks hold no further opening one: "the '90s were 'fun'" quotes "fun" alone.
+# marks contain no further opening mark: "the '90s were 'fun'" quotes "fun" alone.
 _QUOTED = re.compile(
     r"```[\w+-]*\n(?P<fence>.+?)\n?```"
     r"|``(?P<ticks>.+?)``"
@@ -41,7 +41,7 @@ _ABOUT_TEXT = (
 )
 _COUNTS_AFTER = re.compile(rf"\s+(?:\w+\s+)?{_ABOUT_TEXT}\b", re.IGNORECASE)
 _COUNTS_BEFORE = re.compile(rf"\b{_ABOUT_TEXT}\s+$", re.IGNORECASE)
-_NO_NAME = re.compile(
+_NOT_A_NAME = re.compile(
     rf"{_ABOUT_TEXT}|i|a|an|the|this|that|these|those|it|its|he|she|they|we|you|his|her|their|our|your|my|in|on|at|of"
     r"|to|for|from|by|with|and|or|but|if|when|while|where|what|why|how|who|which|there|here|no|not|yes|so|as|also"
     r"|however|although|though|because|after|before|good|great|nice|wrong|please",
@@ -49,29 +49,29 @@ _NO_NAME = re.compile(
 )
 
 
-def quoted(comment: str) -> list[Range]:
-    """The quotations in a comment: ranges of their contents, without the marks.
+def find_quotations(comment: str) -> list[Range]:
+    """Return the ranges of the quotations in a comment, without their marks.
 
-    Marks are "...", “...”, „...“, «...», 「...」, '...' and ‘...’ where they are no apostrophes, and code ticks, also
-    double or as a fence. Of nested quotations the outer one counts; an opening mark that is never closed opens none.
+    Marks are "...", “...”, „...“, «...», 「...」, '...' and ‘...’ unless they are apostrophes, and backticks, single,
+    double or as a fence. Of nested quotations the outer one counts; an opening mark that is never closed is ignored.
     """
     ranges = [match.span(match.lastgroup or 0) for match in _QUOTED.finditer(comment)]
     return [(start, end) for start, end in ranges if comment[start:end].strip()]
 
 
-def named(comment: str, completion: str) -> list[Range]:
-    """The words of the completion that a comment names without quoting them; ranges in the comment.
+def find_mentions(comment: str, completion: str) -> list[Range]:
+    """Return the ranges of the comment that name words of the completion without quoting them.
 
-    Only what is distinctive counts, and only if the completion has it as whole words in the same spelling: numbers
-    (but not "2 errors" or "line 3"), identifiers (`snake_case`, `camelCase`, `call()`), and names, that is capitalised
-    words, at the start of a sentence only if the completion has them capitalised amid a sentence. Of several
+    Only distinctive words count, and only if the completion has them as whole words in the same spelling: numbers (but
+    not "2 errors" or "line 3"), identifiers (`snake_case`, `camelCase`, `call()`), and names (capitalised words);
+    one that starts a sentence of the comment must be capitalised within a sentence of the completion. Of several
     capitalised words in a row, the longest run that the completion has.
     """
     found: list[Range] = []
     for match in _DISTINCTIVE.finditer(comment):
         if match.lastgroup == "name":
-            found += _names(comment, match.span(), completion)
-        elif not (match.lastgroup == "number" and _counts_text(match)) and _places(match[0], completion):
+            found += _find_names(comment, match.span(), completion)
+        elif not (match.lastgroup == "number" and _counts_text(match)) and _find_whole(match[0], completion):
             found.append(match.span())
     return found
 
@@ -79,26 +79,27 @@ def named(comment: str, completion: str) -> list[Range]:
 def spans_from_comment(
     comment: str, completion: str, *, label: Label | None = None, critic: str = ""
 ) -> tuple[list[Span], list[str]]:
-    """The parts of `completion` that `comment` is about, and the quotations that were not found in it.
+    """Return spans on the parts of `completion` that `comment` is about, and the quotations that it does not contain.
 
-    What the comment quotes counts; if it blames or praises nothing that it quotes, what it names. `label` overrides
-    the comment's own stance on each (see `stance`). What it wants to see instead is neither a span nor unfound.
-    A span's phrase is the quotation in the comment, its reason the sentence around that.
+    Quotations count; if none of them is blamed or praised, so do words that are named. `label` overrides the comment's
+    own stance on each (see `stance`). What the comment suggests instead is neither a span nor unmatched.
+    A span's phrase is the quotation in the comment, its reason the sentence around the quotation.
     """
-    quotations = quoted(comment)
+    quotations = find_quotations(comment)
     names: list[Range] = []
-    pointed = _pointed(comment, quotations, completion)
-    if not pointed:
-        names = [name for name in named(comment, completion) if not any(_overlap(name, other) for other in quotations)]
+    labelled = _label_ranges(comment, quotations, completion)
+    if not labelled:
+        mentions = find_mentions(comment, completion)
+        names = [name for name in mentions if not any(_overlap(name, other) for other in quotations)]
         quotations = sorted(quotations + names)
-        pointed = _pointed(comment, quotations, completion)
+        labelled = _label_ranges(comment, quotations, completion)
 
-    quotes = [comment[start:end] for (start, end), _ in pointed]
-    sentences = [_sentence(comment, phrase, quotations) for phrase, _ in pointed]
+    quotes = [comment[start:end] for (start, end), _ in labelled]
+    sentences = [comment[slice(*sentence_around(comment, phrase, quotations))].strip() for phrase, _ in labelled]
     spans: dict[tuple[int, int, Label], Span] = {}
     unmatched: list[str] = []
     for quote, sentence, (phrase, stance), match in zip(
-        quotes, sentences, pointed, locate_all(quotes, completion, contexts=sentences), strict=True
+        quotes, sentences, labelled, locate_quotes(quotes, completion, contexts=sentences), strict=True
     ):
         if match is None:
             unmatched.append(quote)
@@ -110,50 +111,45 @@ def spans_from_comment(
             phrase=phrase,
             reason=sentence,
             critic=critic,
-            match=match.how,
+            match=match.kind,
             confidence=match.confidence * (_NAMED_CONFIDENCE if phrase in names else 1.0),
         )
         spans.setdefault((span.start, span.end, span.label), span)
     return list(spans.values()), unmatched
 
 
-def _pointed(comment: str, ranges: list[Range], completion: str) -> list[tuple[Range, Label]]:
-    """Those of the ranges that the comment blames or praises."""
-    found = locate_all([comment[start:end] for start, end in ranges], completion)
-    views = stances(comment, ranges, occurs=lambda i: found[i] is not None)
-    return [(bounds, view) for bounds, view in zip(ranges, views, strict=True) if view != "wanted"]
+def _label_ranges(comment: str, ranges: list[Range], completion: str) -> list[tuple[Range, Label]]:
+    """Return the ranges that the comment blames or praises, with their labels."""
+    found = locate_quotes([comment[start:end] for start, end in ranges], completion)
+    stances = detect_stances(comment, ranges, occurs=lambda i: found[i] is not None)
+    return [(bounds, stance) for bounds, stance in zip(ranges, stances, strict=True) if stance != "wanted"]
 
 
-def _sentence(comment: str, phrase: Range, ranges: list[Range]) -> str:
-    start, end = sentence_around(comment, phrase, ranges)
-    return comment[start:end].strip()
-
-
-def _names(comment: str, bounds: Range, completion: str) -> list[Range]:
-    """The longest runs of the capitalised words in `bounds` that are names in the completion."""
+def _find_names(comment: str, bounds: Range, completion: str) -> list[Range]:
+    """Return the longest runs of the capitalised words in `bounds` that are names in the completion."""
     start, end = bounds
     words = [(start + word.start(), start + word.end()) for word in re.finditer(r"\S+", comment[start:end])]
-    for size in range(min(len(words), _LONGEST_NAME), 0, -1):
+    for size in range(min(len(words), _MAX_NAME_WORDS), 0, -1):
         for first in range(len(words) - size + 1):
             run = (words[first][0], words[first + size - 1][1])
             if _is_name(comment, run, completion):
                 before, after = (start, run[0]), (run[1], end)
-                return [*_names(comment, before, completion), run, *_names(comment, after, completion)]
+                return [*_find_names(comment, before, completion), run, *_find_names(comment, after, completion)]
     return []
 
 
 def _is_name(comment: str, bounds: Range, completion: str) -> bool:
     start, end = bounds
-    if _NO_NAME.fullmatch(comment, start, end):
+    if _NOT_A_NAME.fullmatch(comment, start, end):
         return False
-    places = _places(comment[start:end], completion)
+    places = _find_whole(comment[start:end], completion)
     if " " not in comment[start:end] and _starts_sentence(comment, start):
         return any(not _starts_sentence(completion, place) for place in places)
     return bool(places)
 
 
-def _places(word: str, text: str) -> list[int]:
-    """Where `text` has `word`, in this spelling and whole."""
+def _find_whole(word: str, text: str) -> list[int]:
+    """Return the positions of `word` in `text` as whole words in this spelling."""
     pattern = r"\s+".join(re.escape(part) for part in word.split())
     return [
         match.start()

@@ -1,11 +1,11 @@
-"""Looser spellings of a text that remember, character by character, where they came from.
+"""Text normalisation with offsets into the original text.
 
-A quotation is seldom a perfect copy: its case, white space, quotation marks, dashes or punctuation differ. Text and
-quotation are therefore compared in three spellings, each looser than the one before:
+Quotations are seldom exact copies: case, white space, quotation marks, dashes or punctuation differ. Text and quotation
+are therefore compared at three levels of normalisation, each looser than the one before:
 
-`folded`    case, white space, compatibility characters, quotation marks and dashes are made alike
-`worded`    only words, numbers and operators stay; what stands between two words is one space; accents are dropped
-`squeezed`  `worded` without spaces, for text that lost its line breaks ("for free30 like it")
+`fold_typography`   case, white space, compatibility characters, quotation marks and dashes are unified
+`fold_punctuation`  only words, numbers and operators stay, one space between two words; accents are dropped
+`fold_spaces`       spaces are removed too, for text that lost its line breaks ("for free30 like it")
 """
 
 from __future__ import annotations
@@ -21,70 +21,70 @@ from text2grad.schema import Range
 _QUOTE_MARKS = "\"'`´‘’‚‛“”„‟′″‵‶«»‹›＂＇"
 _DASHES = "-‐‑‒–—―−﹘﹣－"
 _ASCII_UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_LIKE = str.maketrans(
+_UNIFORM = str.maketrans(
     _QUOTE_MARKS + _DASHES + _ASCII_UPPER,
     "'" * len(_QUOTE_MARKS) + "-" * len(_DASHES) + _ASCII_UPPER.lower(),
 )
 
-# Marks that compose with the character before them: accents, Hebrew and Arabic points, kana voicing, Hangul vowels.
+# Combining marks: accents, Hebrew and Arabic points, kana voicing, Hangul vowels.
 _COMPOSING = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u093c\u09bc\u3099\u309a\u1160-\u11ff"
-_UNEVEN = re.compile(rf"\s\s+|[^\S ]|[^\s{_COMPOSING}][{_COMPOSING}]+|[^\x00-\x7f]")
+_VARIABLE = re.compile(rf"\s\s+|[^\S ]|[^\s{_COMPOSING}][{_COMPOSING}]+|[^\x00-\x7f]")
 
 _SEPARATORS = re.compile(r"[\s.,;:!?'()\[\]{}|\\/*\-¡¿·•。、「」『』【】《》〈〉]+")
 _NUMBER_MARKS = frozenset(".,:/-*")
 _POINTED_NUMBER = re.compile(r"\d+\.\d+|\d+,\d{3}(?!\d)")
 
-# Scripts written without spaces between words, and Hangul, whose particles cling to their noun.
+# Scripts written without spaces between words, and Hangul, whose particles follow their noun without a space.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-_JOINER = "\u200d"  # holds an emoji sequence together
+_JOINER = "\u200d"  # joins an emoji sequence
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _WORD = re.compile(rf"[{_UNSPACED}]|[^ {_UNSPACED}]+")
 
 
 @dataclass(frozen=True)
-class Spelling:
-    """`text`, and for each of its characters the range [starts[i], ends[i]) of the original that it stands for."""
+class NormalizedText:
+    """A normalised text; its character i comes from the range [starts[i], ends[i]) of the original."""
 
     text: str
     starts: list[int]
     ends: list[int]
 
-    def origin(self, start: int, end: int) -> Range:
-        """The range of the original that the characters start..end (at least one) stand for."""
+    def original_range(self, start: int, end: int) -> Range:
+        """Return the range of the original from which the characters start..end (at least one) come."""
         return self.starts[start], self.ends[end - 1]
 
-    def words(self) -> list[Range]:
-        """The ranges, in this spelling, of its words; each character of a script without spaces is a word."""
+    def word_ranges(self) -> list[Range]:
+        """Return the ranges of the words in `text`; each character of a script without spaces is a word."""
         return [match.span() for match in _WORD.finditer(self.text)]
 
 
 @lru_cache(maxsize=32)
-def folded(text: str) -> Spelling:
-    """Case, white space, compatibility characters (NFKC), quotation marks and dashes made alike."""
-    alike = text.translate(_LIKE)
-    identity = Spelling(alike, list(range(len(text))), list(range(1, len(text) + 1)))
-    return _rewritten(identity, _UNEVEN, _even)
+def fold_typography(text: str) -> NormalizedText:
+    """Unify case, white space, compatibility characters (NFKC), quotation marks and dashes."""
+    translated = text.translate(_UNIFORM)
+    same_length = NormalizedText(translated, list(range(len(text))), list(range(1, len(text) + 1)))
+    return _substitute(same_length, _VARIABLE, lambda match: " " if match[0].isspace() else _compose(match[0]))
 
 
 @lru_cache(maxsize=32)
-def worded(text: str) -> Spelling:
-    """Words, numbers and operators only, one space between them, without accents."""
-    fold = folded(text)
-    plain = Spelling(fold.text.translate(_WITHOUT_ACCENT), fold.starts, fold.ends)
-    return _stripped(_rewritten(plain, _SEPARATORS, _separator))
+def fold_punctuation(text: str) -> NormalizedText:
+    """Keep words, numbers and operators only, one space between them, without accents."""
+    folded = fold_typography(text)
+    plain = NormalizedText(folded.text.translate(_WITHOUT_ACCENT), folded.starts, folded.ends)
+    return _strip_spaces(_substitute(plain, _SEPARATORS, _fold_separator))
 
 
 @lru_cache(maxsize=32)
-def squeezed(text: str) -> Spelling:
-    """`worded` with every space taken out."""
-    return _rewritten(worded(text), re.compile(" +"), lambda match: "")
+def fold_spaces(text: str) -> NormalizedText:
+    """Apply `fold_punctuation` and remove every space."""
+    return _substitute(fold_punctuation(text), re.compile(" +"), lambda match: "")
 
 
 def splits_word(text: str, position: int) -> bool:
-    """Whether a cut at `position` would part what reads as one: a word, a number, a character and its accent."""
+    """Whether `position` is inside a word, a number, or a character with its combining marks."""
     if not 0 < position < len(text):
         return False
     before, after = text[position - 1], text[position]
@@ -94,7 +94,7 @@ def splits_word(text: str, position: int) -> bool:
 
 
 def _splits_number(text: str, position: int) -> bool:
-    """Whether the cut lies beside the point of "1.5" or the comma of "1,000"."""
+    """Whether the position is beside the point of "1.5" or the comma of "1,000"."""
     first = max(0, position - 5)
     numbers = _POINTED_NUMBER.finditer(text[first : position + 5])
     return any(number.start() < position - first < number.end() for number in numbers)
@@ -105,12 +105,14 @@ def _is_word(char: str) -> bool:
 
 
 def _is_mark(char: str) -> bool:
-    """Accents, vowel signs: what belongs to the character before it."""
+    """Whether a character is an accent, a vowel sign or another combining mark."""
     return char >= "\u0300" and unicodedata.category(char).startswith("M")
 
 
-def _rewritten(source: Spelling, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]) -> Spelling:
-    """Replace what `pattern` matches; every replacement character stands for the whole of what was matched."""
+def _substitute(
+    source: NormalizedText, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]
+) -> NormalizedText:
+    """Replace the matches of `pattern`; every replacement character comes from the whole match."""
     pieces: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
@@ -127,31 +129,26 @@ def _rewritten(source: Spelling, pattern: re.Pattern[str], replace: Callable[[re
     pieces.append(source.text[done:])
     starts += source.starts[done:]
     ends += source.ends[done:]
-    return Spelling("".join(pieces), starts, ends)
+    return NormalizedText("".join(pieces), starts, ends)
 
 
-def _stripped(source: Spelling) -> Spelling:
+def _strip_spaces(source: NormalizedText) -> NormalizedText:
     text = source.text.strip(" ")
     begin = len(source.text) - len(source.text.lstrip(" "))
-    return Spelling(text, source.starts[begin : begin + len(text)], source.ends[begin : begin + len(text)])
-
-
-def _even(match: re.Match[str]) -> str:
-    piece = match[0]
-    return " " if piece.isspace() else _composed(piece)
+    return NormalizedText(text, source.starts[begin : begin + len(text)], source.ends[begin : begin + len(text)])
 
 
 @lru_cache(maxsize=4096)
-def _composed(piece: str) -> str:
-    """One character with its marks: composed, compatible, lower case; nothing if it is invisible."""
+def _compose(piece: str) -> str:
+    """Normalise one character with its combining marks (NFKC, lower case); nothing if it is invisible."""
     if unicodedata.category(piece[0]) == "Cf":
         return ""
     lower = unicodedata.normalize("NFKC", piece).casefold()
-    return unicodedata.normalize("NFKC", lower).translate(_LIKE)
+    return unicodedata.normalize("NFKC", lower).translate(_UNIFORM)
 
 
 class _AccentRemover(dict[int, int]):
-    """A table for `str.translate`, filled as characters come by; a character keeps its place."""
+    """A table for `str.translate` that fills itself; it maps one character to one character."""
 
     def __missing__(self, code: int) -> int:
         decomposed = unicodedata.normalize("NFD", chr(code))
@@ -163,8 +160,8 @@ class _AccentRemover(dict[int, int]):
 _WITHOUT_ACCENT = _AccentRemover()
 
 
-def _separator(match: re.Match[str]) -> str:
-    """What stays of the marks between two words: usually one space, but "1.5", "-5", "a / b" keep their meaning."""
+def _fold_separator(match: re.Match[str]) -> str:
+    """Replace the punctuation between two words by one space, except where it has meaning: "1.5", "-5", "a / b"."""
     run, core = match[0], match[0].strip()
     before = match.string[match.start() - 1] if match.start() else " "
     after = match.string[match.end()] if match.end() < len(match.string) else " "

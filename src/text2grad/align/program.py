@@ -1,24 +1,31 @@
-"""The program in an answer, and where each of its characters stands in that answer."""
+"""The Python program in a completion, its statements, and their character ranges in the completion."""
 
 from __future__ import annotations
 
 import ast
 import re
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from text2grad.schema import Range
+
+Extent = tuple[int, int, int, int]  # line (from 1), UTF-8 column (from 0), end line, end column: as `ast` counts
 
 _FENCE = re.compile(
     r"^(?P<mark>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<code>.*?)(?:^(?P=mark)|\Z)", re.M | re.S
 )
-_CODE_LINE = re.compile(r"^(?:def|class|import|from|async def|@)\b.*", re.M)
-_LIKE_CODE = re.compile(r"[=(\[{]|^\s*(?:return|pass|if|for|while|print)\b", re.MULTILINE)
+_FIRST_CODE_LINE = re.compile(r"^(?:def|class|import|from|async def|@)\b.*", re.M)
+_LOOKS_LIKE_CODE = re.compile(r"[=(\[{]|^\s*(?:return|pass|if|for|while|print)\b", re.MULTILINE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _PYTHON = ("", "python", "py", "python3")
+_DEFINITIONS = {ast.FunctionDef: "def", ast.AsyncFunctionDef: "async def", ast.ClassDef: "class"}
+_NESTED = (ast.stmt, ast.excepthandler, ast.match_case, ast.expr_context)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A program: `prefix`, which the prompt gave, and `code`, which the completion has from `start` on."""
+class Program:
+    """A program: `prefix` is given by the prompt, `code` is the completion's and begins at its character `start`."""
 
     code: str
     start: int
@@ -30,21 +37,21 @@ class Answer:
 
     @property
     def first_line(self) -> int:
-        """The number, in the source, of the line that the code begins with or continues."""
+        """The line of the source that `code` starts or continues."""
         return len(_LINE_END.findall(self.prefix)) + 1
 
     def line_number(self, line: int) -> int:
-        """A line of the source as a reader of the code counts it, from 1."""
+        """Convert a line of the source to a line of `code`, counted from 1."""
         return line - self.first_line + 1
 
-    def span(self, line: int, column: int, end_line: int, end_column: int) -> tuple[int, int] | None:
-        """Characters of the completion, from a range in lines (from 1) and UTF-8 columns (from 0) of the source."""
+    def span(self, line: int, column: int, end_line: int, end_column: int) -> Range | None:
+        """Convert an extent in the source to characters of the completion; None if it holds none of them."""
         bounds = sorted((self._offset(line, column), self._offset(end_line, end_column)))
         start, end = (max(bound - len(self.prefix), 0) + self.start for bound in bounds)
         return (start, end) if start < end else None
 
-    def line_span(self, line: int) -> tuple[int, int] | None:
-        """The characters of one line, without the white space and the comment around its code."""
+    def line_span(self, line: int) -> Range | None:
+        """Return the characters of one line of the source, without white space around them."""
         lines = _LINE_END.split(self.source)
         if not 1 <= line <= len(lines):
             return None
@@ -52,6 +59,16 @@ class Answer:
         code = text.strip()
         column = len(text[: len(text) - len(text.lstrip())].encode())
         return self.span(line, column, line, column + len(code.encode())) if code else None
+
+    def nodes(self) -> list[ast.AST]:
+        """Return the syntax nodes of the whole source, breadth first; none if it does not parse."""
+        module = parse_python(self.source)
+        return list(ast.walk(module)) if module else []
+
+    def own_nodes(self) -> list[ast.AST]:
+        """Return the syntax nodes that begin in `code`, breadth first."""
+        first = self.first_line
+        return [node for node in self.nodes() if getattr(node, "lineno", 0) >= first]
 
     def _offset(self, line: int, column: int) -> int:
         starts = [0, *(match.end() for match in _LINE_END.finditer(self.source))]
@@ -62,34 +79,53 @@ class Answer:
         return begin + len(text.decode("utf-8", errors="ignore"))
 
 
-def extract(completion: str, prompt: str = "", wanted: frozenset[str] = frozenset()) -> Answer | None:
+@dataclass(frozen=True)
+class Statement:
+    """A statement without the statements nested in it: an `if` is its condition, a `for` its header."""
+
+    node: ast.stmt
+
+    @property
+    def line(self) -> int:
+        return self.node.lineno
+
+    @property
+    def size(self) -> int:
+        """The number of syntax nodes, nested statements excluded."""
+        return sum(1 for _ in statement_nodes(self.node))
+
+    def extent(self) -> Extent:
+        """Return the extent of the statement's own code; of a definition, its keyword and name."""
+        node = self.node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            header = f"{_DEFINITIONS[type(node)]} {node.name}"
+            return (node.lineno, node.col_offset, node.lineno, node.col_offset + len(header.encode()))
+        return (node.lineno, node.col_offset, *max(_ends(node)))
+
+
+def extract_program(completion: str, prompt: str = "", entry_points: frozenset[str] = frozenset()) -> Program | None:
     """Find the program in `completion`; None if there is nothing that could be one.
 
-    A fenced block counts before anything around it; of several, the first that defines one of the `wanted` names,
-    else the longest. Without a fence, the completion is the program, or continues the one that the prompt begins, or
-    has it between prose. Code that does not parse is still an answer.
+    A fenced block comes before anything around it; of several, the first that defines one of `entry_points`, else the
+    longest. Without a fence, the completion is the program, or continues the one that the prompt begins, or has it
+    between prose. Code that does not parse is still returned.
     """
     fenced = [match for match in _FENCE.finditer(completion) if match["language"].lower() in _PYTHON]
     if fenced:
-        chosen = [match for match in fenced if wanted & defined(match["code"])] or sorted(
-            fenced, key=lambda match: -len(match["code"])
-        )
-        return Answer(chosen[0]["code"], chosen[0].start("code")) if chosen[0]["code"].strip() else None
+        defining = [match for match in fenced if entry_points & top_level_names(match["code"])]
+        block = defining[0] if defining else max(fenced, key=lambda match: len(match["code"]))
+        return Program(block["code"], block.start("code")) if block["code"].strip() else None
     if not completion.strip():
         return None
-    if wanted & defined(completion):
-        return Answer(completion, 0)
-    if prompt and _continues(prompt, completion, wanted):
-        return Answer(completion, 0, prompt)
-    return Answer(completion, 0) if parses(completion) else _between_prose(completion)
+    if entry_points & top_level_names(completion):
+        return Program(completion, 0)
+    if prompt and _continues(prompt, completion, entry_points):
+        return Program(completion, 0, prompt)
+    return Program(completion, 0) if parse_python(completion) else _extract_between_prose(completion)
 
 
-def parses(source: str) -> bool:
-    return tree(source) is not None
-
-
-def tree(source: str) -> ast.Module | None:
-    """The syntax tree, None if the source is not Python. What Python merely warns of is no concern here."""
+def parse_python(source: str) -> ast.Module | None:
+    """Parse Python source without its warnings; None if it is not valid."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -99,9 +135,9 @@ def tree(source: str) -> ast.Module | None:
             return None
 
 
-def defined(source: str) -> frozenset[str]:
-    """The functions, classes and variables that a program defines at its top level; none if it does not parse."""
-    module = tree(source)
+def top_level_names(source: str) -> frozenset[str]:
+    """Return the functions, classes and variables that a program defines at its top level; none if it is not valid."""
+    module = parse_python(source)
     names: set[str] = set()
     for node in module.body if module else []:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -111,22 +147,80 @@ def defined(source: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def _continues(prompt: str, completion: str, wanted: frozenset[str]) -> bool:
-    names = defined(prompt + completion)
-    if names and (wanted & names or not wanted) and not (parses(completion) and not completion[:1].isspace()):
+def find_statements(program: Program) -> dict[int, Statement]:
+    """Map lines to the statements of the completion that begin there: the first of a line, docstrings excluded."""
+    found: dict[int, Statement] = {}
+    for node in program.own_nodes():
+        if isinstance(node, ast.stmt) and not _is_docstring(node):
+            found.setdefault(node.lineno, Statement(node))
+    return dict(sorted(found.items()))
+
+
+def innermost_loop(program: Program, line: int) -> Statement | None:
+    """Return the innermost loop that contains a line of the source."""
+    loops = [
+        node
+        for node in program.nodes()
+        if isinstance(node, ast.While | ast.For) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    return Statement(max(loops, key=lambda node: node.lineno)) if loops else None
+
+
+def find_calls(program: Program, names: frozenset[str]) -> list[Extent]:
+    """Return the extents of the completion's calls of functions with one of these names, from whatever module."""
+    return sorted(
+        (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+        for node in program.own_nodes()
+        if isinstance(node, ast.Call) and call_name(node) in names
+    )
+
+
+def call_name(call: ast.Call) -> str | None:
+    """Return the name of the called function, without its module or object."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+
+
+def statement_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and its descendants, nested statements excluded."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, _NESTED):
+            yield from statement_nodes(child)
+
+
+def _ends(statement: ast.stmt) -> list[tuple[int, int]]:
+    """Return candidates for the (line, column) where a statement's own code ends.
+
+    The node of a compound statement ends with its last nested statement, so the ends of its own expressions count, and
+    the end of "try", which has none.
+    """
+    compound = hasattr(statement, "body")
+    ends = [(statement.lineno, statement.col_offset + len("try"))] if compound else []
+    for node in statement_nodes(statement):
+        if isinstance(node, ast.expr | ast.arg | ast.keyword | ast.alias):
+            ends.append((node.end_lineno or 0, node.end_col_offset or 0))
+    return ends if compound else [*ends, (statement.end_lineno or 0, statement.end_col_offset or 0)]
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _continues(prompt: str, completion: str, entry_points: frozenset[str]) -> bool:
+    names = top_level_names(prompt + completion)
+    stands_alone = parse_python(completion) is not None and not completion[:1].isspace()
+    if names and (entry_points & names or not entry_points) and not stands_alone:
         return True
     first = next(line for line in completion.splitlines() if line.strip())
     return first[0].isspace() and bool(re.search(r"^\s*(?:async )?def\b", prompt, re.M)) and not names
 
 
-def _between_prose(completion: str) -> Answer | None:
-    """From the first line that begins a program, as far as it parses; all of the rest if no part does."""
-    first = _CODE_LINE.search(completion)
+def _extract_between_prose(completion: str) -> Program | None:
+    """Take the program from its first line of code as far as it parses; to the end if no part does."""
+    first = _FIRST_CODE_LINE.search(completion)
     if first is None:
-        return Answer(completion, 0) if _LIKE_CODE.search(completion) else None
+        return Program(completion, 0) if _LOOKS_LIKE_CODE.search(completion) else None
     rest = completion[first.start() :]
     ends = [match.start() for match in _LINE_END.finditer(rest)] + [len(rest)]
-    for end in reversed(ends):
-        if parses(rest[:end]):
-            return Answer(rest[:end], first.start())
-    return Answer(rest, first.start())
+    parsing = (end for end in reversed(ends) if parse_python(rest[:end]))
+    return Program(rest[: next(parsing, len(rest))], first.start())

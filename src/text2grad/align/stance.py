@@ -1,14 +1,14 @@
-"""What a comment says about each thing that it quotes: blame, praise, or that it should have been there.
+"""Stance detection: whether a comment blames what it quotes, praises it, or says that it should be there.
 
-The rule, per quotation, in this order:
+The rules, per quotation, in this order:
 
-1. It is *wanted*, neither blamed nor praised, where the comment offers it as what should be there: 'should be "X"',
+1. It is *wanted*, neither blamed nor praised, where the comment suggests it as what should be there: 'should be "X"',
    'not "A" but "X"', '"A" -> "X"', 'replace "A" with "X"', 'the correct date is "X"', 'it never mentions "X"' (nor does
-   it), or as the words of the source: 'the article says "X"'. In '"A" instead of "B"' and '"A", not "B"' the comment
-   may mean either; the one that the answer contains is blamed, the other is wanted.
+   it), or as the words of the source: 'the article says "X"'. '"A" instead of "B"' and '"A", not "B"' are ambiguous;
+   the one that the completion contains is blamed, the other is wanted.
 2. Otherwise the nearest cue of the same clause decides: "wrong", "not", "should", ... blame; "right", "good", "well",
-   ... praise; a negation turns praise into blame ("not good") and a flaw into praise ("nothing wrong with"). What
-   comes after the last "but" outweighs what comes before it.
+   ... praise; a negation turns praise into blame ("not good") and a flaw into praise ("nothing wrong with"). Cues
+   after the last "but" outweigh those before it.
 3. Without any cue it is blamed: people seldom quote what is fine.
 """
 
@@ -22,7 +22,7 @@ from text2grad.schema import Range
 
 Stance = Literal["poor", "good", "wanted"]
 
-_HIDDEN = "\ue000"  # stands for every character of a quotation, so that its own words are no cues
+_MASK = "\ue000"  # replaces every character of a quotation, so that its own words are not taken for cues
 
 _SENTENCE_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<=[.!?])\s+|[;\n]+")
 _CLAUSE_END = re.compile(r",\s+|\s(?=(?:and|but|while|whereas|although|though|however|yet)\b)", re.IGNORECASE)
@@ -49,26 +49,26 @@ _NEGATION = (
     r"(?:not|cannot|\w+n['’]t|never|no|nothing|hardly|barely|without|free (?:of|from)|far from|anything but|less than"
     r"|neither)(?!\s+(?:only|just)\b)"
 )
-# Praise that speaks of faults or of changes.
-_CONTENT = (
+# Praise in the words of faults or changes.
+_NO_CHANGE_NEEDED = (
     r"(?:could(?:\s+not|n['’]t)|can(?:\s?not|['’]t))\s+be\s+(?:better|improved)|would(?:\s+not|n['’]t)\s+change|(?:should|must)\s+keep|"
     r"(?:error|bug)-free"
 )
 _CUE = re.compile(
-    rf"\b(?:(?P<no_flaw>{_CONTENT}|{_NEGATION}\s+(?:\w+\s+){{0,2}}?(?:{_FLAW}))"
+    rf"\b(?:(?P<no_flaw>{_NO_CHANGE_NEEDED}|{_NEGATION}\s+(?:\w+\s+){{0,2}}?(?:{_FLAW}))"
     rf"|(?P<no_merit>{_NEGATION}\s+(?:\w+\s+){{0,2}}?(?:{_MERIT}))"
     rf"|(?P<blame>{_BLAME})|(?P<merit>{_MERIT}))(?!\w)",
     re.IGNORECASE,
 )
 _CONTRAST = re.compile(r"\b(?:but|however|yet|except)\b", re.IGNORECASE)
 
-# Small words that may stand between a cue and its quotation without turning the meaning.
+# Words allowed between a cue and its quotation.
 _FILL = (
     r"(?:\s+(?:the|a|an|as|to|in|on|at|by|for|of|with|like|just|simply|something|written|called|spelt|spelled|phrased"
     r"|named|words?|values?|phrases?|names?)){0,3}[\s:]*$"
 )
 _SOURCE = r"\b(?:source|article|document|passage|question|prompt|reference|context|original|paper|user|task|spec\w*)\b"
-_CLOSED = rf"{_HIDDEN}[\"'`”’»]*"
+_CLOSED = rf"{_MASK}[\"'`”’»]*"
 _WANTED = re.compile(
     "|".join(
         f"(?:{pattern}){_FILL}"
@@ -81,10 +81,10 @@ _WANTED = re.compile(
             r"\s+(?:is|are|was|were|being)",
             r"\b(?:expect(?:s|ed)?|meant|supposed to be|missing|omit(?:s|ted)?|lack(?:s|ed)?|forg[eo]t(?:s|ten)?"
             r"|leaves? out|left out)",
-            rf"\bnot\b[^{_HIDDEN}.;]*{_HIDDEN}+[\"'`”’»]*,?\s+but",
+            rf"\bnot\b[^{_MASK}.;]*{_MASK}+[\"'`”’»]*,?\s+but",
             rf"{_CLOSED}\s*(?:->|=>|→)",
             r"(?:^|[,:]\s*|\b(?:please|rather|just)\s+)(?:use|write|say|try|put)",
-            rf"{_SOURCE}(?:(?!\bnot\b|n['’]t\b|\bnever\b|\bno\b)[^{_HIDDEN}.;,])*?"
+            rf"{_SOURCE}(?:(?!\bnot\b|n['’]t\b|\bnever\b|\bno\b)[^{_MASK}.;,])*?"
             r"\b(?:says?|said|states?|stated|reads?|mentions?|mentioned|gives?|gave|has|had|asks?|asked|wants?|wanted"
             r"|calls?|called|is|was),?",
         )
@@ -96,50 +96,50 @@ _NOT_MENTIONED = re.compile(
     re.IGNORECASE,
 )
 _ANY_SOURCE = re.compile(_SOURCE, re.IGNORECASE)
-_RIVAL = re.compile(
+_ALTERNATIVE = re.compile(
     rf"{_CLOSED}(?P<not>,?\s+(?:and\s+)?not){_FILL}|\b(?:instead of|rather than|in place of){_FILL}", re.IGNORECASE
 )
 _OPENING_MARKS = "\"'`“‘«„"
 
 
-def stances(comment: str, ranges: Sequence[Range], occurs: Callable[[int], bool]) -> list[Stance]:
-    """What `comment` says about each of its quotations.
+def detect_stances(comment: str, ranges: Sequence[Range], occurs: Callable[[int], bool]) -> list[Stance]:
+    """Return the stance of `comment` on each of its quotations, by the rules in the module's docstring.
 
-    `ranges` are the quotations' contents, in order, without overlap; occurs(i) says whether the answer contains the
-    i-th one. The rule is this module's docstring.
+    ranges: the quotations' contents, in order, without overlap. occurs(i): whether the completion contains the i-th.
     """
-    hidden = _hide(comment, ranges)
+    masked = _mask(comment, ranges)
     sentences = [sentence_around(comment, bounds, ranges) for bounds in ranges]
     befores = [
-        hidden[sentence[0] : start].rstrip(_OPENING_MARKS)
+        masked[sentence[0] : start].rstrip(_OPENING_MARKS)
         for sentence, (start, _) in zip(sentences, ranges, strict=True)
     ]
     found: list[Stance] = [
-        "wanted" if _wanted(before, i, occurs) else _polarity(hidden, sentence, bounds, ranges)
+        "wanted" if _is_wanted(before, i, occurs) else _polarity(masked, sentence, bounds, ranges)
         for i, (before, sentence, bounds) in enumerate(zip(befores, sentences, ranges, strict=True))
     ]
     for i, before in enumerate(befores):
-        if rival := _RIVAL.search(before):
+        if alternative := _ALTERNATIVE.search(before):
             previous = i - 1 if i and sentences[i - 1] == sentences[i] else None
-            _settle_rivals(found, previous, i, occurs, second_is_blamed=bool(rival["not"]))
+            _settle_alternatives(found, previous, i, occurs, second_is_blamed=bool(alternative["not"]))
     return found
 
 
 def sentence_around(comment: str, bounds: Range, ranges: Sequence[Range]) -> Range:
-    """The sentence of `comment` that holds the quotation `bounds`; marks within quotations end no sentence."""
-    return _around(bounds, _cuts(_SENTENCE_END, _hide(comment, ranges)), len(comment))
+    """Return the sentence of `comment` around the quotation `bounds`; punctuation inside quotations is ignored."""
+    breaks = [match.span() for match in _SENTENCE_END.finditer(_mask(comment, ranges))]
+    return _segment_around(bounds, breaks, len(comment))
 
 
-def _wanted(before: str, i: int, occurs: Callable[[int], bool]) -> bool:
+def _is_wanted(before: str, i: int, occurs: Callable[[int], bool]) -> bool:
     if _NOT_MENTIONED.search(before):
         return not _ANY_SOURCE.search(before) and not occurs(i)
     return _WANTED.search(before) is not None
 
 
-def _settle_rivals(
+def _settle_alternatives(
     found: list[Stance], first: int | None, second: int, occurs: Callable[[int], bool], second_is_blamed: bool
 ) -> None:
-    """One of two rivals is blamed, the other wanted: by what was said, else by which of them the answer contains."""
+    """Of two alternatives, blame one and mark the other as wanted: by the wording, else by which one occurs."""
     if first is None:
         found[second] = "poor" if occurs(second) else "wanted"
         return
@@ -150,12 +150,12 @@ def _settle_rivals(
     found[first], found[second] = ("wanted", "poor") if blame_second else ("poor", "wanted")
 
 
-def _polarity(hidden: str, sentence: Range, bounds: Range, ranges: Sequence[Range]) -> Stance:
-    """The nearest cue in the quotation's clause, else in its sentence, else blame."""
-    clause = _clause_around(hidden, sentence, bounds, ranges)
+def _polarity(masked: str, sentence: Range, bounds: Range, ranges: Sequence[Range]) -> Stance:
+    """Return the stance of the nearest cue in the quotation's clause, else in its sentence, else "poor"."""
+    clause = _clause_around(masked, sentence, bounds, ranges)
     for start, end in (clause, sentence):
-        cues = list(_CUE.finditer(hidden, start, end))
-        contrasts = [match.end() for match in _CONTRAST.finditer(hidden, start, end)]
+        cues = list(_CUE.finditer(masked, start, end))
+        contrasts = [match.end() for match in _CONTRAST.finditer(masked, start, end)]
         cues = [cue for cue in cues if contrasts and cue.start() > contrasts[-1]] or cues
         if cues:
             nearest = min(cues, key=lambda cue: max(bounds[0] - cue.end(), cue.start() - bounds[1]))
@@ -163,34 +163,30 @@ def _polarity(hidden: str, sentence: Range, bounds: Range, ranges: Sequence[Rang
     return "poor"
 
 
-def _clause_around(hidden: str, sentence: Range, bounds: Range, ranges: Sequence[Range]) -> Range:
-    """The part of the sentence around a quotation; it is cut where either side has a quotation and a cue of its own."""
+def _clause_around(masked: str, sentence: Range, bounds: Range, ranges: Sequence[Range]) -> Range:
+    """Return the clause around a quotation; a sentence is split where both sides have a quotation and a cue."""
 
-    def complete(start: int, end: int) -> bool:
+    def is_complete(start: int, end: int) -> bool:
         quotes = any(start <= begin and stop <= end for begin, stop in ranges)
-        return quotes and _CUE.search(hidden, start, end) is not None
+        return quotes and _CUE.search(masked, start, end) is not None
 
-    start, cuts = sentence[0], []
-    for cut in (match.end() for match in _CLAUSE_END.finditer(hidden, *sentence)):
-        if complete(start, cut) and complete(cut, sentence[1]):
-            cuts.append((cut, cut))
-            start = cut
-    begin, stop = _around(bounds, cuts, sentence[1])
+    start, breaks = sentence[0], []
+    for position in (match.end() for match in _CLAUSE_END.finditer(masked, *sentence)):
+        if is_complete(start, position) and is_complete(position, sentence[1]):
+            breaks.append((position, position))
+            start = position
+    begin, stop = _segment_around(bounds, breaks, sentence[1])
     return max(begin, sentence[0]), stop
 
 
-def _hide(comment: str, ranges: Sequence[Range]) -> str:
+def _mask(comment: str, ranges: Sequence[Range]) -> str:
     for start, end in ranges:
-        comment = comment[:start] + _HIDDEN * (end - start) + comment[end:]
+        comment = comment[:start] + _MASK * (end - start) + comment[end:]
     return comment
 
 
-def _cuts(pattern: re.Pattern[str], text: str) -> list[Range]:
-    return [match.span() for match in pattern.finditer(text)]
-
-
-def _around(bounds: Range, cuts: Sequence[Range], length: int) -> Range:
-    """The stretch between the last cut before `bounds` and the first one after it."""
-    start = max((after for _, after in cuts if after <= bounds[0]), default=0)
-    end = min((before for before, _ in cuts if before >= bounds[1]), default=length)
+def _segment_around(bounds: Range, breaks: Sequence[Range], length: int) -> Range:
+    """Return the range between the last break before `bounds` and the first one after it."""
+    start = max((after for _, after in breaks if after <= bounds[0]), default=0)
+    end = min((before for before, _ in breaks if before >= bounds[1]), default=length)
     return start, end

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from text2grad.align.quotes import How, Match, locate_all
+from text2grad.align.quotes import Match, MatchKind, locate_quotes
 from text2grad.data.files import open_published
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Label, Omission, Range, Span
@@ -100,7 +100,7 @@ def locate_marks(answer: Answer) -> list[Match | None]:
         quoted = [i for i, mark in enumerate(answer.marks) if mark.aspect == aspect and not mark.means_whole_answer]
         quotes = [answer.marks[i].quote for i in quoted]
         reasons = [answer.marks[i].reason for i in quoted]
-        matches.update(zip(quoted, locate_all(quotes, answer.text, contexts=reasons), strict=True))
+        matches.update(zip(quoted, locate_quotes(quotes, answer.text, contexts=reasons), strict=True))
     return [matches.get(i) for i in range(len(answer.marks))]
 
 
@@ -136,7 +136,7 @@ def _feedback(answer: Answer) -> Feedback:
         elif mark.means_whole_answer:
             spans.append(_span(mark, phrase, 0, len(answer.text), "offset", 1.0))
         elif match:
-            spans.append(_span(mark, phrase, match.start, match.end, match.how, match.confidence))
+            spans.append(_span(mark, phrase, match.start, match.end, match.kind, match.confidence))
         else:
             unmatched.append(mark.quote)
     return Feedback(
@@ -144,7 +144,9 @@ def _feedback(answer: Answer) -> Feedback:
     )
 
 
-def _span(mark: Mark, phrase: Range, start: int, end: int, match: Literal["offset"] | How, confidence: float) -> Span:
+def _span(
+    mark: Mark, phrase: Range, start: int, end: int, match: Literal["offset"] | MatchKind, confidence: float
+) -> Span:
     return Span(
         start=start,
         end=end,

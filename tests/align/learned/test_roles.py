@@ -1,11 +1,11 @@
 import pytest
 
-from text2grad.align.learned.roles import Role, mentions
+from text2grad.align.learned.roles import Role, parse_mentions
 from text2grad.text.whitespace import part_key
 
 
 def role(comment, word):
-    return next(mention.role for mention in mentions(comment) if mention.key == part_key(word.lower()))
+    return next(mention.role for mention in parse_mentions(comment) if mention.key == part_key(word.lower()))
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ def test_a_new_sentence_begins_anew():
 
 
 def test_words_about_text_and_function_words_are_no_content():
-    content = [mention.key for mention in mentions("The summary says that Leeds won.") if mention.is_content]
+    content = [mention.key for mention in parse_mentions("The summary says that Leeds won.") if mention.is_content]
     assert content == [part_key("leeds"), part_key("won")]
 
 
 def test_quoted_words_are_marked():
-    quoted = {mention.key for mention in mentions('The word "sharply" is wrong.') if mention.is_quoted}
+    quoted = {mention.key for mention in parse_mentions('The word "sharply" is wrong.') if mention.is_quoted}
     assert quoted == {part_key("sharply")}

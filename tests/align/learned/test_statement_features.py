@@ -1,10 +1,7 @@
-import ast
-
 import pytest
 
-from text2grad.align.learned.statement_features import of_statements
-from text2grad.align.program import Answer
-from text2grad.align.statements import statements
+from text2grad.align.learned.statement_features import compute_statement_features
+from text2grad.align.program import Program, find_statements
 
 CODE = """def factorial(n):
     result = 1
@@ -15,8 +12,8 @@ CODE = """def factorial(n):
 
 
 def column(name, comment):
-    own = list(statements(Answer(CODE, 0)).values())
-    names, matrix = of_statements(comment, own, ast.parse(CODE))
+    program = Program(CODE, 0)
+    names, matrix = compute_statement_features(comment, list(find_statements(program).values()), program)
     assert matrix.shape == (5, len(names))
     return matrix[:, names.index(name)].tolist()
 

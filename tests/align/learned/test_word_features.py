@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from text2grad.align.learned.word_features import lexical
+from text2grad.align.learned.word_features import compute_word_features
 
 COMMENT = "Remove the fourth day. The source says fifth."
 ANSWER = "Trains face a fourth day of strikes in Leeds."
@@ -9,12 +9,12 @@ SOURCE = "Trains face strikes in Leeds on the fifth day."
 
 
 def column(name, comment=COMMENT, answer=ANSWER, source=SOURCE):
-    words, names, matrix = lexical(comment, answer, source)
+    words, names, matrix = compute_word_features(comment, answer, source)
     return {word.text: value for word, value in zip(words, matrix[:, names.index(name)].tolist(), strict=True)}
 
 
 def test_one_row_per_word_one_column_per_name():
-    words, names, matrix = lexical(COMMENT, ANSWER, SOURCE)
+    words, names, matrix = compute_word_features(COMMENT, ANSWER, SOURCE)
     assert matrix.shape == (len(words), len(names)) == (9, len(set(names)))
     assert np.isfinite(matrix).all()
 
@@ -58,5 +58,5 @@ def test_neighbours_are_shifted_columns():
 
 @pytest.mark.parametrize(("comment", "answer"), [("", "One word"), ("Wrong.", "!"), ("Wrong.", "-- one --")])
 def test_odd_texts_have_features_too(comment, answer):
-    words, names, matrix = lexical(comment, answer, None)
+    words, names, matrix = compute_word_features(comment, answer, None)
     assert matrix.shape == (len(words), len(names))

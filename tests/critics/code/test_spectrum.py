@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from text2grad.align.program import Answer
-from text2grad.align.statements import statements
+from text2grad.align.program import Program, find_statements
 from text2grad.critics.code.spectrum import ochiai, suspicions
 
 
@@ -20,12 +19,12 @@ def test_ochiai() -> None:
 
 
 def test_what_only_failing_tests_run_comes_first() -> None:
-    found = suspicions([{1, 3}], [{1, 2}], statements(Answer("a = b\nc = d\ne = f\n", 0)))
+    found = suspicions([{1, 3}], [{1, 2}], find_statements(Program("a = b\nc = d\ne = f\n", 0)))
     assert list(found) == [3, 1]  # line 2 ran in no failing test
     assert found == {3: 1.0, 1: pytest.approx(1 / math.sqrt(2))}
 
 
 def test_equal_spectra_are_told_apart_by_size() -> None:
-    found = suspicions([{1, 2, 3}], [], statements(Answer("a = 0\nb = a + 1\nc = b\n", 0)))
+    found = suspicions([{1, 2, 3}], [], find_statements(Program("a = 0\nb = a + 1\nc = b\n", 0)))
     assert list(found) == [2, 3, 1]  # 6 nodes, then 3 each: the later first
     assert found[1] == pytest.approx(math.sqrt(3 / 6))

@@ -401,10 +401,10 @@ def test_a_comment_without_a_place_goes_through_free_form_alignment(
     answer = Example(id="1", prompt=PROMPT, completion=ANSWER)
 
     monkeypatch.setattr(
-        "text2grad.align.learned.freeform.locate", lambda *_, **__: [Span(start=18, end=24, label="poor")]
+        "text2grad.align.learned.aligner.align_comment", lambda *_, **__: [Span(start=18, end=24, label="poor")]
     )
     (found,) = critic.critique([answer])
-    monkeypatch.setattr("text2grad.align.learned.freeform.locate", lambda *_, **__: [])
+    monkeypatch.setattr("text2grad.align.learned.aligner.align_comment", lambda *_, **__: [])
     (lost,) = critic.critique([answer])
 
     assert [(span.start, span.end, span.critic) for span in found.spans] == [(18, 24, "human")]

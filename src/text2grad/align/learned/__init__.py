@@ -1,1 +1,1 @@
-"""The free-form aligner: comments that quote nothing, by small learned models."""
+"""The learned aligner: finds what a comment is about when it quotes nothing, with small trained models."""

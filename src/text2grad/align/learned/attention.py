@@ -1,42 +1,45 @@
-"""What the policy's attention heads connect when it reads an answer, a comment on it, and the answer again.
+"""Attention features: how the policy's heads connect a comment with the words of a completion.
 
-Some heads look from a word of the comment to the words of the answer that it is about, others from the second copy of
-a word to what the comment says of it. None was made for this; which of them to believe, and how far, is learned.
-Log-probabilities are no use here: a comment that names the wrong words makes them more probable, not less.
+The model reads the completion, the comment, and the completion again. Some heads attend from a word of the comment to
+the words that it is about, others from the second copy of a word to the comment. Which heads are informative is
+learned. Log-probabilities were tried and do not help: a comment that names the wrong words makes them more probable.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from text2grad.align.learned.passages import relevant
+from text2grad.align.learned.word_features import Matrix
 from text2grad.text.whitespace import WhitespaceWord
 
-SOURCE_WORDS = 120
-LONGEST_TEXT = 2048  # tokens; attention is quadratic
-VIEWS = 6
-_LEAST = 1e-3  # attention below this counts as none
-
-Matrix = NDArray[np.float32]
+MAX_SOURCE_WORDS = 120
+MAX_TOKENS = 2048  # attention is quadratic
+NUM_VIEWS = 6
+_EPSILON = 1e-3  # added before the logarithm
+_SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
+_WORD = re.compile(r"\w+")
+_PREFIX = 5  # words with the same first letters count as one
 
 
 class Scorer(Protocol):
-    """Anything that says more about words than their letters do."""
+    """A source of word features beyond spelling."""
 
-    def read(self, comment: str, completion: str, prompt: str | None, words: Sequence[WhitespaceWord]) -> Matrix | None:
-        """Features (words, columns), or None if the text is too long to read."""
+    def score_words(
+        self, comment: str, completion: str, prompt: str | None, words: Sequence[WhitespaceWord]
+    ) -> Matrix | None:
+        """Return features (words, columns), or None if the text is too long."""
 
 
-class _Parts(NamedTuple):
-    """Token ranges of the text that is read, and the tokens of each word in the answer's first and second copy."""
+class _Layout(NamedTuple):
+    """The input ids, its token ranges, and the tokens of each word in the completion's first and second copy."""
 
     ids: list[int]
     source: slice
@@ -46,26 +49,28 @@ class _Parts(NamedTuple):
 
 
 class AttentionScorer:
-    """The attention of a policy's heads. The learned weights fit the default model and what was trained from it."""
+    """Features from a policy's attention; the trained weights fit the default model and models trained from it."""
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
         self.model = model
         self.tokenizer = tokenizer
 
     @torch.inference_mode()
-    def read(self, comment: str, completion: str, prompt: str | None, words: Sequence[WhitespaceWord]) -> Matrix | None:
-        """Log attention (words, layers * heads * VIEWS); the views are documented in `_views`."""
-        text = self._compose(comment, completion, prompt, words)
-        if len(text.ids) > min(LONGEST_TEXT, self.model.config.max_position_embeddings):
+    def score_words(
+        self, comment: str, completion: str, prompt: str | None, words: Sequence[WhitespaceWord]
+    ) -> Matrix | None:
+        """Return log attention (words, layers * heads * NUM_VIEWS); `_attention_views` documents the views."""
+        layout = self._compose(comment, completion, prompt, words)
+        if len(layout.ids) > min(MAX_TOKENS, self.model.config.max_position_embeddings):
             return None
-        ids = torch.tensor([text.ids], device=self.model.device)
-        with _watched(self.model, lambda weights: _views(weights, text)) as seen:
+        ids = torch.tensor([layout.ids], device=self.model.device)
+        with _record_attention(self.model, lambda weights: _attention_views(weights, layout)) as views:
             self.model(input_ids=ids, logits_to_keep=1)
-        attention = torch.cat(seen, dim=1).clamp(min=0)  # (words, layers * heads, VIEWS)
-        features: Matrix = torch.log(attention + _LEAST).flatten(1).cpu().numpy()
+        attention = torch.cat(views, dim=1).clamp(min=0)  # (words, layers * heads, NUM_VIEWS)
+        features: Matrix = torch.log(attention + _EPSILON).flatten(1).cpu().numpy()
         return features
 
-    def _compose(self, comment: str, completion: str, prompt: str | None, words: Sequence[WhitespaceWord]) -> _Parts:
+    def _compose(self, comment: str, completion: str, prompt: str | None, words: Sequence[WhitespaceWord]) -> _Layout:
         ids: list[int] = []
 
         def add(text: str) -> tuple[slice, list[tuple[int, int]]]:
@@ -74,7 +79,7 @@ class AttentionScorer:
             ids.extend(encoded["input_ids"])
             return slice(begin, len(ids)), encoded["offset_mapping"]
 
-        def add_answer() -> list[list[int]]:
+        def add_completion() -> list[list[int]]:
             place, offsets = add(f" {completion}")
             # the space before the completion shifts its characters by one
             return [
@@ -86,39 +91,62 @@ class AttentionScorer:
                 for word in words
             ]
 
-        source = relevant(prompt, f"{completion} {comment}", SOURCE_WORDS) if prompt else ""
+        source = select_relevant_sentences(prompt, f"{completion} {comment}", MAX_SOURCE_WORDS) if prompt else ""
         source_place = add(f"Source: {source}\n\n")[0] if source else slice(0, 0)
         add("Answer:")
-        first = add_answer()
+        first = add_completion()
         add("\n\nComment:")
         comment_place = add(f" {comment}")[0]
         add("\n\nCorrected answer:")
-        return _Parts(ids, source_place, comment_place, first, add_answer())
+        return _Layout(ids, source_place, comment_place, first, add_completion())
 
 
-def _views(weights: Tensor, text: _Parts) -> Tensor:
-    """Six views of one layer's attention, per word and head.
+def select_relevant_sentences(source: str, query: str, max_words: int) -> str:
+    """Return the sentences of `source` that share most words with `query`, in order, about `max_words` words in all.
+
+    A shared word is weighted by the inverse of the number of sentences that have it; long sentences are penalised.
+    """
+    sentences = [sentence for sentence in _SENTENCE_BREAK.split(source) if sentence.strip()]
+    words = [_WORD.findall(sentence.lower()) for sentence in sentences]
+    prefixes = [{word[:_PREFIX] for word in each} for each in words]
+    num_sentences = Counter(prefix for each in prefixes for prefix in each)
+    query_prefixes = {word[:_PREFIX] for word in _WORD.findall(query.lower()) if len(word) > 3}
+    scores = [
+        sum(1 / num_sentences[prefix] for prefix in sorted(own & query_prefixes)) / (len(each) + 5) ** 0.5
+        for own, each in zip(prefixes, words, strict=True)
+    ]
+    selected: list[int] = []
+    words_left = max_words
+    for i in sorted(range(len(sentences)), key=lambda i: -scores[i]):
+        if not selected or len(words[i]) <= words_left:
+            selected.append(i)
+            words_left -= len(words[i])
+    return " ".join(sentences[i] for i in sorted(selected))
+
+
+def _attention_views(weights: Tensor, layout: _Layout) -> Tensor:
+    """Summarise one layer's attention in six views per word and head.
 
     weights: (heads, tokens, tokens), rows attend to columns. From the word's second copy: to the comment (mean over
     the word's tokens of the mass; highest single weight), to the source, to its own first copy. From the comment to
     the word's first copy: highest mass of one token, and sum over all.
-    Returns (words, heads, VIEWS) in float32.
+    Returns (words, heads, NUM_VIEWS) in float32.
     """
-    from_comment = weights[:, text.comment, :].float()
+    from_comment = weights[:, layout.comment, :].float()
     rows = []
-    for first, second in zip(text.first, text.second, strict=True):
-        again = weights[:, second, :].float()
-        to_comment = again[:, :, text.comment]
-        named = from_comment[:, :, first].sum(-1)  # (heads, comment tokens)
+    for first, second in zip(layout.first, layout.second, strict=True):
+        from_second = weights[:, second, :].float()
+        to_comment = from_second[:, :, layout.comment]
+        to_first = from_comment[:, :, first].sum(-1)  # (heads, comment tokens)
         rows.append(
             torch.stack(
                 [
                     to_comment.sum(-1).mean(-1),
                     to_comment.amax((1, 2)),
-                    named.amax(-1),
-                    named.sum(-1),
-                    again[:, :, text.source].sum(-1).mean(-1),
-                    again[:, :, first].sum(-1).mean(-1),
+                    to_first.amax(-1),
+                    to_first.sum(-1),
+                    from_second[:, :, layout.source].sum(-1).mean(-1),
+                    from_second[:, :, first].sum(-1).mean(-1),
                 ],
                 dim=-1,
             )
@@ -127,19 +155,19 @@ def _views(weights: Tensor, text: _Parts) -> Tensor:
 
 
 @contextmanager
-def _watched(model: PreTrainedModel, look: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
-    """Collect look(attention weights of a layer) in a forward pass of one text; one layer's weights live at a time."""
-    seen: list[Tensor] = []
-    usual = model.config._attn_implementation
-    model.set_attn_implementation("eager")  # the fused ones never form the weights
+def _record_attention(model: PreTrainedModel, summarise: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
+    """Collect summarise(attention weights) of every layer; only one layer's weights are in memory at a time."""
+    summaries: list[Tensor] = []
+    implementation = model.config._attn_implementation
+    model.set_attn_implementation("eager")  # fused kernels do not return the weights
     hooks = [
-        module.register_forward_hook(lambda module, inputs, output: seen.append(look(output[1][0])))
+        module.register_forward_hook(lambda module, inputs, output: summaries.append(summarise(output[1][0])))
         for name, module in model.named_modules()
         if name.endswith("self_attn")
     ]
     try:
-        yield seen
+        yield summaries
     finally:
         for hook in hooks:
             hook.remove()
-        model.set_attn_implementation(usual)
+        model.set_attn_implementation(implementation)

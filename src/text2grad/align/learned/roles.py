@@ -1,8 +1,8 @@
-"""What a comment says about each of its own words: that it is wrong, that it is wanted, or neither.
+"""The role of each word of a comment: blamed, wanted instead, or neutral.
 
-A sentence is read from left to right; cues turn the role of what follows. "The summary says *A*, but the source says
-*B*", "Replace *A* with *B*", "*A* instead of *B*". What stands before the first cue shares its role, because people
-also write "*A* is not mentioned". The rules are rough on purpose: a learned model weighs what they find.
+Sentences are scanned from left to right; a cue sets the role of the words after it: "The summary says *A*, but the
+source says *B*", "Replace *A* with *B*", "*A* instead of *B*". Words before the first cue share its role, as in "*A* is
+not mentioned". The rules are rough on purpose: the trained model weights their results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Role(IntEnum):
 
 
 class Mention(NamedTuple):
-    """A word of the comment. `is_content` leaves out function words and words that speak of text, not its subject."""
+    """A word of the comment; `is_content` excludes function words and words about text in general, such as "says"."""
 
     key: str
     role: Role
@@ -45,7 +45,7 @@ _BLAMING = _keys(
     contradict confuse exaggerate assume unverified unfounded irrelevant unnecessary fail lack mistaken
     """
 )
-_WISHING = _keys("add include insert mention should actually really rather")
+_SUGGESTING = _keys("add include insert mention should actually really rather")
 _SAYING = _keys(
     """
     say state mention indicate report support specify describe show claim contain include read tell list give refer
@@ -70,42 +70,34 @@ _ABOUT_TEXT = (
 )
 _SENTENCE = re.compile(r"(?:[^.!?;\n]|[.](?=\S))+[.!?;\n]*")
 _QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”|`[^`]+`|(?<!\w)'[^']+'(?!\w)")
-_REPLACING_VERB_WITHIN = 4  # words: "Please replace ..." begins with its verb
+_MAX_VERB_POSITION = 4  # words before which a replacing verb is an instruction: "Please replace ..."
 
 
-def mentions(comment: str) -> list[Mention]:
-    """The words of the comment, compounds taken apart, with their roles."""
+def parse_mentions(comment: str) -> list[Mention]:
+    """Return the words of the comment, compounds split, with their roles."""
     found: list[Mention] = []
     for number, sentence in enumerate(_SENTENCE.findall(comment)):
         words = split_parts(sentence)
         quoted = {part for quotation in _QUOTED.findall(sentence) for part in split_parts(quotation)}
-        found += [
-            Mention(
-                part_key(word),
-                role,
-                number,
-                word in quoted,
-                not is_function_part(word) and part_key(word) not in _ABOUT_TEXT,
-            )
-            for word, role in zip(words, _roles(words), strict=True)
-        ]
+        for word, role in zip(words, _assign_roles(words), strict=True):
+            is_content = not is_function_part(word) and part_key(word) not in _ABOUT_TEXT
+            found.append(Mention(part_key(word), role, number, word in quoted, is_content))
     return found
 
 
-def _roles(words: Sequence[str]) -> list[Role]:
-    turns = _turns(words)
-    first = next((role for role in turns if role is not None), Role.NEUTRAL)
+def _assign_roles(words: Sequence[str]) -> list[Role]:
+    changes = _role_changes(words)
     roles: list[Role] = []
-    role = first
-    for turn in turns:
-        role = role if turn is None else turn
+    role = next((change for change in changes if change is not None), Role.NEUTRAL)
+    for change in changes:
+        role = role if change is None else change
         roles.append(role)
     return roles
 
 
-def _turns(words: Sequence[str]) -> list[Role | None]:
-    """For each word the role that it gives to itself and what follows, None where it changes nothing."""
-    turns: list[Role | None] = []
+def _role_changes(words: Sequence[str]) -> list[Role | None]:
+    """Return, per word, the role that starts with it, or None where the role does not change."""
+    changes: list[Role | None] = []
     role, speaker, replacing = Role.NEUTRAL, "", False
     for i, word in enumerate(words):
         following = words[i + 1] if i + 1 < len(words) else ""
@@ -116,14 +108,14 @@ def _turns(words: Sequence[str]) -> list[Role | None]:
             speaker = "source"
         elif this in _ANSWER:
             speaker = "answer"
-        replacing = replacing or (this in _REPLACING and i < _REPLACING_VERB_WITHIN)
-        turn = _turn(word, following, role, speaker, replacing)
-        role = role if turn is None else turn
-        turns.append(turn)
-    return turns
+        replacing = replacing or (this in _REPLACING and i < _MAX_VERB_POSITION)
+        change = _role_change(word, following, role, speaker, replacing)
+        role = role if change is None else change
+        changes.append(change)
+    return changes
 
 
-def _turn(word: str, following: str, role: Role, speaker: str, replacing: bool) -> Role | None:
+def _role_change(word: str, following: str, role: Role, speaker: str, replacing: bool) -> Role | None:
     this = part_key(word)
     if word in _NEGATIONS or word.endswith("n't"):
         return Role.BLAMED
@@ -137,7 +129,7 @@ def _turn(word: str, following: str, role: Role, speaker: str, replacing: bool) 
         return Role.BLAMED
     if role is Role.BLAMED:
         return None
-    if this in _WISHING:
+    if this in _SUGGESTING:
         return Role.WANTED
     if this in _SAYING and speaker:
         return Role.WANTED if speaker == "source" else Role.BLAMED

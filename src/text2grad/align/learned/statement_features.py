@@ -1,7 +1,7 @@
-"""What speaks for each statement of a program being the one that a comment is about: one row of numbers each.
+"""Features of a program's statements, from which the learned aligner predicts which one a comment is about.
 
-People speak of code in words that the code does not have: "negative inputs" are a parameter and a comparison, "off by
-one" is a range or an index. A concept is such a word and what it looks like in code.
+Comments describe code in words that the code does not contain: "negative inputs" are a parameter and a comparison, "off
+by one" is a range or an index. A concept pairs such words with the syntax that they describe.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from text2grad.align.learned.roles import Role, mentions
+from text2grad.align.learned.roles import Mention, Role, parse_mentions
 from text2grad.align.learned.word_features import Matrix
-from text2grad.align.referents import called
-from text2grad.align.statements import Statement, own_nodes
+from text2grad.align.program import Program, Statement, call_name, statement_nodes
 from text2grad.text.whitespace import part_key, split_parts
 
 Nodes = Sequence[ast.AST]
@@ -29,7 +28,7 @@ def _has(*kinds: type[ast.AST]) -> Callable[[Nodes], bool]:
 
 
 def _calls(*names: str) -> Callable[[Nodes], bool]:
-    return lambda nodes: any(isinstance(node, ast.Call) and called(node) in names for node in nodes)
+    return lambda nodes: any(isinstance(node, ast.Call) and call_name(node) in names for node in nodes)
 
 
 def _is_zero_or_sign(node: ast.AST) -> bool:
@@ -78,41 +77,46 @@ _CUES = {name: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for name, (words, 
 _INPUT = re.compile(r"\b(?:inputs?|arguments?|parameters?|given|values?|numbers?)\b", re.IGNORECASE)
 
 
-def of_statements(comment: str, statements: Sequence[Statement], module: ast.Module) -> tuple[list[str], Matrix]:
-    """The names of the columns and the features (statements, columns); `module` is the program they belong to."""
-    rows = [_row(comment, number, statements, module) for number in range(len(statements))]
-    names = list(rows[0]) if rows else []
+def compute_statement_features(
+    comment: str, statements: Sequence[Statement], program: Program
+) -> tuple[list[str], Matrix]:
+    """Return the names of the columns, and the features (statements, columns) in float32."""
+    mentions = parse_mentions(comment)
+    parameters = {node.arg for node in program.nodes() if isinstance(node, ast.arg)} - {"self"}
+    rows = [_row(comment, mentions, parameters, number, statements) for number in range(len(statements))]
     totals = {name: sum(row[name] for row in rows) for name in ("named", "said", "blamed", "agreeing")}
     for row in rows:
         row |= {f"share_{name}": row[name] / (total or 1.0) for name, total in totals.items()}
         row |= {f"total_{name}": total for name, total in totals.items()}
-    names = list(rows[0]) if rows else names
+    names = list(rows[0]) if rows else []
     return names, np.array([list(row.values()) for row in rows], dtype=np.float32)
 
 
-def _row(comment: str, number: int, statements: Sequence[Statement], module: ast.Module) -> dict[str, float]:
+def _row(
+    comment: str, mentions: Sequence[Mention], parameters: set[str], number: int, statements: Sequence[Statement]
+) -> dict[str, float]:
     statement = statements[number]
-    nodes = list(own_nodes(statement.node))
+    nodes = list(statement_nodes(statement.node))
     text = ast.unparse(statement.node).partition("\n")[0]
-    said = mentions(comment)
     words = {part_key(part) for part in split_parts(text)}
-    by_role = {role: {mention.key for mention in said if mention.is_content and mention.role is role} for role in Role}
+    content = [mention for mention in mentions if mention.is_content]
+    by_role = {role: {mention.key for mention in content if mention.role is role} for role in Role}
     agreeing = {
-        name: float(bool(_CUES[name].search(comment)) and looks(nodes)) for name, (_, looks) in _CONCEPTS.items()
+        name: float(bool(_CUES[name].search(comment)) and matches(nodes)) for name, (_, matches) in _CONCEPTS.items()
     }
     names = {node.id for node in nodes if isinstance(node, ast.Name)} | {
-        called(node) for node in nodes if isinstance(node, ast.Call)
+        call_name(node) for node in nodes if isinstance(node, ast.Call)
     }
     return {
         "named": float(len({name for name in names if name and len(name) > 1} & set(_NAME.findall(comment)))),
-        "said": float(len(words & {mention.key for mention in said if mention.is_content})),
+        "said": float(len(words & {mention.key for mention in content})),
         "blamed": float(len(words & by_role[Role.BLAMED])),
         "wanted": float(len(words & by_role[Role.WANTED])),
         "numbers": float(len(set(_NUMBER.findall(text)) & set(_NUMBER.findall(comment)))),
         "verbatim": float(_longest_verbatim(text, comment)),
         **{f"concept_{name}": value for name, value in agreeing.items()},
         "agreeing": sum(agreeing.values()),
-        "uses_input": float(bool(_INPUT.search(comment)) and bool(names & _parameters(module))),
+        "uses_input": float(bool(_INPUT.search(comment)) and bool(names & parameters)),
         "kind": float(next((i for i, kind in enumerate(_KINDS) if isinstance(statement.node, kind)), len(_KINDS))),
         "size": float(statement.size),
         "depth": float(statement.node.col_offset // 4),
@@ -120,16 +124,12 @@ def _row(comment: str, number: int, statements: Sequence[Statement], module: ast
         "from_start": float(min(number, 10)),
         "from_end": float(min(len(statements) - 1 - number, 10)),
         "statements": float(len(statements)),
-        "comment_length": float(min(len(said), 120)),
+        "comment_length": float(min(len(mentions), 120)),
     }
 
 
-def _parameters(module: ast.Module) -> set[str]:
-    return {node.arg for node in ast.walk(module) if isinstance(node, ast.arg)} - {"self"}
-
-
 def _longest_verbatim(text: str, comment: str) -> int:
-    """Characters of the longest piece between spaces of `text` that the comment has, symbols included."""
+    """Return the length of the longest piece between spaces of `text`, not only letters, that the comment contains."""
     pieces = [piece.strip(":,") for piece in text.split()]
     return max(
         (len(piece) for piece in pieces if len(piece) > 2 and not piece.isalpha() and piece in comment), default=0

@@ -1,7 +1,7 @@
-"""What speaks for each word of an answer being the one that a comment is about: one row of numbers per word.
+"""Features of a completion's words, from which the learned aligner predicts which ones a comment is about.
 
-All of it is read off the letters: which words the comment mentions and in which role, which words the source does not
-have, what kind of word it is, what stands around it. A column of NaN says that there is no source to compare with.
+All of them come from spelling: which words the comment mentions and in which role, which words the source does not
+contain, the kind of a word, its neighbours. Columns about the source are NaN where there is none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from text2grad.align.learned.roles import Mention, Role, mentions
+from text2grad.align.learned.roles import Mention, Role, parse_mentions
 from text2grad.text.lexicon import CALENDAR_WORDS
 from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, WordKind, part_key, split_parts, split_words
 
@@ -40,41 +40,37 @@ _TIME = re.compile(
 _PLACE_PREPOSITIONS = frozenset(("in", "at", "near", "from", "of", "across", "around", "on", "to"))
 _PERSON = re.compile(r"(?:er|or|ist|ian|man|woman|ant)s?$")
 _ENDINGS = ("ly", "ed", "ing", "s")
-_OPENS_CHUNK = frozenset({WordKind.PREPOSITION, WordKind.CONJUNCTION, WordKind.AUXILIARY, WordKind.SUBJECT})
-_FAR = 20.0
-_OUTSIDE = -1.0
+_CHUNK_STARTS = frozenset({WordKind.PREPOSITION, WordKind.CONJUNCTION, WordKind.AUXILIARY, WordKind.SUBJECT})
+_MAX_DISTANCE = 20.0
+_OUTSIDE = -1.0  # the value of a neighbour beyond the ends of the completion
 
 
-def lexical(comment: str, completion: str, prompt: str | None) -> tuple[list[WhitespaceWord], list[str], Matrix]:
-    """The words of the completion, the names of the columns, and the features (words, columns)."""
-    words = split_words(completion)
-    columns = _columns(words, comment, prompt)
+def compute_word_features(
+    comment: str, completion: str, prompt: str | None
+) -> tuple[list[WhitespaceWord], list[str], Matrix]:
+    """Return the words of the completion, the names of the columns, and the features (words, columns) in float32."""
+    words, mentions = split_words(completion), parse_mentions(comment)
+    columns = _mention_columns(words, mentions)
+    columns |= _source_columns(words, prompt)
+    columns |= _spelling_columns(words)
+    columns |= _topic_columns(words, comment, mentions)
+    columns |= _comment_columns(words, comment, mentions, columns)
+    columns |= _evidence_columns(words, columns)
+    columns |= _group_columns(words, columns)
+    columns |= _neighbour_columns(words, columns)
     return words, list(columns), np.array(list(columns.values()), dtype=np.float32).T
 
 
-def _columns(words: Sequence[WhitespaceWord], comment: str, prompt: str | None) -> Columns:
-    said = mentions(comment)
-    columns = _matches(words, said)
-    columns |= _novelty(words, prompt)
-    columns |= _shape(words)
-    columns |= _topics(words, comment, said)
-    columns |= _comment(words, comment, said, columns)
-    columns |= _evidence(words, columns)
-    columns |= _groups(words, columns)
-    columns |= _neighbours(words, columns)
-    return columns
-
-
-def _matches(words: Sequence[WhitespaceWord], said: Sequence[Mention]) -> Columns:
-    """How the comment mentions each word."""
-    content = [mention for mention in said if mention.is_content]
+def _mention_columns(words: Sequence[WhitespaceWord], mentions: Sequence[Mention]) -> Columns:
+    """Compute how the comment mentions each word."""
+    content = [mention for mention in mentions if mention.is_content]
     by_role = {role: {mention.key for mention in content if mention.role is role} for role in Role}
     counts = Counter(mention.key for mention in content)
     sentences: defaultdict[str, set[int]] = defaultdict(set)
     last: dict[str, float] = {}
-    for i, mention in enumerate(said):
+    for i, mention in enumerate(mentions):
         sentences[mention.key].add(mention.sentence)
-        last[mention.key] = i / len(said)
+        last[mention.key] = i / len(mentions)
     trigrams = [_trigrams(each) for each in counts]
 
     def of_content(value: Callable[[WhitespaceWord], float], otherwise: float = 0.0) -> Column:
@@ -84,20 +80,20 @@ def _matches(words: Sequence[WhitespaceWord], said: Sequence[Mention]) -> Column
         "mentioned": of_content(lambda word: _share_in(word, counts.keys())),
         "blamed": of_content(lambda word: _share_in(word, by_role[Role.BLAMED])),
         "wanted": of_content(lambda word: _share_in(word, by_role[Role.WANTED])),
-        "quoted": of_content(lambda word: _share_in(word, {mention.key for mention in said if mention.is_quoted})),
+        "quoted": of_content(lambda word: _share_in(word, {mention.key for mention in mentions if mention.is_quoted})),
         "similar": of_content(lambda word: max((_similarity(each, trigrams) for each in word.keys), default=0.0)),
         "mentions": of_content(lambda word: float(max(counts[each] for each in word.keys))),
         "sentences_mentioning": of_content(lambda word: float(max(len(sentences[each]) for each in word.keys))),
         "last_mention": of_content(lambda word: max(last.get(each, _OUTSIDE) for each in word.keys), _OUTSIDE),
     }
     for name, roles in {"": set(Role), "_blamed": {Role.BLAMED}, "_wanted": {Role.WANTED}}.items():
-        text = [mention.key if mention.role in roles else None for mention in said]
+        text = [mention.key if mention.role in roles else None for mention in mentions]
         columns[f"run{name}"] = _longest_runs(words, text)
     return columns
 
 
-def _novelty(words: Sequence[WhitespaceWord], prompt: str | None) -> Columns:
-    """What the source has of each word and of its company."""
+def _source_columns(words: Sequence[WhitespaceWord], prompt: str | None) -> Columns:
+    """Compute how far the source contains each word and its neighbours."""
     if prompt is None:
         names = ("novel", "source_count", "source_before", "source_after", "source_run", "novel_share")
         return {name: [float("nan")] * len(words) for name in names}
@@ -107,7 +103,7 @@ def _novelty(words: Sequence[WhitespaceWord], prompt: str | None) -> Columns:
     content = [value for word, value in zip(words, novel, strict=True) if word.is_content]
 
     def known_pair(i: int) -> float:
-        """Whether the source has word i - 1 followed by word i."""
+        """Whether the source contains word i - 1 followed by word i."""
         inside = 0 < i < len(words) and words[i - 1].keys and words[i].keys
         return float((words[i - 1].keys[-1], words[i].keys[0]) in pairs) if inside else _OUTSIDE
 
@@ -121,7 +117,7 @@ def _novelty(words: Sequence[WhitespaceWord], prompt: str | None) -> Columns:
     }
 
 
-def _shape(words: Sequence[WhitespaceWord]) -> Columns:
+def _spelling_columns(words: Sequence[WhitespaceWord]) -> Columns:
     count = len(words)
     bare = [word.text.strip(PUNCTUATION).lower() for word in words]
     return {
@@ -138,15 +134,15 @@ def _shape(words: Sequence[WhitespaceWord]) -> Columns:
     }
 
 
-def _topics(words: Sequence[WhitespaceWord], comment: str, said: Sequence[Mention]) -> Columns:
-    """The comment speaks of "the age" or "where it happened", and the word is of that sort: 0, 1 or more."""
-    asked = {topic: float(bool(pattern.search(comment))) for topic, pattern in _TOPIC_PATTERNS.items()}
-    numbers = {mention.key for mention in said if mention.key[0].isdigit()}
+def _topic_columns(words: Sequence[WhitespaceWord], comment: str, mentions: Sequence[Mention]) -> Columns:
+    """Compute whether the comment has a topic such as age or place (1, else 0), more if the word fits the topic."""
+    has_topic = {topic: float(bool(pattern.search(comment))) for topic, pattern in _TOPIC_PATTERNS.items()}
+    numbers = {mention.key for mention in mentions if mention.key[0].isdigit()}
     rows = []
     for i, word in enumerate(words):
         number, capital = word.kind == WordKind.NUMBER, word.is_capitalized
         before = [part for other in words[max(0, i - 3) : i] for part in other.parts[:1]]
-        sorts = {
+        fits = {
             "age": 2 * ({"old", "aged"} & set(word.parts) != set()) + number,
             "time": 2 * any(map(_is_time, word.parts)) + number,
             "place": 2 * (capital and not _PLACE_PREPOSITIONS.isdisjoint(before)) + capital,
@@ -155,7 +151,7 @@ def _topics(words: Sequence[WhitespaceWord], comment: str, said: Sequence[Mentio
             "role": 2 * bool(_PERSON.search(word.text.strip(PUNCTUATION).lower())),
         }
         contradicted = number and numbers and numbers.isdisjoint(word.keys)
-        rows.append({f"about_{topic}": asked[topic] * (1 + sort) for topic, sort in sorts.items()})
+        rows.append({f"about_{topic}": has_topic[topic] * (1 + fit) for topic, fit in fits.items()})
         rows[-1]["other_number"] = float(number) + float(bool(contradicted))
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
 
@@ -164,17 +160,20 @@ def _is_time(part: str) -> bool:
     return part in CALENDAR_WORDS or _TIME.fullmatch(part) is not None
 
 
-def _comment(words: Sequence[WhitespaceWord], comment: str, said: Sequence[Mention], columns: Columns) -> Columns:
-    """Columns that are the same for all words: what sort of comment this is, and how much of it was recognised."""
-    content = {mention.key for mention in said if mention.is_content}
-    present = {each for word in words for each in word.keys}
+def _comment_columns(
+    words: Sequence[WhitespaceWord], comment: str, mentions: Sequence[Mention], columns: Columns
+) -> Columns:
+    """Compute the columns that are the same for all words: properties of the comment, and how much of it matched."""
+    content = [mention for mention in mentions if mention.is_content]
+    keys = {mention.key for mention in content}
+    present = {key for word in words for key in word.keys}
     values = {
         "asks_rewrite": len(_REWRITE.findall(comment)),
-        "comment_length": min(len(said), 120),
-        "comment_sentences": len({mention.sentence for mention in said}),
-        "blamed_words": len({mention.key for mention in said if mention.is_content and mention.role is Role.BLAMED}),
-        "wanted_words": len({mention.key for mention in said if mention.is_content and mention.role is Role.WANTED}),
-        "recognised": len(content & present) / max(1, len(content)),
+        "comment_length": min(len(mentions), 120),
+        "comment_sentences": len({mention.sentence for mention in mentions}),
+        "blamed_words": len({mention.key for mention in content if mention.role is Role.BLAMED}),
+        "wanted_words": len({mention.key for mention in content if mention.role is Role.WANTED}),
+        "recognised": len(keys & present) / max(1, len(keys)),
         "total_mentioned": sum(columns["mentioned"]),
         "total_blamed": sum(columns["blamed"]),
         "total_wanted": sum(columns["wanted"]),
@@ -182,8 +181,8 @@ def _comment(words: Sequence[WhitespaceWord], comment: str, said: Sequence[Menti
     return {name: [float(value)] * len(words) for name, value in values.items()}
 
 
-def _evidence(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
-    """One rough sum of what speaks for a word, its share and its rank among the words, and its distance to blame."""
+def _evidence_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
+    """Compute a weighted sum of the evidence for each word, its share and rank, and the distance to blamed words."""
     evidence = [
         blamed * (0.5 if wanted else 1.5) + 0.5 * mentioned + 0.3 * quoted + (0.7 * novel if word.is_content else 0.0)
         for word, blamed, wanted, mentioned, quoted, novel in zip(
@@ -196,8 +195,8 @@ def _evidence(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     order = sorted(range(len(words)), key=lambda i: -evidence[i])
     ranks = {i: rank / len(words) for rank, i in enumerate(order)}
     hits = [i for i, blamed in enumerate(columns["blamed"]) if blamed]
-    before = [float(min((i - hit for hit in hits if hit <= i), default=_FAR)) for i in range(len(words))]
-    after = [float(min((hit - i for hit in hits if hit >= i), default=_FAR)) for i in range(len(words))]
+    before = [float(min((i - hit for hit in hits if hit <= i), default=_MAX_DISTANCE)) for i in range(len(words))]
+    after = [float(min((hit - i for hit in hits if hit >= i), default=_MAX_DISTANCE)) for i in range(len(words))]
     return {
         "evidence": evidence,
         "evidence_share": [value / (sum(evidence) or 1.0) for value in evidence],
@@ -208,16 +207,16 @@ def _evidence(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     }
 
 
-def _groups(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
-    """The same evidence for the chunk and the sentence that a word belongs to, over their content words."""
-    chunks = _chunks(words)
+def _group_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
+    """Aggregate evidence over the content words of each word's chunk and sentence."""
+    chunks = _assign_chunks(words)
     sentences = [word.sentence for word in words]
     found: Columns = {"opens_chunk": [float(i == 0 or chunks[i] != chunks[i - 1]) for i in range(len(words))]}
     for name in ("evidence", "blamed", "wanted", "novel", "run_blamed"):
-        found[f"chunk_max_{name}"] = _over_group(words, chunks, columns[name], max)
-        found[f"chunk_mean_{name}"] = _over_group(words, chunks, columns[name], fmean)
+        found[f"chunk_max_{name}"] = _aggregate(words, chunks, columns[name], max)
+        found[f"chunk_mean_{name}"] = _aggregate(words, chunks, columns[name], fmean)
     for name in ("evidence", "blamed", "mentioned", "run"):
-        found[f"sentence_mean_{name}"] = _over_group(words, sentences, columns[name], fmean)
+        found[f"sentence_mean_{name}"] = _aggregate(words, sentences, columns[name], fmean)
     means = found["sentence_mean_evidence"]
     best = max(means, default=0.0)
     found["sentence_evidence_of_best"] = [mean / best if best else 0.0 for mean in means]
@@ -226,8 +225,8 @@ def _groups(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     return found
 
 
-def _neighbours(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
-    """Some columns of the words around, and of the nearest content words."""
+def _neighbour_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
+    """Copy some columns from the neighbouring words and from the nearest content words."""
     count = len(words)
     content = [i for i, word in enumerate(words) if word.is_content]
     previous = [max((j for j in content if j < i), default=None) for i in range(count)]
@@ -253,17 +252,17 @@ def _neighbours(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     return found
 
 
-def _chunks(words: Sequence[WhitespaceWord]) -> list[int]:
-    """Numbers of the chunks: one begins at a preposition, conjunction, auxiliary or subject, and after a mark."""
+def _assign_chunks(words: Sequence[WhitespaceWord]) -> list[int]:
+    """Number the chunks: one starts at a preposition, conjunction, auxiliary or subject, and after punctuation."""
     numbers: list[int] = []
     for i, word in enumerate(words):
-        opens = word.kind in _OPENS_CHUNK and not (i and words[i - 1].kind == WordKind.AUXILIARY)
-        opens = opens or (i > 0 and words[i - 1].text[-1] in ",;:.!?")
-        numbers.append((numbers[-1] if numbers else 0) + bool(i and opens))
+        starts = word.kind in _CHUNK_STARTS and not (i and words[i - 1].kind == WordKind.AUXILIARY)
+        starts = starts or (i > 0 and words[i - 1].text[-1] in ",;:.!?")
+        numbers.append((numbers[-1] if numbers else 0) + bool(i and starts))
     return numbers
 
 
-def _over_group(
+def _aggregate(
     words: Sequence[WhitespaceWord], groups: Sequence[int], column: Column, reduce: Callable[[Iterable[float]], float]
 ) -> Column:
     members: defaultdict[int, list[float]] = defaultdict(list)
@@ -275,7 +274,7 @@ def _over_group(
 
 
 def _longest_runs(words: Sequence[WhitespaceWord], text: Sequence[str | None]) -> Column:
-    """For each word, the length in parts of the longest run of keys through it that `text` has as well."""
+    """Return, per word, the length in parts of the longest run of keys around it that also occurs in `text`."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for position, each in enumerate(text):
         if each is not None:

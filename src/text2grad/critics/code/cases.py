@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from text2grad.align.program import tree
+from text2grad.align.program import parse_python
 
 _OPERATORS = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
@@ -46,7 +46,7 @@ def read_tests(tests: str, entry_point: str | None = None) -> Suite | None:
     `check` gets `entry_point`, else what the script itself passes to it. A script without any of these is one case as
     a whole. What stands under `if __name__ == "__main__"` is run like the rest.
     """
-    module = tree(tests)
+    module = parse_python(tests)
     if module is None:
         return None
     statements = [statement for statement in _unguarded(module.body) if not _starts_a_runner(statement)]

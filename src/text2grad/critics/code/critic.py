@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from text2grad.align.program import Answer, extract
+from text2grad.align.program import Program, extract_program
 from text2grad.critics.code.cases import Suite, read_tests
 from text2grad.critics.code.execution import Result, Trial, try_all
 from text2grad.critics.code.review import review, score
@@ -19,7 +19,7 @@ _FUNCTION = re.compile(r"^(?:async )?def (\w+)", re.M)
 @dataclass(frozen=True)
 class _Job:
     example: Example
-    answer: Answer
+    answer: Program
     suite: Suite
 
 
@@ -64,7 +64,7 @@ class CodeCritic:
         suite = read_tests(example.tests, example.meta.get("entry_point") or _last_function(prompt, example.completion))
         if suite is None:
             return Feedback.failure(self.name, "the example's tests are not valid Python, or need a test runner")
-        answer = extract(example.completion, prompt, suite.wanted)
+        answer = extract_program(example.completion, prompt, suite.wanted)
         if answer is None:
             words = "The answer has no code in it"
             omission = Omission(text="code", phrase=(0, len(words)))

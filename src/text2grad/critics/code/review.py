@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from text2grad.align.program import Answer, defined
-from text2grad.align.statements import calls, loop_around, statements
+from text2grad.align.program import Program, find_calls, find_statements, innermost_loop, top_level_names
 from text2grad.critics.code.execution import Mistake, ParserPlace, Place, Result, Trial
 from text2grad.critics.code.spectrum import suspicions
 from text2grad.critics.code.writing import Critique, ticked
@@ -24,7 +23,7 @@ _LIMITS = {
 }
 
 
-def review(answer: Answer, completion: str, trial: Trial, wanted: frozenset[str], share: float) -> Critique:
+def review(answer: Program, completion: str, trial: Trial, wanted: frozenset[str], share: float) -> Critique:
     """The critique of an answer that ran, or that could not. At most `share` of its lines are blamed, at least one."""
     text = Critique(answer, completion)
     if trial.mistake:
@@ -50,18 +49,18 @@ def _sentence(text: Critique, words: str) -> None:
     text.end_sentence(begin)
 
 
-def _ended(text: Critique, answer: Answer, limit: str) -> None:
+def _ended(text: Critique, answer: Program, limit: str) -> None:
     """Whole test runs end by what the answer does to processes; which call that was is seen in its text alone."""
     begin = len(text.text)
     text.say(_LIMITS[limit])
-    for number, place in enumerate(calls(answer, _DRASTIC)):
+    for number, place in enumerate(find_calls(answer, _DRASTIC)):
         span = answer.span(*place)
         text.say("; look at " if number == 0 else " and ")
         text.point(text.line(place[0], span), span, "poor")
     text.end_sentence(begin)
 
 
-def _syntax(text: Critique, answer: Answer, mistake: Mistake) -> None:
+def _syntax(text: Critique, answer: Program, mistake: Mistake) -> None:
     begin = len(text.text)
     text.say(f"The answer is not valid Python: {mistake.message.rstrip('.')}")
     place = mistake.place
@@ -72,7 +71,7 @@ def _syntax(text: Critique, answer: Answer, mistake: Mistake) -> None:
     text.end_sentence(begin)
 
 
-def _parser_span(answer: Answer, place: ParserPlace) -> tuple[int, int] | None:
+def _parser_span(answer: Program, place: ParserPlace) -> tuple[int, int] | None:
     """What the parser points at, if that is more than one character; else the whole line."""
     line, column, end_line, end_column = place
     whole = answer.line_span(line or 1)
@@ -83,7 +82,7 @@ def _parser_span(answer: Answer, place: ParserPlace) -> tuple[int, int] | None:
     return answer.span(line, bounds[0], line, bounds[1]) or whole
 
 
-def _last_line_before(answer: Answer, line: int) -> tuple[int, int] | None:
+def _last_line_before(answer: Program, line: int) -> tuple[int, int] | None:
     """A mistake at the end of the file shows where nothing is written: the last thing written is to blame."""
     spans = (answer.line_span(earlier) for earlier in range(line, 0, -1))
     return next((span for span in spans if span), None)
@@ -93,12 +92,12 @@ class _Review:
     """The sentences, in their order; each group of cases that fail alike gets one."""
 
     def __init__(
-        self, text: Critique, answer: Answer, results: Sequence[Result], wanted: frozenset[str], share: float
+        self, text: Critique, answer: Program, results: Sequence[Result], wanted: frozenset[str], share: float
     ) -> None:
         self.text, self.answer, self.results, self.wanted = text, answer, results, wanted
         self.failing = [result for result in results if not result.passed]
         self.passing = [result for result in results if result.passed]
-        self.statements = statements(answer)
+        self.statements = find_statements(answer)
         self.budget = max(1, int(share * len(self.statements)))
 
     def write(self) -> None:
@@ -176,10 +175,10 @@ class _Review:
 
     def _timeout(self, result: Result, call: str) -> None:
         line = next(iter(result.stack), result.last)
-        loop = loop_around(self.answer, line) if line else None
+        loop = innermost_loop(self.answer, line) if line else None
         if loop and loop.line >= self.answer.first_line:
             self.text.say(f"{call} does not end: it keeps running in the loop of ")
-            self._blame(loop.line, loop.place())
+            self._blame(loop.line, loop.extent())
         else:
             self.text.say(f"{call} does not finish in time")
             if line:
@@ -226,7 +225,7 @@ class _Review:
             statement for statement in self.statements.values() if getattr(statement.node, "name", None) is not None
         ]
         outer = [statement for statement in functions if statement.node.col_offset == 0]
-        if len(outer) == 1 and defined(self.answer.source):
+        if len(outer) == 1 and top_level_names(self.answer.source):
             self.text.say("; it has only ")
             self._blame(outer[0].line)
 
@@ -269,7 +268,7 @@ class _Review:
         chosen = list(ranked.items())[:room]
         begin = len(self.text.text)
         for number, (line, suspicion) in enumerate(chosen):
-            span = self.answer.span(*self.statements[line].place())
+            span = self.answer.span(*self.statements[line].extent())
             self.text.say("The fault is most likely in " if number == 0 else ", or in ")
             self.text.point(self.text.line(line, span), span, "poor", round(suspicion, 3), _LOCALISED)
         if chosen:
@@ -284,7 +283,7 @@ class _Review:
         lines = sorted((shared - doubted) & self.statements.keys())
         for run in _runs(lines, list(self.statements)):
             begin = len(self.text.text)
-            first, last = self.statements[run[0]].place(), self.statements[run[-1]].place()
+            first, last = self.statements[run[0]].extent(), self.statements[run[-1]].extent()
             numbers = sorted({self.answer.line_number(line) for line in (run[0], run[-1])})
             words = f"Line {numbers[0]}" if len(numbers) == 1 else f"Lines {numbers[0]} to {numbers[-1]}"
             self.text.point(words, self.answer.span(*first[:2], *last[2:]), "good", 0.5 if self.failing else 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from text2grad.align.program import Answer
+from text2grad.align.program import Program
 from text2grad.schema import Label, Omission, Span
 
 _SHOWN = 100
@@ -11,7 +11,7 @@ _SHOWN = 100
 class Critique:
     """Text that grows at its end. A span gets the words that were written for it as its phrase."""
 
-    def __init__(self, answer: Answer | None, completion: str) -> None:
+    def __init__(self, answer: Program | None, completion: str) -> None:
         self.text = ""
         self.spans: list[Span] = []
         self.omissions: list[Omission] = []

@@ -59,7 +59,7 @@ class HumanCritic:
     """Serves people's comments for the answers that they are about, found by prompt and completion.
 
     The arguments are those of `read_feedback`. An answer that nobody commented on is failed feedback, and so is one
-    whose comments are about no part of it that could be found, also by `align.freeform`.
+    whose comments are about no part of it that could be found, also by `align.learned`.
     """
 
     name = "human"

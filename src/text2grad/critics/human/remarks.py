@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from text2grad.align.comments import spans_from_comment
 from text2grad.align.normalize import splits_word
-from text2grad.align.quotes import locate
-from text2grad.align.stance import stances
+from text2grad.align.quotes import locate_quote
+from text2grad.align.stance import detect_stances
 from text2grad.errors import UserError
 from text2grad.schema import Feedback, Label, Omission, Range, Span, describe
 
@@ -107,10 +107,10 @@ def _place(remark: Remark, completion: str, where: str) -> Span | None:
     if remark.start is not None or remark.end is not None:
         start, end = _bounds(remark, completion, where)
         return Span(start=start, end=end, label="poor")
-    match = locate(remark.quote or "", completion, context=remark.comment or None)
+    match = locate_quote(remark.quote or "", completion, context=remark.comment or None)
     if match is None:
         return None
-    return Span(start=match.start, end=match.end, label="poor", match=match.how, confidence=match.confidence)
+    return Span(start=match.start, end=match.end, label="poor", match=match.kind, confidence=match.confidence)
 
 
 def _bounds(remark: Remark, completion: str, where: str) -> Range:
@@ -149,7 +149,7 @@ def _same(one: str, other: str) -> bool:
 
 def _stance(comment: str) -> Label:
     end = (len(comment), len(comment))
-    return "good" if stances(comment, [end], occurs=lambda _: True)[0] == "good" else "poor"
+    return "good" if detect_stances(comment, [end], occurs=lambda _: True)[0] == "good" else "poor"
 
 
 def _plain(label: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from text2grad.align.quotes import locate, locate_all
+from text2grad.align.quotes import locate_quote, locate_quotes
 from text2grad.critics.llm.reply import Quoted, Reply, UnreadableError, read_reply
 from text2grad.schema import Example, Feedback, Omission, Range, Span
 
@@ -18,7 +18,7 @@ def verdict(raw: str, example: Example, critic: str, threshold: float = 0.75) ->
     except UnreadableError as error:
         return Feedback.failure(critic, f"unreadable: {error}", raw)
     contexts = [span.phrase for span in reply.spans]
-    matches = locate_all(
+    matches = locate_quotes(
         [span.quote for span in reply.spans], example.completion, contexts=contexts, threshold=threshold
     )
     spans: dict[tuple[int, int, str], Span] = {}
@@ -34,7 +34,7 @@ def verdict(raw: str, example: Example, critic: str, threshold: float = 0.75) ->
                 severity=quoted.severity,
                 phrase=_phrase(quoted.phrase, reply),
                 critic=critic,
-                match=match.how,
+                match=match.kind,
                 confidence=match.confidence,
             )
             spans.setdefault((span.start, span.end, span.label), span)
@@ -57,7 +57,7 @@ def verdict(raw: str, example: Example, critic: str, threshold: float = 0.75) ->
 
 def _phrase(phrase: str | None, reply: Reply) -> Range | None:
     """Where the phrase stands in the critique; a phrase that is not there points nowhere, and the span still stands."""
-    match = locate(phrase, reply.critique) if phrase else None
+    match = locate_quote(phrase, reply.critique) if phrase else None
     return (match.start, match.end) if match else None
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from text2grad.align.program import Answer, extract
+from text2grad.align.program import Program, extract_program
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Range, Span
 
@@ -92,7 +92,7 @@ class LintCritic:
         fitting = [family for family in self.severities if rule.startswith(family)]
         return self.severities[max(fitting, key=len)] if fitting else DEFAULT_SEVERITY
 
-    def _feedback(self, example: Example, answer: Answer, found: list[Finding] | None) -> Feedback:
+    def _feedback(self, example: Example, answer: Program, found: list[Finding] | None) -> Feedback:
         if found is None:
             return Feedback.failure(self.name, "ruff crashed or ran out of time on this code")
         critique = ""
@@ -186,8 +186,8 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("RUFF_")}
 
 
-def _answer(example: Example) -> Answer | None:
-    return extract(example.completion, example.prompt if isinstance(example.prompt, str) else "")
+def _answer(example: Example) -> Program | None:
+    return extract_program(example.completion, example.prompt if isinstance(example.prompt, str) else "")
 
 
 def _finding(diagnostic: dict[str, Any]) -> Finding:
@@ -207,7 +207,7 @@ def _telling(findings: list[Finding]) -> list[Finding]:
     return mistakes[:1] or ordered
 
 
-def _place(finding: Finding, answer: Answer) -> Range | None:
+def _place(finding: Finding, answer: Program) -> Range | None:
     """The characters of the completion, None for a finding in what the prompt gave.
 
     What has no width, as a missing line end, is marked at the character before it.

@@ -1,4 +1,4 @@
-"""What people call the parts of a program, such as "the loop" or "the return value", and the nodes that they mean."""
+"""Phrases of a comment that refer to code ("the loop", "the return value", `count`), resolved to syntax nodes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from text2grad.align.program import call_name
+
 Finder = Callable[[list[ast.AST]], list[ast.AST]]
 
 _ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1, "final": -1, "outer": 0, "inner": -1}
 _ORDINAL = rf"(?:(?P<ordinal>{'|'.join(_ORDINALS)})\s+(?:two\s+)?)?"
-_MOST = 3  # more nodes than this are not what a phrase without an ordinal means
-_ABSENT = re.compile(
+_MAX_NODES = 3  # a phrase without an ordinal that fits more nodes is too ambiguous
+_ASKS_TO_ADD = re.compile(
     r"\b(?:add(?:s|ed|ing)?|insert(?:ed|ing)?|miss(?:es|ing)|lacks?|lacking|without|needs?|no|another|additional|use|using)"
     r"\s+(?:to\s+(?:have|add)\s+)?(?:an?\s+|another\s+|any\s+|one\s+more\s+)?(?:\w+\s+)?$",
     re.IGNORECASE,
 )
 
 
-class Referent(NamedTuple):
-    """A phrase of a comment and the nodes that it stands for, with how sure that is."""
+class CodeReference(NamedTuple):
+    """A phrase, as a range of the comment, and the nodes that it refers to."""
 
     start: int
     end: int
@@ -37,7 +39,7 @@ def _conditions(nodes: list[ast.AST]) -> list[ast.AST]:
 
 
 def _calls_of(*names: str) -> Finder:
-    return lambda nodes: [node for node in nodes if isinstance(node, ast.Call) and called(node) in names]
+    return lambda nodes: [node for node in nodes if isinstance(node, ast.Call) and call_name(node) in names]
 
 
 def _ranges(nodes: list[ast.AST]) -> list[ast.AST]:
@@ -45,7 +47,7 @@ def _ranges(nodes: list[ast.AST]) -> list[ast.AST]:
 
 
 def _patterns(nodes: list[ast.AST]) -> list[ast.AST]:
-    """The first argument of the functions of `re`, where it is written out."""
+    """Return the first arguments of calls of the `re` module."""
     found: list[ast.AST] = []
     for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
@@ -61,11 +63,11 @@ def _base_cases(nodes: list[ast.AST]) -> list[ast.AST]:
 
 def _recursive_calls(nodes: list[ast.AST]) -> list[ast.AST]:
     functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-    return [node for node in nodes if isinstance(node, ast.Call) and called(node) in functions]
+    return [node for node in nodes if isinstance(node, ast.Call) and call_name(node) in functions]
 
 
 def _formulas(nodes: list[ast.AST]) -> list[ast.AST]:
-    """The outermost arithmetic of returned or assigned values."""
+    """Return the returned or assigned values that contain arithmetic."""
     values = [node.value for node in nodes if isinstance(node, ast.Return | ast.Assign | ast.AugAssign) and node.value]
     return [value for value in values if any(isinstance(part, ast.BinOp) for part in ast.walk(value))]
 
@@ -121,16 +123,11 @@ _PHRASES: tuple[tuple[str, Finder], ...] = (
 _COMPILED = tuple((re.compile(rf"\b{_ORDINAL}(?:{words})\b", re.IGNORECASE), finder) for words, finder in _PHRASES)
 
 
-def called(call: ast.Call) -> str | None:
-    """The name of the function that is called, without its module or object."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+def find_structures(comment: str, nodes: list[ast.AST]) -> Iterator[CodeReference]:
+    """Yield the references to parts of a program by their kind, such as "the second loop".
 
-
-def structural(comment: str, nodes: list[ast.AST]) -> Iterator[Referent]:
-    """The parts of a program that a comment names by what they are.
-
-    nodes: the program's, in the order of its text. Of phrases inside each other the longest counts. A phrase with an
-    ordinal means one node; one that could mean many means none. What the comment wants added is not there yet.
+    nodes: the program's, in text order. Of nested phrases the longest counts. A phrase with an ordinal refers to one
+    node; one that fits more than three nodes is skipped, and so is one that the comment asks to add.
     """
     taken: list[tuple[int, int]] = []
     matches = [(match, finder) for pattern, finder in _COMPILED for match in pattern.finditer(comment)]
@@ -139,27 +136,27 @@ def structural(comment: str, nodes: list[ast.AST]) -> Iterator[Referent]:
         if any(start < other_end and other_start < end for other_start, other_end in taken):
             continue
         taken.append((start, end))
-        if _ABSENT.search(comment[:start]):
+        if _ASKS_TO_ADD.search(comment[:start]):
             continue
-        found = _chosen(finder(nodes), match["ordinal"])
+        found = _select_nodes(finder(nodes), match["ordinal"])
         if found:
-            yield Referent(start, end, found, 0.7 / len(found))
+            yield CodeReference(start, end, found, 0.7 / len(found))
 
 
-def _chosen(found: list[ast.AST], ordinal: str | None) -> list[ast.AST]:
+def _select_nodes(found: list[ast.AST], ordinal: str | None) -> list[ast.AST]:
     if ordinal is None:
-        return found if len(found) <= _MOST else []
+        return found if len(found) <= _MAX_NODES else []
     number = _ORDINALS[ordinal.lower()]
     return [found[number]] if -len(found) <= number < len(found) else []
 
 
-def identifiers(comment: str, nodes: list[ast.AST]) -> Iterator[Referent]:
-    """The variables, functions and attributes that a comment names: in ticks, in quotes, or unmistakably.
+def find_identifiers(comment: str, nodes: list[ast.AST]) -> Iterator[CodeReference]:
+    """Yield the references to variables, functions and attributes by name.
 
-    A plain word such as "count" counts only in ticks or quotes, before "()", or beside "variable", "function" and the
-    like. A variable is where it gets its value, else where it is used; a function is its definition, else its calls.
+    A plain word such as "count" counts only in backticks or quotes, before "()", or beside "variable", "function" and
+    the like. A variable resolves to its assignments, else its uses; a function to its definition, else its calls.
     """
-    known = _names(nodes)
+    known = _nodes_by_name(nodes)
     for match in re.finditer(
         r"(?P<open>[`'\"“‘]?)(?P<name>[^\W\d]\w*)(?P<call>\([^()\n]*\))?(?P<close>[`'\"”’]?)", comment
     ):
@@ -167,18 +164,18 @@ def identifiers(comment: str, nodes: list[ast.AST]) -> Iterator[Referent]:
         if name not in known:
             continue
         marked = bool(match["open"] and match["close"]) or match["call"] is not None
-        if not (marked or _unmistakable(name) or _introduced(comment, match, len(name))):
+        if not (marked or _is_compound_name(name) or _has_kind_beside(comment, match, len(name))):
             continue
         found = known[name]
-        if len(found) <= _MOST:
-            yield Referent(match.start("name"), match.end("name"), found, 0.8 / len(found))
+        if len(found) <= _MAX_NODES:
+            yield CodeReference(match.start("name"), match.end("name"), found, 0.8 / len(found))
 
 
-def _unmistakable(name: str) -> bool:
+def _is_compound_name(name: str) -> bool:
     return "_" in name.strip("_") or (name != name.lower() and name[1:] != name[1:].lower())
 
 
-def _introduced(comment: str, match: re.Match[str], length: int) -> bool:
+def _has_kind_beside(comment: str, match: re.Match[str], length: int) -> bool:
     kinds = r"(?:variables?|functions?|methods?|lists?|dict(?:ionary)?|counters?|parameters?|arguments?)"
     before = re.search(rf"\b{kinds}(?:\s+(?:called|named))?\s+$", comment[: match.start("name")], re.IGNORECASE)
     after = re.match(rf"\s+{kinds}\b", comment[match.end("name") :], re.IGNORECASE)
@@ -186,7 +183,7 @@ def _introduced(comment: str, match: re.Match[str], length: int) -> bool:
     return bool(before or after) and not article
 
 
-def _names(nodes: list[ast.AST]) -> dict[str, list[ast.AST]]:
+def _nodes_by_name(nodes: list[ast.AST]) -> dict[str, list[ast.AST]]:
     stored: dict[str, list[ast.AST]] = {}
     used: dict[str, list[ast.AST]] = {}
     for node in nodes:

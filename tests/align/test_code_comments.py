@@ -1,6 +1,6 @@
 """Comments on code, and the code that they mean."""
 
-# ruff: noqa: E501  one case a line
+# ruff: noqa: E501  one case per line
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from text2grad.align.code import _numbered, locate
+from text2grad.align.code_comments import _match_line_numbers, align_code_comment
 
 CODE = """Here it is:
 ```python
@@ -26,7 +26,7 @@ I hope it helps."""
 
 
 def found(comment: str, code: str = CODE) -> list[str]:
-    return [code[span.start : span.end] for span in locate(comment, code)]
+    return [code[span.start : span.end] for span in align_code_comment(comment, code)]
 
 
 @pytest.mark.parametrize(
@@ -52,19 +52,19 @@ def found(comment: str, code: str = CODE) -> list[str]:
         ("", []),
     ],
 )  # fmt: skip
-def test_what_a_comment_means(comment: str, expected: list[str]) -> None:
+def test_what_a_comment_refers_to(comment: str, expected: list[str]) -> None:
     assert found(comment) == expected
 
 
 def test_a_span_says_where_it_comes_from() -> None:
-    (span,) = locate("Nice start. But the loop is wrong.", CODE, critic="me")
+    (span,) = align_code_comment("Nice start. But the loop is wrong.", CODE, critic="me")
     assert "Nice start. But the loop is wrong."[slice(*(span.phrase or (0, 0)))] == "loop"
     assert (span.label, span.match, span.critic, span.reason) == ("poor", "code", "me", "But the loop is wrong.")
 
 
 def test_praise_and_override() -> None:
-    assert [span.label for span in locate("The loop is correct.", CODE)] == ["good"]
-    assert [span.label for span in locate("The loop is correct.", CODE, label="poor")] == ["poor"]
+    assert [span.label for span in align_code_comment("The loop is correct.", CODE)] == ["good"]
+    assert [span.label for span in align_code_comment("The loop is correct.", CODE, label="poor")] == ["poor"]
 
 
 def test_a_traceback_points_at_its_innermost_frame_in_the_code() -> None:
@@ -79,7 +79,7 @@ def test_a_traceback_points_at_its_innermost_frame_in_the_code() -> None:
     assert found(comment, code) == ["return 1 / x"]
 
 
-def test_surer_words_come_first() -> None:
+def test_line_numbers_come_before_structures() -> None:
     assert found("In line 3, the loop is wrong.") == ["total = 0"]
 
 
@@ -91,14 +91,14 @@ def test_ordinals_choose_among_loops() -> None:
     assert found("The third loop is wrong.", code) == []
 
 
-def test_a_word_that_could_mean_anything_means_nothing() -> None:
+def test_an_ambiguous_phrase_is_skipped() -> None:
     code = "".join(f"if x == {n}:\n    x += {n}\n" for n in range(5))
     assert found("The condition is wrong.", code) == []
     assert found("The fourth condition is wrong.", code) == ["x == 3"]
 
 
 def test_a_completion_that_continues_the_prompt() -> None:
-    (span,) = locate("Line 2 is wrong.", "    y = x\n    return x\n", prompt="def f(x):\n")
+    (span,) = align_code_comment("Line 2 is wrong.", "    y = x\n    return x\n", prompt="def f(x):\n")
     assert (span.start, span.end) == (14, 22)
 
 
@@ -108,11 +108,14 @@ def test_code_that_does_not_parse_still_has_lines() -> None:
 
 
 def test_absurd_line_numbers_take_no_time() -> None:
-    from text2grad.align.program import extract
+    from text2grad.align.program import extract_program
 
-    answer = extract("x = 1\ny = 2\n", "", frozenset())
-    assert answer is not None
+    program = extract_program("x = 1\ny = 2\n", "", frozenset())
+    assert program is not None
     began = time.perf_counter()
-    found = [*_numbered("lines 1-9999999 are wrong", answer), *_numbered(f"line {'9' * 5000} is wrong", answer)]
+    found = [
+        *_match_line_numbers("lines 1-9999999 are wrong", program),
+        *_match_line_numbers(f"line {'9' * 5000} is wrong", program),
+    ]
     assert len(found) == 2
     assert time.perf_counter() - began < 2

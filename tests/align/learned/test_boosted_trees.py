@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from text2grad.align.learned.trees import Trees
+from text2grad.align.learned.boosted_trees import BoostedTrees
 
 # One tree: x <= 0.5 ? -1 : (y <= 2 ? 0 : 3); a missing x goes left, a missing y goes right. A second one: always 1.
-TREES = Trees.from_dict(
+TREES = BoostedTrees.from_dict(
     {
         "columns": ["x", "y"],
         "roots": [0, 5],
@@ -21,15 +21,15 @@ NAN = float("nan")
 
 
 @pytest.mark.parametrize(("x", "y", "margin"), [(0.5, 9, 0), (0.6, 2, 1), (0.6, 2.1, 4), (NAN, 9, 0), (1, NAN, 4)])
-def test_a_row_walks_to_its_leaves(x, y, margin):
-    found = TREES.probabilities(["x", "y"], np.array([[x, y]], np.float32))
+def test_a_row_descends_to_its_leaves(x, y, margin):
+    found = TREES.predict_proba(["x", "y"], np.array([[x, y]], np.float32))
     assert found.tolist() == pytest.approx([1 / (1 + np.exp(-margin))])
 
 
 def test_columns_are_taken_by_name():
-    swapped = TREES.probabilities(["y", "other", "x"], np.array([[9, 7, 0.6]], np.float32))
+    swapped = TREES.predict_proba(["y", "other", "x"], np.array([[9, 7, 0.6]], np.float32))
     assert swapped.tolist() == pytest.approx([1 / (1 + np.exp(-4))])
 
 
 def test_no_rows_no_probabilities():
-    assert TREES.probabilities(["x", "y"], np.zeros((0, 2), np.float32)).tolist() == []
+    assert TREES.predict_proba(["x", "y"], np.zeros((0, 2), np.float32)).tolist() == []
