@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness import Bar, options, report, show
 
-from text2grad.sandbox import ExecutionResult, Program, Sandbox
+from text2grad.sandbox import ExecutionResult, Sandbox, Script
 
 SIZES = (100, 1_000, 5_000)
 QUICK_SIZES = (20, 100)
@@ -46,7 +46,7 @@ def main() -> None:
 
 def _run(sandbox: Sandbox, size: int) -> float:
     start = time.perf_counter()
-    programs = (Program(f"print(sum(range({number})))") for number in range(size))
+    programs = (Script(f"print(sum(range({number})))") for number in range(size))
     for number, result in enumerate(sandbox.run_all(programs)):
         assert isinstance(result, ExecutionResult), result
         assert result.stdout == f"{number * (number - 1) // 2}\n", result

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from text2grad.errors import UserError
-from text2grad.sandbox import MEBIBYTE, Backend, ExecutionResult, Program, ResourceLimits, Sandbox, backends, probe
+from text2grad.sandbox import MEBIBYTE, Backend, ExecutionResult, ResourceLimits, Sandbox, Script, backends, probe
 from text2grad.sandbox.backends import PYTHON, readable_paths
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -41,7 +41,7 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
 
 
 def run(sandbox: Sandbox, source: str) -> ExecutionResult:
-    return sandbox.run(Program(source))
+    return sandbox.run(Script(source))
 
 
 def alive(marker: str) -> list[str]:
@@ -69,7 +69,7 @@ def eventually(condition: object, seconds: float = 5.0) -> bool:
 
 def test_input_output_and_exit_code(sandbox: Sandbox) -> None:
     result = sandbox.run(
-        Program("import sys; print(input() + open('note.txt').read()); exit(3)", stdin="hé", files={"note.txt": "llo"})
+        Script("import sys; print(input() + open('note.txt').read()); exit(3)", stdin="hé", files={"note.txt": "llo"})
     )
     assert (result.termination, result.code, result.stdout) == ("exit", 3, "héllo\n")
     assert not result.ok
@@ -95,13 +95,13 @@ def test_the_usual_devices_are_there(sandbox: Sandbox) -> None:
 
 def test_each_program_has_an_empty_scratch_folder(sandbox: Sandbox) -> None:
     source = "import os; print(sorted(os.listdir('.'))); open('left', 'w').write('x'); open('/tmp/too', 'w')"
-    results = list(sandbox.run_all([Program(source)] * 3))
+    results = list(sandbox.run_all([Script(source)] * 3))
     assert [isinstance(result, ExecutionResult) and result.stdout for result in results] == ["['main.py']\n"] * 3
 
 
 def test_fork_bomb(sandbox: Sandbox) -> None:
     source = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass"
-    result = sandbox.run(Program(source), ResourceLimits(wall_seconds=1.0, max_processes=8))
+    result = sandbox.run(Script(source), ResourceLimits(wall_seconds=1.0, max_processes=8))
     assert result.termination in ("cpu", "time", "memory")
     assert result.wall_seconds < 4
 
@@ -129,14 +129,14 @@ def test_memory_hogs_are_counted_together(sandbox: Sandbox) -> None:
 
 def test_output_flood(sandbox: Sandbox) -> None:
     limits = ResourceLimits(wall_seconds=5, max_output=1000)
-    result = sandbox.run(Program("while True: print('x' * 99)"), limits)
+    result = sandbox.run(Script("while True: print('x' * 99)"), limits)
     assert result.termination == "output"
     assert len(result.stdout) == 1000
 
 
 def test_time_is_up(sandbox: Sandbox) -> None:
     result = sandbox.run(
-        Program("import time; print('begun', flush=True); time.sleep(60)"), ResourceLimits(wall_seconds=0.5)
+        Script("import time; print('begun', flush=True); time.sleep(60)"), ResourceLimits(wall_seconds=0.5)
     )
     assert (result.termination, result.code, result.stdout) == ("time", None, "begun\n")
     assert 0.5 <= result.wall_seconds < 3
@@ -144,7 +144,7 @@ def test_time_is_up(sandbox: Sandbox) -> None:
 
 def test_cpu_time_of_children_counts(sandbox: Sandbox) -> None:
     result = sandbox.run(
-        Program("import os\nos.fork()\nwhile True: pass"), ResourceLimits(wall_seconds=9, cpu_seconds=0.5)
+        Script("import os\nos.fork()\nwhile True: pass"), ResourceLimits(wall_seconds=9, cpu_seconds=0.5)
     )
     assert result.termination == "cpu"
     assert result.wall_seconds < 5
@@ -235,13 +235,13 @@ for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}:
 while True:
     time.sleep(1)
 """
-    result = sandbox.run(Program(source), ResourceLimits(wall_seconds=0.7))
+    result = sandbox.run(Script(source), ResourceLimits(wall_seconds=0.7))
     assert result.termination == "time"
 
 
 def test_a_stopped_program_is_ended(sandbox: Sandbox) -> None:
     source = "import os, signal\nos.kill(1, signal.SIGSTOP) if os.fork() else 0\nos.kill(os.getpid(), signal.SIGSTOP)"
-    result = sandbox.run(Program(source), ResourceLimits(wall_seconds=0.7))
+    result = sandbox.run(Script(source), ResourceLimits(wall_seconds=0.7))
     assert result.wall_seconds < 6
 
 
@@ -254,10 +254,10 @@ def test_no_process_is_left_behind(sandbox: Sandbox) -> None:
 def test_programs_end_with_their_parent(sandbox: Sandbox) -> None:
     source = f"""
 import sys
-from text2grad.sandbox import ResourceLimits, Program, Sandbox
+from text2grad.sandbox import ResourceLimits, Script, Sandbox
 sandbox = Sandbox(ResourceLimits(wall_seconds=60), unsafe=True)
 sandbox.backend = {sandbox.backend!r}
-sandbox.run(Program("import subprocess; subprocess.run(['sleep', '65432.25'])"))
+sandbox.run(Script("import subprocess; subprocess.run(['sleep', '65432.25'])"))
 """
     parent = subprocess.Popen([sys.executable, "-c", source], env={**os.environ, "PYTHONPATH": str(SOURCE)})
     try:
@@ -270,17 +270,17 @@ sandbox.run(Program("import subprocess; subprocess.run(['sleep', '65432.25'])"))
 
 def test_many_side_by_side_come_back_in_order(sandbox: Sandbox) -> None:
     sandbox.num_workers = 4
-    programs = (Program(f"print({number})") for number in range(12))
+    programs = (Script(f"print({number})") for number in range(12))
     assert [result.stdout for result in sandbox.run_all(programs)] == [f"{number}\n" for number in range(12)]
 
 
 def test_reads_ahead_at_most_one_program_per_worker(sandbox: Sandbox) -> None:
     taken = []
 
-    def programs() -> Iterator[Program]:
+    def programs() -> Iterator[Script]:
         for number in range(100):
             taken.append(number)
-            yield Program("pass")
+            yield Script("pass")
 
     results = sandbox.run_all(programs())
     assert next(results).ok
@@ -293,13 +293,13 @@ def test_an_ordinary_user_is_protected_too() -> None:
     nobody = 65534
     source = """
 import os
-from text2grad.sandbox import ResourceLimits, Program, Sandbox, probe
+from text2grad.sandbox import ResourceLimits, Script, Sandbox, probe
 assert os.getuid() == 65534
 for backend in probe.installed_backends():
     assert probe.find_leak(backend) is None, probe.find_leak(backend)
 sandbox = Sandbox(ResourceLimits(wall_seconds=2, max_processes=8))
-bomb = sandbox.run(Program("import os\\nwhile True:\\n    try: os.fork()\\n    except OSError: pass"))
-print(sandbox.backend, bomb.termination, sandbox.run(Program("print(open('/proc/1/environ').read())")).ok)
+bomb = sandbox.run(Script("import os\\nwhile True:\\n    try: os.fork()\\n    except OSError: pass"))
+print(sandbox.backend, bomb.termination, sandbox.run(Script("print(open('/proc/1/environ').read())")).ok)
 """
     python = next((path for path in (PYTHON, "/usr/bin/python3") if _runs_as(path, nobody)), None)
     if python is None:

@@ -16,9 +16,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from text2grad.sandbox import probe
 from text2grad.sandbox.backends import Backend
 from text2grad.sandbox.execution import SandboxError, execute
-from text2grad.sandbox.result import MEBIBYTE, ExecutionResult, Program, ResourceLimits
+from text2grad.sandbox.result import MEBIBYTE, ExecutionResult, ResourceLimits, Script
 
-__all__ = ["MEBIBYTE", "Backend", "ExecutionResult", "Program", "ResourceLimits", "Sandbox", "SandboxError"]
+__all__ = ["MEBIBYTE", "Backend", "ExecutionResult", "ResourceLimits", "Sandbox", "SandboxError", "Script"]
 
 
 class Sandbox:
@@ -31,12 +31,12 @@ class Sandbox:
         self.num_workers = num_workers or len(os.sched_getaffinity(0))
         self.backend: Backend = "unsafe" if unsafe else probe.select_backend()
 
-    def run(self, program: Program, limits: ResourceLimits | None = None) -> ExecutionResult:
+    def run(self, program: Script, limits: ResourceLimits | None = None) -> ExecutionResult:
         """Run one program and kill every process that it leaves behind."""
         return execute(program, limits or self.limits, self.backend)
 
     def run_all(
-        self, programs: Iterable[Program], limits: ResourceLimits | None = None
+        self, programs: Iterable[Script], limits: ResourceLimits | None = None
     ) -> Iterator[ExecutionResult | SandboxError]:
         """Yield the results in order; `num_workers` programs run in parallel, and no more are read ahead.
 
@@ -55,7 +55,7 @@ class Sandbox:
                 for future in pending:
                     future.cancel()
 
-    def _run_or_error(self, program: Program, limits: ResourceLimits | None) -> ExecutionResult | SandboxError:
+    def _run_or_error(self, program: Script, limits: ResourceLimits | None) -> ExecutionResult | SandboxError:
         try:
             return self.run(program, limits)
         except SandboxError as error:

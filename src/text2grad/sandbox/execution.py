@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
 from text2grad.sandbox.backends import PYTHON, SCRATCH, Backend, allocate_uid, build_command, package_paths
-from text2grad.sandbox.result import ExecutionResult, Program, ResourceLimits
+from text2grad.sandbox.result import ExecutionResult, ResourceLimits, Script
 
 _GRACE_SECONDS = 5.0  # beyond the wall limit, for the sandbox itself to start and stop
 _CHUNK = 1 << 16
@@ -48,7 +48,7 @@ class _BoundedBuffer:
         return self.data.decode("utf-8", errors="replace")
 
 
-def execute(program: Program, limits: ResourceLimits, backend: Backend) -> ExecutionResult:
+def execute(program: Script, limits: ResourceLimits, backend: Backend) -> ExecutionResult:
     """Run `program` inside `backend`; all of its processes are gone when this returns."""
     if backend == "unsafe":
         with tempfile.TemporaryDirectory(prefix="text2grad-", ignore_cleanup_errors=True) as scratch:
@@ -56,7 +56,7 @@ def execute(program: Program, limits: ResourceLimits, backend: Backend) -> Execu
     return _execute(program, limits, backend, SCRATCH)
 
 
-def _execute(program: Program, limits: ResourceLimits, backend: Backend, scratch: str) -> ExecutionResult:
+def _execute(program: Script, limits: ResourceLimits, backend: Backend, scratch: str) -> ExecutionResult:
     start = time.monotonic()
     out, err = _BoundedBuffer(limits.max_output), _BoundedBuffer(limits.max_output)
     status = _BoundedBuffer(_CHUNK)
@@ -87,7 +87,7 @@ def _execute(program: Program, limits: ResourceLimits, backend: Backend, scratch
     )
 
 
-def _job(program: Program, limits: ResourceLimits, backend: Backend, scratch: str) -> dict[str, Any]:
+def _job(program: Script, limits: ResourceLimits, backend: Backend, scratch: str) -> dict[str, Any]:
     unsafe = backend == "unsafe"
     # without a namespace, the user's other processes would count
     limit_values = asdict(limits) | ({"max_processes": None} if unsafe else {})

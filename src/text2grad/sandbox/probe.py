@@ -10,7 +10,7 @@ from functools import cache
 from text2grad.errors import UserError
 from text2grad.sandbox.backends import Backend
 from text2grad.sandbox.execution import SandboxError, execute
-from text2grad.sandbox.result import Program, ResourceLimits
+from text2grad.sandbox.result import ResourceLimits, Script
 
 # Prints every protection that does not hold.
 _PROBE = """
@@ -71,7 +71,7 @@ def find_leak(backend: Backend) -> str | None:
     """Run the probe program inside `backend` and return what does not work, or None."""
     source = _PROBE.format(outside=os.getcwd(), home=os.path.expanduser("~"), prefix=sys.base_prefix)
     try:
-        result = execute(Program(source), ResourceLimits(wall_seconds=5.0, max_processes=8), backend)
+        result = execute(Script(source), ResourceLimits(wall_seconds=5.0, max_processes=8), backend)
     except SandboxError as error:
         return str(error).splitlines()[-1]
     if not result.ok:

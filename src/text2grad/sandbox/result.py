@@ -25,7 +25,7 @@ class ResourceLimits:
 
 
 @dataclass(frozen=True)
-class Program:
+class Script:
     """A Python program. Its working folder is the scratch folder, with `files` and its own `main.py`."""
 
     source: str
