@@ -16,10 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness import Bar, data_folder, options, report, show
+from text2grad.align.statements import statements
 
 from text2grad.align.learned import freeform
 from text2grad.align.program import Answer, extract
-from text2grad.align.statements import statements
 from text2grad.critics.code import CodeCritic
 from text2grad.data import ilf_code
 from text2grad.evaluation.significance import Interval, paired_bootstrap
@@ -65,7 +65,7 @@ def main() -> None:
     args = options(__doc__ or "")
     examples = list(ilf_code.read(data_folder() / "ilf_code" / "surge_annotations.jsonl.gz"))
     examples = examples[:40] if args.quick else examples
-    feedback = CodeCritic(max_share=SHARE).critique(examples)
+    feedback = CodeCritic(max_blamed_share=SHARE).critique(examples)
     by_tests = [(example, feedback.spans) for example, feedback in zip(examples, feedback, strict=True)]
     by_critique = [(example, _aligned(example)) for example in examples]
     figures: dict[str, float] = {"programs": len(examples)}
