@@ -1,23 +1,23 @@
-"""From marked words to token labels on 2 000 real answers: exactness and speed.
+"""From spans to token labels on 2 000 real answers: exactness and speed.
 
 Compared are `text2grad.align.tokens` (offsets from the ids, then the tokens that overlap each span) and the greedy
-matcher of the published method, in our own code: white-space words are matched, in order, to concatenations of decoded
-tokens. Both label each token with the sum of the signs of the spans that it is on. The truth is counted in bytes: a
-token of a byte-level vocabulary has as many bytes as its entry has characters, and is on a span if their bytes meet.
+matcher of the published method, reimplemented: white-space words are matched, in order, to concatenations of decoded
+tokens. Both label each token with the sum of the signs of the spans that it overlaps. The reference counts bytes: a
+token of a byte-level vocabulary has as many bytes as its entry has characters, and overlaps a span if they share one.
 
-The published method knows a span only by its words and takes the first place where they occur. "Told where" gives it
-the right place, so that only the errors of its matching remain.
+The published method knows a span only by its words and takes their first occurrence. "Told where" gives it the right
+occurrence, so that only the errors of its matching remain.
 
-Four groups of 500 answers with three spans each, drawn by seed:
+Four groups of 500 answers with three spans each, sampled with a fixed seed:
   plain      prose; spans of 2-8 words that occur once in the answer
   repeated   prose; spans of 2-4 words that have occurred in the answer before
   emoji/CJK  prose with such characters: as written where the data have them (hardly ever), otherwise inserted at random
              after and into words; spans of 1-8 words
   code       Python; spans of 1-8 words
 
-Time is the processor's, in one thread, from ids, text and spans to labels, the fastest of several runs; what single
-tokens decode to is cached for both methods. The bar is on runs in a row; "in turns" is the ratio when each run follows
-one of the other method and finds the processor's caches cold.
+Time is CPU time of one thread, from ids, text and spans to labels, the fastest of several runs; the decoded text of
+single tokens is cached for both methods. The bar is for consecutive runs of one method; "in turns" alternates the
+methods, so that each run finds cold CPU caches.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ SEED = 0
 SPANS = 3
 REPEATS = 7
 BATCH = 20
-LONGEST_MATCH = 9  # tokens that greedy concatenates at most
-LOOK_AHEAD = 5  # tokens that greedy skips at most to find the next word
+MAX_MATCH = 9  # tokens that greedy concatenates
+MAX_SKIP = 5  # tokens that greedy skips to find the next word
 
 INSERTED = ["😀", "👍🏽", "🎉🎉", "👩‍👩‍👧", "🇯🇵", "🤷🏻‍♂️", "日本語", "中文", "한국어", "e\u0301\u0323"]
 EMOJI_OR_CJK = re.compile("[\u2600-\u27bf\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af\U0001f000-\U0001faff]")
@@ -115,10 +115,10 @@ def first_occurrence(phrase: list[str], words: list[str]) -> int:
 
 
 def match_word(word: str, tokens: list[str], position: int) -> tuple[int, int] | None:
-    """The first run of tokens, at most LOOK_AHEAD from `position`, that spells the word and white space around it."""
-    for start in range(position, min(position + LOOK_AHEAD + 1, len(tokens))):
+    """Return the first run of tokens, at most MAX_SKIP from `position`, that spells the word up to white space."""
+    for start in range(position, min(position + MAX_SKIP + 1, len(tokens))):
         joined = ""
-        for end in range(start, min(start + LONGEST_MATCH, len(tokens))):
+        for end in range(start, min(start + MAX_MATCH, len(tokens))):
             joined += tokens[end]
             spelt = joined.strip()
             if spelt == word:
@@ -170,13 +170,13 @@ def code(data: Path) -> Iterator[str]:
     yield from (row["code"] for row in json_lines(data / "mbpp" / "mbpp.jsonl.gz"))
 
 
-def shuffled(texts: Iterable[str], rng: random.Random) -> list[str]:
+def shuffle(texts: Iterable[str], rng: random.Random) -> list[str]:
     distinct = sorted(set(texts))
     return rng.sample(distinct, len(distinct))
 
 
 def insert_foreign(text: str, rng: random.Random) -> str:
-    """Emoji or CJK after or into about one word in eight."""
+    """Insert emoji or CJK characters after or into about one word in eight."""
     words = text.split(" ")
     for index in rng.sample(range(len(words)), 1 + len(words) // 8):
         word, foreign = words[index], rng.choice(INSERTED)
@@ -186,7 +186,7 @@ def insert_foreign(text: str, rng: random.Random) -> str:
 
 
 def occurrences(words: list[str], length: int) -> list[list[int]]:
-    """For each distinct phrase of this many words, the indices of the words at which it begins."""
+    """Return, per distinct phrase of this many words, the indices of the words at which it begins."""
     found = defaultdict(list)
     for first in range(len(words) - length + 1):
         found[tuple(words[first : first + length])].append(first)
@@ -207,7 +207,7 @@ def any_phrases(words: list[str], rng: random.Random) -> list[range]:
 
 
 def draw_marks(text: str, phrases: Callable[[list[str], random.Random], list[range]], rng: random.Random) -> list[Mark]:
-    """Up to SPANS phrases that share no word."""
+    """Sample up to SPANS phrases that share no word."""
     places = [match.span() for match in re.finditer(r"\S+", text)]
     candidates = phrases([text[start:end] for start, end in places], rng)
     taken: set[int] = set()
@@ -220,9 +220,9 @@ def draw_marks(text: str, phrases: Callable[[list[str], random.Random], list[ran
 
 
 def draw_answers(data: Path, per_group: int, tokenizer: PreTrainedTokenizerBase) -> tuple[list[Answer], int]:
-    """The answers of all groups, each text in one of them only, and how many of the emoji/CJK group are as written."""
+    """Sample the answers of all groups without repetition; also return how many emoji/CJK answers are as written."""
     rng = random.Random(SEED)
-    texts = shuffled(prose(data), rng)
+    texts = shuffle(prose(data), rng)
     as_written = [text for text in texts if EMOJI_OR_CJK.search(text)][:per_group]
     rest = (text for text in texts if not EMOJI_OR_CJK.search(text))
     answers: list[Answer] = []
@@ -230,7 +230,7 @@ def draw_answers(data: Path, per_group: int, tokenizer: PreTrainedTokenizerBase)
         ("repeated", rest, later_occurrences),
         ("plain", rest, unique_phrases),
         ("emoji/CJK", chain(as_written, (insert_foreign(text, rng) for text in rest)), any_phrases),
-        ("code", shuffled(code(data), rng), any_phrases),
+        ("code", shuffle(code(data), rng), any_phrases),
     ):
         marked = ((text, draw_marks(text, phrases, rng)) for text in candidates)
         full = islice(((text, marks) for text, marks in marked if len(marks) == SPANS), per_group)
@@ -238,18 +238,20 @@ def draw_answers(data: Path, per_group: int, tokenizer: PreTrainedTokenizerBase)
     return answers, len(as_written)
 
 
-# The figures
+# The results
 
 
-def wrong(labels: Iterable[Labels], expected: list[Labels]) -> int:
+def count_wrong(labels: Iterable[Labels], expected: list[Labels]) -> int:
     return sum(a != b for label, right in zip(labels, expected, strict=True) for a, b in zip(label, right, strict=True))
 
 
-def fastest(methods: dict[str, Callable[[Answer], Labels]], answers: list[Answer], warm: bool) -> dict[str, float]:
-    """Processor seconds of each method: the fastest of REPEATS runs over each batch of answers, summed over batches.
+def measure_times(
+    methods: dict[str, Callable[[Answer], Labels]], answers: list[Answer], warm: bool
+) -> dict[str, float]:
+    """Return the CPU seconds of each method: the fastest of REPEATS runs per batch of answers, summed over batches.
 
-    Warm: the runs of a method follow each other, as in `timeit`. Otherwise each follows one of the other method, which
-    has taken the processor's caches. The garbage collector is off.
+    warm: run each method consecutively, as `timeit` does; otherwise alternate them, so that each run finds cold CPU
+    caches. The garbage collector is off.
     """
     total = dict.fromkeys(methods, 0.0)
     gc.disable()
@@ -278,9 +280,9 @@ def measure(answers: list[Answer], tokenizer: PreTrainedTokenizerBase) -> dict[s
         "greedy_told_where": lambda answer: greedy(answer, decoded, told_where=True),
     }
     expected = [truth(answer, tokenizer) for answer in answers]
-    errors = {name: wrong(map(method, answers), expected) for name, method in methods.items()}
+    errors = {name: count_wrong(map(method, answers), expected) for name, method in methods.items()}
     timed = {name: methods[name] for name in ("ours", "greedy")}
-    warm, cold = fastest(timed, answers, warm=True), fastest(timed, answers, warm=False)
+    warm, cold = measure_times(timed, answers, warm=True), measure_times(timed, answers, warm=False)
     tokens = sum(map(len, expected))
     return {
         "answers": len(answers),

@@ -1,9 +1,9 @@
-"""Do the lines that the code critic blames, and those that a written critique is aligned to, need the fix?
+"""Fault localisation: are the lines that the code critic or an aligned critique blames those that the fix changed?
 
-195 failing programs, each with a person's critique and a person's fix. A line is right to blame if the fix changed it.
-Blamed lines are compared with as many lines taken at random (the exact expectation) and with as many last lines. At
-most 30% of a program's statements are blamed, at least one; the bars are for programs of four statements and more,
-where the two can be had together. Programs whose fix only inserts lines have no line to blame and are left out.
+195 failing programs, each with a human critique and a human fix. A blamed line is right if the fix changed it. Blamed
+lines are compared with as many random lines (the exact expectation) and with as many last lines. At most 30% of a
+program's statements are blamed, at least one; the bars are for programs of four statements and more, where both limits
+can hold. Programs whose fix only inserts lines have no line to blame and are skipped.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness import Bar, data_folder, options, report, show
-from text2grad.align.statements import statements
 
-from text2grad.align.learned import freeform
-from text2grad.align.program import Answer, extract
+from text2grad.align.learned.aligner import align_comment
+from text2grad.align.program import Program, extract_program, find_statements
 from text2grad.critics.code import CodeCritic
 from text2grad.data import ilf_code
 from text2grad.evaluation.significance import Interval, paired_bootstrap
@@ -28,7 +27,7 @@ from text2grad.schema import Example, Span
 SHARE = 0.3
 RESAMPLES, SEED = 10_000, 0
 MEASURES = ("hit rate", "precision")
-RIVALS = ("random", "last")
+BASELINES = ("random", "last")
 ABOVE_ZERO = Bar(at_least=1e-9)
 
 
@@ -46,8 +45,8 @@ class Row:
     def precision(self, lines: Sequence[int]) -> float:
         return len(self.changed & set(lines)) / len(lines)
 
-    def figures(self) -> dict[tuple[str, str], float]:
-        """Hit rate and precision: blamed, as many at random, as many last."""
+    def metrics(self) -> dict[tuple[str, str], float]:
+        """Return hit rate and precision of the blamed lines, of as many random ones and of as many last ones."""
         count, total = len(self.blamed), len(self.lines)
         missed = math.comb(total - len(self.changed), count) / math.comb(total, count)
         last = self.lines[-count:]
@@ -67,7 +66,7 @@ def main() -> None:
     examples = examples[:40] if args.quick else examples
     feedback = CodeCritic(max_blamed_share=SHARE).critique(examples)
     by_tests = [(example, feedback.spans) for example, feedback in zip(examples, feedback, strict=True)]
-    by_critique = [(example, _aligned(example)) for example in examples]
+    by_critique = [(example, _align_critique(example)) for example in examples]
     figures: dict[str, float] = {"programs": len(examples)}
     figures["programs_passing"] = sum(item.score == 1 for item in feedback)
     figures["critiques_failed"] = sum(item.status == "failed" for item in feedback)
@@ -76,52 +75,51 @@ def main() -> None:
         figures |= _compare(f"{name}_all", rows)
         figures |= _compare(f"{name}_long", [row for row in rows if len(row.lines) * SHARE >= 1])
     bars = {
-        f"{name}_long_{_key(measure)}_minus_{rival}_low": ABOVE_ZERO
+        f"{name}_long_{_key(measure)}_minus_{baseline}_low": ABOVE_ZERO
         for name in ("tests", "critique")
         for measure in MEASURES
-        for rival in RIVALS
+        for baseline in BASELINES
     }
     bars |= {f"{name}_long_blamed_share_max": Bar(at_most=SHARE) for name in ("tests", "critique")}
     report("code_blame", figures, bars, args)
 
 
-def _aligned(example: Example) -> list[Span]:
-    """What the critique's words mean in the code."""
+def _align_critique(example: Example) -> list[Span]:
     assert example.feedback is not None
     assert isinstance(example.prompt, str)
-    return freeform.locate(example.feedback.critique, example.completion, example.prompt_text, label="poor")
+    return align_comment(example.feedback.critique, example.completion, example.prompt_text, label="poor")
 
 
 def _row(example: Example, spans: Sequence[Span]) -> Row | None:
-    """The surest spans first, as many as the share allows; None where the fix changes no line of the program."""
+    """Blame the most confident spans, as many as the share allows; None if the fix changes no line of the program."""
     assert isinstance(example.prompt, str)
-    answer = extract(example.completion, example.prompt)
-    lines = list(statements(answer)) if answer else []
-    changed = set(lines) & _changed(example, answer) if answer else set()
-    if not answer or not changed:
+    program = extract_program(example.completion, example.prompt)
+    lines = list(find_statements(program)) if program else []
+    changed = set(lines) & _changed(example, program) if program else set()
+    if not program or not changed:
         return None
-    room = max(1, int(SHARE * len(lines)))
+    max_lines = max(1, int(SHARE * len(lines)))
     ranked = sorted((span for span in spans if span.label == "poor"), key=lambda span: -span.confidence * span.severity)
     blamed: list[int] = []
     for span in ranked:
-        line = _line_at(answer, span.start)
+        line = _line_at(program, span.start)
         if line in lines and line not in blamed:
             blamed.append(line)
-    return Row(lines, changed, set(blamed[:room]))
+    return Row(lines, changed, set(blamed[:max_lines]))
 
 
-def _line_at(answer: Answer, position: int) -> int:
-    before = answer.prefix + answer.code[: position - answer.start]
+def _line_at(program: Program, position: int) -> int:
+    before = program.prefix + program.code[: position - program.start]
     return len(re.findall(r"\r\n|\r|\n", before)) + 1
 
 
-def _changed(example: Example, answer: Answer) -> set[int]:
-    """The lines that the person's fix replaced or deleted; white space, blank lines and comments do not count."""
+def _changed(example: Example, program: Program) -> set[int]:
+    """Return the lines that the human fix replaced or deleted; white space, blank lines and comments are ignored."""
     assert isinstance(example.reference, str)
     assert isinstance(example.prompt, str)
-    begins_again = example.reference.lstrip().startswith('"""') and not answer.code.lstrip().startswith('"""')
-    fixed = example.reference if begins_again else example.prompt + example.reference
-    before, after = _meaningful(answer.source), _meaningful(fixed)
+    is_whole_program = example.reference.lstrip().startswith('"""') and not program.code.lstrip().startswith('"""')
+    fixed = example.reference if is_whole_program else example.prompt + example.reference
+    before, after = _meaningful(program.source), _meaningful(fixed)
     matcher = difflib.SequenceMatcher(None, [text for _, text in before], [text for _, text in after], autojunk=False)
     return {
         before[index][0]
@@ -137,21 +135,21 @@ def _meaningful(source: str) -> list[tuple[int, str]]:
 
 
 def _compare(name: str, rows: Sequence[Row]) -> dict[str, float]:
-    pointed = [row for row in rows if row.blamed]
-    measured = [row.figures() for row in pointed]
-    figures: dict[str, float] = {f"{name}_programs": len(rows), f"{name}_programs_blamed": len(pointed)}
-    figures[f"{name}_blamed_share_max"] = max(len(row.blamed) / len(row.lines) for row in pointed)
+    blamed_rows = [row for row in rows if row.blamed]
+    measured = [row.metrics() for row in blamed_rows]
+    figures: dict[str, float] = {f"{name}_programs": len(rows), f"{name}_programs_blamed": len(blamed_rows)}
+    figures[f"{name}_blamed_share_max"] = max(len(row.blamed) / len(row.lines) for row in blamed_rows)
     table = []
     for measure in MEASURES:
-        values = {who: [row[measure, who] for row in measured] for who in ("blamed", *RIVALS)}
+        values = {who: [row[measure, who] for row in measured] for who in ("blamed", *BASELINES)}
         cells = [f"{sum(values[who]) / len(measured):.3f}" for who in values]
         figures |= {f"{name}_{_key(measure)}_{who}": sum(values[who]) / len(measured) for who in values}
-        for rival in RIVALS:
-            interval = paired_bootstrap(values[rival], values["blamed"], RESAMPLES, SEED)
-            figures |= _interval(f"{name}_{_key(measure)}_minus_{rival}", interval)
+        for baseline in BASELINES:
+            interval = paired_bootstrap(values[baseline], values["blamed"], RESAMPLES, SEED)
+            figures |= _interval(f"{name}_{_key(measure)}_minus_{baseline}", interval)
             cells.append(f"{interval.difference:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]")
         table.append([measure, *cells])
-    title = f"{name}: {len(pointed)} of {len(rows)} programs with a blamed line"
+    title = f"{name}: {len(blamed_rows)} of {len(rows)} programs with a blamed line"
     show(title, ["", "blamed", "random", "last", "minus random", "minus last"], table)
     return figures
 

@@ -1,15 +1,15 @@
-"""Does a comment without quotes find the words that it is about?
+"""Accuracy of the learned aligner: does it find the words that a comment without quotes is about?
 
-DeFacto's validation rows with an error and a correction that changes words (333; with the training rows 1 023). The
-comment is the person's critique and edit instruction. Words are what stands between white space; gold are the words of
-the summary that the person's correction replaced or deleted (difflib, without case), and a word counts as found if a
+Data: DeFacto's validation rows with an error and a correction that changes words (333; with the training rows 1 023).
+The comment is the annotator's critique and edit instruction. Words are separated by white space; gold are the words of
+the summary that the annotator's correction replaced or deleted (difflib, without case), and a word counts as found if a
 span overlaps it. Precision, recall and F1 are over all words together; the interval of F1 is a bootstrap over rows.
-Nothing was tuned on these rows: `train_freeform.py` sees the training split only.
+Nothing was tuned on these rows: `train_freeform.py` uses the training split only.
 
-Compared: all content words that the comment mentions; all words that the article does not contain; the aligner by
-letters alone; the aligner with the default model's attention. Then with less to go by: critique or instruction alone,
-no article. And elsewhere, by letters alone: HaluQuestQA's reasons on questions that were not trained on, and comments
-that belong to another summary and should find nothing.
+Compared: all content words that the comment mentions; all words that the article does not contain; the aligner with
+spelling features alone ("letters"); the aligner with the default model's attention. Ablations: critique or instruction
+alone, no article. Other data, spelling features alone: HaluQuestQA's reasons on questions that were not trained on, and
+comments on another summary, which should match nothing.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from freeform_cases import Case, defacto_cases, defacto_variants, halu_cases, un
 from harness import Bar, data_folder, options, report, show
 from numpy.typing import NDArray
 
+from text2grad.align.learned.aligner import align_comment
 from text2grad.align.learned.attention import AttentionScorer, Scorer
-from text2grad.align.learned.freeform import locate
-from text2grad.align.learned.word_features import lexical
+from text2grad.align.learned.word_features import compute_word_features
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.text.whitespace import split_words
 
@@ -48,8 +48,8 @@ def main() -> None:
     methods: dict[str, Method] = {
         "mentioned words": lambda case: _column(case, "mentioned"),
         "novel words": lambda case: _column(case, "novel"),
-        "letters": lambda case: _located(case, None),
-        "attention": lambda case: _located(case, scorer),
+        "letters": lambda case: _align(case, None),
+        "attention": lambda case: _align(case, scorer),
     }
     figures: dict[str, float] = {
         "rows": len(rows),
@@ -68,20 +68,20 @@ def main() -> None:
     figures["rows_halu"] = len(untrained[part])
     figures |= _measure("HaluQuestQA: mentioned words", untrained[part], methods["mentioned words"], table)
     figures |= _measure("HaluQuestQA: letters", untrained[part], methods["letters"], table)
-    show(f"{len(rows)} rows", ["", "precision", "recall", "F1", "95% interval", "ms a comment"], table)
+    show(f"{len(rows)} rows", ["", "precision", "recall", "F1", "95% interval", "ms per comment"], table)
     figures |= _false_alarms(rows, methods)
     bars = {"letters_f1": Bar(at_least=GOAL), "attention_f1": Bar(at_least=GOAL)}
     report("freeform", figures, bars, args)
 
 
-def _located(case: Case, scorer: Scorer | None) -> Marks:
-    spans = locate(case.comment, case.completion, case.prompt, scorer=scorer)
+def _align(case: Case, scorer: Scorer | None) -> Marks:
+    spans = align_comment(case.comment, case.completion, case.prompt, scorer=scorer)
     words = split_words(case.completion)
     return np.array([any(s.start < word.end and word.start < s.end for s in spans) for word in words], dtype=np.bool_)
 
 
 def _column(case: Case, name: str) -> Marks:
-    _, names, matrix = lexical(case.comment, case.completion, case.prompt)
+    _, names, matrix = compute_word_features(case.comment, case.completion, case.prompt)
     return matrix[:, names.index(name)] > 0
 
 
@@ -91,14 +91,14 @@ def _measure(name: str, cases: Sequence[Case], method: Method, table: list[list[
     milliseconds = (time.perf_counter() - start) * 1000 / len(cases)
     gold = [np.array(case.gold) for case in cases]
     counts = np.array([[(m & g).sum(), m.sum(), g.sum()] for m, g in zip(marks, gold, strict=True)])
-    right, said, meant = counts.sum(0)
+    right, found, expected = counts.sum(0)
     picks = np.random.default_rng(SEED).integers(len(cases), size=(RESAMPLES, len(cases)))
     resampled = counts[picks].sum(1)
     low, high = np.percentile(2 * resampled[:, 0] / (resampled[:, 1] + resampled[:, 2]), [2.5, 97.5])
     values = {
-        "precision": right / max(1, said),
-        "recall": right / meant,
-        "f1": 2 * right / (said + meant),
+        "precision": right / max(1, found),
+        "recall": right / expected,
+        "f1": 2 * right / (found + expected),
         "f1_low": low,
         "f1_high": high,
         "ms": milliseconds,
@@ -110,13 +110,13 @@ def _measure(name: str, cases: Sequence[Case], method: Method, table: list[list[
 
 
 def _false_alarms(rows: Sequence[Case], methods: dict[str, Method]) -> dict[str, float]:
-    """How often a comment that belongs to another summary finds something, and how often its own comment does."""
+    """Return how often a comment on another summary matches something, and how often the summary's own comment does."""
     found = {
         f"{kind}_placed_{name}": float(np.mean([methods[name](case).any() for case in cases]))
         for kind, cases in (("unrelated", unrelated(rows)), ("own", rows))
         for name in ("letters",)
     }
-    show("Comments that find a place", ["", "share"], [[name, f"{share:.3f}"] for name, share in found.items()])
+    show("Comments that match something", ["", "share"], [[name, f"{share:.3f}"] for name, share in found.items()])
     return found
 
 

@@ -1,4 +1,4 @@
-"""Comments whose place in the answer is known: what the free-form aligner learns from and is tried on."""
+"""Comments with known places in the answer: training and test data of the learned aligner."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Gold = list[bool]
 
 @dataclass(frozen=True)
 class Case:
-    """A comment, the answer that it is about, and for each word between white space whether it is meant."""
+    """A comment, the answer that it is about, and per word between white space whether the comment is about it."""
 
-    group: str  # cases of one group are never divided between training and test
+    group: str  # cases of one group are never split between training and test
     comment: str
     completion: str
     prompt: str | None
@@ -26,7 +26,7 @@ class Case:
 
 
 def defacto_cases(folder: Path, split: str) -> list[Case]:
-    """Rows with an error and a change. Comment: critique and instruction; gold: words that the correction changed."""
+    """Return the rows with an error and a change. Comment: critique and instruction; gold: words that were changed."""
     return [
         Case(
             group=example.id,
@@ -41,7 +41,7 @@ def defacto_cases(folder: Path, split: str) -> list[Case]:
 
 
 def defacto_variants(folder: Path, split: str) -> dict[str, list[Case]]:
-    """The same rows with less to go by, in the same order."""
+    """Return the same rows with parts of the comment or without the source, in the same order."""
     full = defacto_cases(folder, split)
     meta = {example.id: example.meta for example in defacto.read(folder / "defacto" / f"{split}.jsonl.gz")}
     critique = [replace(case, comment=meta[case.group]["explanation"]) for case in full]
@@ -55,7 +55,7 @@ def defacto_variants(folder: Path, split: str) -> dict[str, list[Case]]:
 
 
 def halu_cases(folder: Path) -> list[Case]:
-    """HaluQuestQA: one case per expert's mark that was found. Comment: its reason; gold: the marked words."""
+    """Return one case per located mark of HaluQuestQA. Comment: the expert's reason; gold: the marked words."""
     found = []
     for answer in haluquestqa.answers(folder / "haluquestqa" / "HaluQuestQA.csv.gz"):
         for mark, match in zip(answer.marks, haluquestqa.locate_marks(answer), strict=True):
@@ -67,7 +67,7 @@ def halu_cases(folder: Path) -> list[Case]:
 
 
 def unrelated(cases: Sequence[Case]) -> list[Case]:
-    """Each answer with the comment on the next one: it is about no word."""
+    """Return each answer with the comment on the next one, which is about none of its words."""
     comments = [case.comment for case in cases]
     return [
         replace(case, comment=comment, gold=[False] * len(case.gold))
@@ -89,7 +89,7 @@ class Bug:
 
 
 def debugbench_bugs(folder: Path) -> Iterator[Bug]:
-    """DebugBench's explained single bugs in Python."""
+    """Yield DebugBench's single bugs in Python that have an explanation."""
     with gzip.open(folder / "debugbench_python" / "debugbench_python.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)

@@ -1,8 +1,8 @@
-"""Does every span that a person marked reach exactly the tokens that overlap it?
+"""Exactness of the span-to-token mapping on human spans.
 
-All error spans of QA-Feedback (character offsets in an answer), with three tokenizers of different kinds: the default
+Data: all error spans of QA-Feedback (character offsets in an answer), with three kinds of tokenizers: the default
 model's byte-level BPE, a SentencePiece-style BPE with byte fallback, and a Unigram with Metaspace, the last two trained
-here on the answers. The truth decodes every prefix of the ids and shares no code with `offsets`.
+here on the answers. The reference decodes every prefix of the ids and shares no code with `offsets`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from text2grad.data import fgrlhf
 from text2grad.models.loading import DEFAULT_MODEL, load_tokenizer
 from text2grad.schema import Example, Range
 
-VOCABULARY = 4_000
+VOCAB_SIZE = 4_000
 
 
 def main() -> None:
@@ -44,13 +44,13 @@ def main() -> None:
             f"{name}_unspelt": unspelt,
         }
         rows.append([name, str(spans), str(tokens), str(wrong), str(unspelt)])
-    show("Human spans to tokens", ["tokenizer", "spans", "tokens", "spans wrong", "answers not spelt exactly"], rows)
+    show("Human spans to tokens", ["tokenizer", "spans", "tokens", "spans wrong", "answers decoded wrongly"], rows)
     bars = {f"{name}_{what}": Bar(at_most=0) for name in tokenizers for what in ("wrong", "unspelt")}
     report("human_spans", figures, bars, args)
 
 
 def measure(examples: Iterable[Example], tokenizer: PreTrainedTokenizerBase) -> tuple[int, int, int, int]:
-    """Spans and tokens looked at, spans that reach other tokens than they should, answers that decode differently."""
+    """Count the spans, the tokens, the spans mapped to wrong tokens, and the answers that decode differently."""
     spans = tokens = wrong = unspelt = 0
     for example in examples:
         ids = tokenizer(example.completion, add_special_tokens=False)["input_ids"]
@@ -67,7 +67,7 @@ def measure(examples: Iterable[Example], tokenizer: PreTrainedTokenizerBase) -> 
 
 
 def prefix_ranges(ids: list[int], tokenizer: PreTrainedTokenizerBase) -> list[Range]:
-    """Where each token lies, from decoded prefixes alone; a character that a token only begins belongs to it too."""
+    """Return each token's range from decoded prefixes; a character that a token only begins belongs to it too."""
     text = tokenizer.decode(ids, clean_up_tokenization_spaces=False)
     whole = [0]
     partly = [0]
@@ -88,29 +88,29 @@ def sentencepiece_bpe(texts: list[str]) -> PreTrainedTokenizerFast:
         [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
     )
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY, special_tokens=["<unk>", *BYTES], limit_alphabet=80, show_progress=False
+        vocab_size=VOCAB_SIZE, special_tokens=["<unk>", *BYTES], limit_alphabet=80, show_progress=False
     )
     tokenizer.train_from_iterator(texts, trainer)
     described = json.loads(tokenizer.to_str())
-    # The trainer takes the bytes in as special tokens, which text would be stripped of; they are ordinary ones.
+    # The trainer adds the bytes as special tokens, which decoding would skip; make them ordinary tokens.
     described["added_tokens"] = [token for token in described["added_tokens"] if token["content"] not in BYTES]
-    return finished(Tokenizer.from_str(json.dumps(described)))
+    return wrap_tokenizer(Tokenizer.from_str(json.dumps(described)))
 
 
 def unigram(texts: list[str]) -> PreTrainedTokenizerFast:
     trained = Tokenizer(models.Unigram())
     trained.pre_tokenizer = pre_tokenizers.Metaspace()
     trainer = trainers.UnigramTrainer(
-        vocab_size=VOCABULARY, unk_token="<unk>", special_tokens=["<unk>"], show_progress=False
+        vocab_size=VOCAB_SIZE, unk_token="<unk>", special_tokens=["<unk>"], show_progress=False
     )
     trained.train_from_iterator(texts, trainer)
-    return finished(trained, decoders.Metaspace())
+    return wrap_tokenizer(trained, decoders.Metaspace())
 
 
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
-def finished(tokenizer: Tokenizer, decoder: object | None = None) -> PreTrainedTokenizerFast:
+def wrap_tokenizer(tokenizer: Tokenizer, decoder: object | None = None) -> PreTrainedTokenizerFast:
     if decoder is not None:
         tokenizer.decoder = decoder
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", eos_token="<unk>")

@@ -1,31 +1,31 @@
-"""Where experts' quotations stand: HaluQuestQA's 1 672 spans, which come as text only.
+"""Accuracy and speed of quote matching on HaluQuestQA's 1 672 expert spans, which come as text only.
 
-Every span is sought in its answer as `text2grad.data.haluquestqa` does it: those of one aspect together, with the
+Every span is located in its answer as `text2grad.data.haluquestqa` does it: those of one aspect together, with the
 expert's reason as context. By plain string comparisons that share no code with the aligner, a span is
-  verbatim      in the answer as it is
-  case          so but for case
-  punctuation   so but for what stands between the words
+  verbatim      contained in the answer
+  case          contained up to case
+  punctuation   contained up to the characters between the words
   other         none of these
-The truth for the first three is where these comparisons find it; a match is right if it begins and ends with the same
-word characters. Nine spans occur more than once. Three of them were decided by reading the reason (and, once, because
-the other occurrence overlaps the next span of the same list, which follow the text without exception); for the six
-whose rows tell nothing, the first occurrence is taken. Case decides nothing: the data capitalise every span's start.
-The cues that a reason may give were written knowing these nine, so they say little about other repeated words:
+These comparisons give the truth for the first three; a match is right if it begins and ends with the same word
+characters. Nine spans occur more than once. Three of them were decided by reading the reason (and, once, because the
+other occurrence overlaps the next span of the same list; the lists are in text order); for the other six, the first
+occurrence is taken. Case decides nothing: the data capitalise every span's start. The cues in a reason were written
+with these nine in view, so they say little about other repeated words:
 
-FGRLHF's human spans have offsets. The words of each answer's spans, in text order, are sought in it; right is the very
-range. Nothing was tuned on them. For comparison: taking the first occurrence.
+FGRLHF's human spans have offsets. The words of each answer's spans, in text order, are located in it; only the exact
+range is right. Nothing was tuned on them. Baseline: the first occurrence.
 
-Of the other 91, 83 are no quotations but stand for the whole answer ("ANSWER1:"): a match for one of them is an error.
-The remaining 8 can be found by a person, and were, by eye; a match is right if it overlaps that by nine tenths.
+Of the other 91, 83 are not quotations but mean the whole answer ("ANSWER1:"): a match for one of them is an error.
+The remaining 8 were located by hand; a match is right if it overlaps that range by nine tenths.
 
-False matches: every quotation is sought in answers to other questions, drawn by seed, and in the other answer to its
-own question. Whatever is found counts as false, even words that really occur there.
+False matches: every quotation is searched in answers to other questions, sampled with a fixed seed, and in the other
+answer to its own question. Every match counts as false, even of words that really occur there.
 
 Misquotations: every quotation of at least four words that occurs once is misquoted on purpose, one word in ten and at
 least one: misspelt, left out, added or replaced by one from elsewhere. Right if it overlaps the truth by four fifths.
-The default threshold was chosen on such false matches and misquotations; on these spans too.
+The default threshold was chosen on such false matches and misquotations, of these spans too.
 
-Time: processor time of one cold call, nothing cached, on 2 000 characters of answers that contain the quotation or not.
+Time: CPU time of one call with empty caches, on 2 000 characters of answers that contain the quotation or not.
 """
 
 from __future__ import annotations
@@ -44,18 +44,17 @@ from itertools import chain
 from harness import Bar, data_folder, options, report, show
 
 from text2grad.align import normalize
-from text2grad.align.quotes import Match, locate, locate_all
+from text2grad.align.quotes import Match, locate_quote, locate_quotes
 from text2grad.data.haluquestqa import Answer, answers, locate_marks
+from text2grad.schema import Range
 
 SEED = 0
 DRAWS = 5
 LENGTH = 2000
 TIMED = 300
 
-Range = tuple[int, int]
-
-# Start of the occurrence that is meant, for the repeated words whose reason tells.
-READ = {
+# Start of the right occurrence, for the repeated words whose reason decides it.
+DECIDED_BY_REASON = {
     ("haluquestqa-296-answer2", "The protein"): 530,  # the other one overlaps the next span of the list
     ("haluquestqa-452-answer1", "It"): 66,  # 'The term is "fight or flight"': the "it" of "fight it flight"
     ("haluquestqa-648-answer2", "And"): 1326,  # 'The answer ends with "and,"'
@@ -76,7 +75,7 @@ BY_EYE = {
 
 @dataclass(frozen=True)
 class Case:
-    """A quotation, its answer, how they compare, where it is meant to be (None: nowhere), and what was found."""
+    """A quotation, its answer, how they compare, its true range (None: nowhere), and what was found."""
 
     answer: Answer
     quote: str
@@ -93,16 +92,16 @@ def main() -> None:
     started = time.process_time()
     located = [locate_marks(answer) for answer in everything]
     seconds = time.process_time() - started
-    cases = list(chain.from_iterable(map(judged, everything, located)))
+    cases = list(chain.from_iterable(map(build_cases, everything, located)))
     quotations = [case for case in cases if case.kind != "whole answer"]
 
     figures = (
         {"spans": len(cases), "locate_all_s": round(seconds, 3)}
-        | placed(cases)
-        | reoccurring(args.quick)
-        | swapped(quotations, everything)
-        | misquoted(quotations)
-        | timed(quotations, everything)
+        | evaluate_locations(cases)
+        | evaluate_known_offsets(args.quick)
+        | evaluate_false_matches(quotations, everything)
+        | evaluate_misquotations(quotations)
+        | measure_times(quotations, everything)
     )
     bars = {
         "alike_right_share": Bar(at_least=1),
@@ -121,21 +120,21 @@ def main() -> None:
     report("quotes", figures, bars, args)
 
 
-def judged(answer: Answer, matches: list[Match | None]) -> Iterator[Case]:
+def build_cases(answer: Answer, matches: list[Match | None]) -> Iterator[Case]:
     for mark, match in zip(answer.marks, matches, strict=True):
         if mark.means_whole_answer:
-            yield Case(answer, mark.quote, "whole answer", None, False, locate(mark.quote, answer.text))
+            yield Case(answer, mark.quote, "whole answer", None, False, locate_quote(mark.quote, answer.text))
             continue
-        kind, places = compared(mark.quote, answer.text)
+        kind, places = compare(mark.quote, answer.text)
         if kind == "other":
-            places = [seen(answer, mark.quote)]
-        chosen = READ.get((answer.id, mark.quote), places[0][0])
+            places = [find_by_hand(answer, mark.quote)]
+        chosen = DECIDED_BY_REASON.get((answer.id, mark.quote), places[0][0])
         truth = next(place for place in places if place[0] == chosen)
         yield Case(answer, mark.quote, kind, truth, len(places) > 1, match)
 
 
-def compared(quote: str, text: str) -> tuple[str, list[Range]]:
-    """How a quotation compares with the text, and everywhere it occurs in that way."""
+def compare(quote: str, text: str) -> tuple[str, list[Range]]:
+    """Return how a quotation compares with the text, and all ranges where it occurs in that way."""
     low, low_text = quote.lower(), text.lower()
     assert len(low_text) == len(text), "lower case shifts the offsets"
     if low in low_text:
@@ -151,7 +150,7 @@ def compared(quote: str, text: str) -> tuple[str, list[Range]]:
     return ("punctuation" if places else "other"), places
 
 
-def seen(answer: Answer, quote: str) -> Range:
+def find_by_hand(answer: Answer, quote: str) -> Range:
     first, last = next(
         ends for (id_, opening), ends in BY_EYE.items() if id_ == answer.id and quote.startswith(opening)
     )
@@ -165,27 +164,27 @@ def is_right(case: Case) -> bool:
     found = (case.found.start, case.found.end)
     if case.kind == "other":
         return overlap(found, case.truth) >= 0.9
-    return trimmed(case.answer.text, found) == trimmed(case.answer.text, case.truth)
+    return trim(case.answer.text, found) == trim(case.answer.text, case.truth)
 
 
-def trimmed(text: str, bounds: Range) -> Range:
-    """Without what is no word character at the ends; unchanged if there is nothing else."""
+def trim(text: str, bounds: Range) -> Range:
+    """Remove non-word characters from both ends; unchanged if there are no others."""
     inner = [at for at in range(*bounds) if text[at].isalnum()]
     return (inner[0], inner[-1] + 1) if inner else bounds
 
 
 def overlap(one: Range, other: Range) -> float:
-    """Shared characters over covered characters."""
+    """Return the shared characters divided by the covered characters."""
     shared = max(0, min(one[1], other[1]) - max(one[0], other[0]))
     return shared / (max(one[1], other[1]) - min(one[0], other[0]))
 
 
-def placed(cases: list[Case]) -> dict[str, float]:
+def evaluate_locations(cases: list[Case]) -> dict[str, float]:
     kinds = ["verbatim", "case", "punctuation", "other", "whole answer"]
     rows = []
     for kind in kinds:
         of_kind = [case for case in cases if case.kind == kind]
-        how = Counter(case.found.how if case.found else "not found" for case in of_kind)
+        how = Counter(case.found.kind if case.found else "not found" for case in of_kind)
         columns = [len(of_kind), sum(map(is_right, of_kind)), *(how[form] for form in FORMS)]
         rows.append([kind, *map(str, columns)])
     show("Experts' spans in their answers", ["span is", "spans", "right", *FORMS], rows)
@@ -215,8 +214,8 @@ def share(flags: Iterable[bool]) -> float:
     return sum(counted) / len(counted) if counted else 1.0
 
 
-def reoccurring(quick: bool) -> dict[str, float]:
-    """Human spans whose offsets are known, sought by their words."""
+def evaluate_known_offsets(quick: bool) -> dict[str, float]:
+    """Locate human spans with known offsets by their words."""
     path = data_folder() / "fgrlhf_qa_feedback" / "dev_feedback.json.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
         records = json.load(file)[: 100 if quick else None]
@@ -224,9 +223,9 @@ def reoccurring(quick: bool) -> dict[str, float]:
     for record in records:
         text = record["prediction 1"]
         marked = sorted({(error["start"], error["end"]) for error in record["feedback"]["errors"]})
-        truths = [stripped(text, bounds) for bounds in marked if text[slice(*bounds)].strip()]
+        truths = [strip_range(text, bounds) for bounds in marked if text[slice(*bounds)].strip()]
         quotes = [text[start:end] for start, end in truths]
-        for quote, truth, match in zip(quotes, truths, locate_all(quotes, text), strict=True):
+        for quote, truth, match in zip(quotes, truths, locate_quotes(quotes, text), strict=True):
             first = text.find(quote)
             kind = "repeated" if text.find(quote, first + 1) >= 0 else "once"
             right = match is not None and (match.start, match.end) == truth
@@ -244,19 +243,19 @@ def reoccurring(quick: bool) -> dict[str, float]:
     return figures
 
 
-def stripped(text: str, bounds: Range) -> Range:
+def strip_range(text: str, bounds: Range) -> Range:
     words = text[slice(*bounds)]
     start = bounds[0] + len(words) - len(words.lstrip())
     return start, start + len(words.strip())
 
 
-def swapped(quotations: list[Case], everything: list[Answer]) -> dict[str, float]:
-    """Every quotation where it does not belong."""
+def evaluate_false_matches(quotations: list[Case], everything: list[Answer]) -> dict[str, float]:
+    """Search every quotation in answers that it does not come from."""
     draw = random.Random(SEED)
     of_question: dict[str, list[Answer]] = {}
     for answer in everything:
         of_question.setdefault(answer.question, []).append(answer)
-    strangers = [
+    other_answers = [
         (
             case,
             draw.choice([answer for answer in draw.sample(everything, 3) if answer.question != case.answer.question]),
@@ -264,7 +263,7 @@ def swapped(quotations: list[Case], everything: list[Answer]) -> dict[str, float
         for case in quotations
         for _ in range(DRAWS)
     ]
-    siblings = [
+    same_question = [
         (case, answer)
         for case in quotations
         for answer in of_question[case.answer.question]
@@ -272,18 +271,18 @@ def swapped(quotations: list[Case], everything: list[Answer]) -> dict[str, float
     ]
     figures: dict[str, float] = {}
     rows = []
-    for name, pairs in (("other_question", strangers), ("same_question", siblings)):
-        found = [locate(case.quote, answer.text) for case, answer in pairs]
-        how: Counter[str] = Counter(match.how for match in found if match is not None)
+    for name, pairs in (("other_question", other_answers), ("same_question", same_question)):
+        found = [locate_quote(case.quote, answer.text) for case, answer in pairs]
+        how: Counter[str] = Counter(match.kind for match in found if match is not None)
         figures[f"false_{name}"] = sum(how.values())
         figures[f"false_{name}_of"] = len(pairs)
         figures[f"false_{name}_share"] = sum(how.values()) / len(pairs)
         rows.append([name.replace("_", " "), str(len(pairs)), *(str(how[form]) for form in FORMS[:3])])
-    show("False matches in answers to which they do not belong", ["an answer to", "sought", *FORMS[:3]], rows)
+    show("False matches in other answers", ["an answer to", "searched", *FORMS[:3]], rows)
     return figures
 
 
-def misquoted(quotations: list[Case]) -> dict[str, float]:
+def evaluate_misquotations(quotations: list[Case]) -> dict[str, float]:
     draw = random.Random(SEED)
     vocabulary = sorted({word for case in quotations for word in case.answer.text.split()})
     figures: dict[str, float] = {}
@@ -294,7 +293,7 @@ def misquoted(quotations: list[Case]) -> dict[str, float]:
         for case in quotations:
             if case.truth is None or case.repeated or case.kind == "other" or len(case.quote.split()) < 4:
                 continue
-            found = locate(misquote(case.quote, way, vocabulary, draw), case.answer.text)
+            found = locate_quote(misquote(case.quote, way, vocabulary, draw), case.answer.text)
             overlaps.append(overlap((found.start, found.end), case.truth) if found else None)
         outcomes += overlaps
         right, elsewhere = right_and_elsewhere(overlaps)
@@ -314,7 +313,7 @@ def misquote(quote: str, way: str, vocabulary: list[str], draw: random.Random) -
     words = quote.split()
     for at in sorted(draw.sample(range(len(words)), max(1, len(words) // 10)), reverse=True):
         if way == "misspelt":
-            words[at] = misspelt(words[at], draw)
+            words[at] = misspell(words[at], draw)
         elif way == "left out":
             del words[at]
         elif way == "added":
@@ -324,8 +323,8 @@ def misquote(quote: str, way: str, vocabulary: list[str], draw: random.Random) -
     return " ".join(words)
 
 
-def misspelt(word: str, draw: random.Random) -> str:
-    """Two letters swapped, one left out or one doubled."""
+def misspell(word: str, draw: random.Random) -> str:
+    """Swap two letters, drop one or double one."""
     at = draw.randrange(len(word))
     return draw.choice(
         [
@@ -336,7 +335,7 @@ def misspelt(word: str, draw: random.Random) -> str:
     )
 
 
-def timed(quotations: list[Case], everything: list[Answer]) -> dict[str, float]:
+def measure_times(quotations: list[Case], everything: list[Answer]) -> dict[str, float]:
     draw = random.Random(SEED)
     vocabulary = sorted({word for case in quotations for word in case.answer.text.split()})
     rows = []
@@ -361,10 +360,10 @@ def timed(quotations: list[Case], everything: list[Answer]) -> dict[str, float]:
 
 
 def cold_ms(quote: str, text: str) -> float:
-    for cached in (normalize.folded, normalize.worded, normalize.squeezed):
+    for cached in (normalize.fold_typography, normalize.fold_punctuation, normalize.fold_spaces):
         cached.cache_clear()
     started = time.process_time()
-    locate(quote, text)
+    locate_quote(quote, text)
     return 1000 * (time.process_time() - started)
 
 

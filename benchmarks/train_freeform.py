@@ -1,19 +1,18 @@
-"""Learn what the free-form aligner ships with: src/text2grad/align/learned/weights/*.json.
+"""Train the weights of the learned aligner: src/text2grad/align/learned/weights/*.json.
 
 Needs lightgbm and scikit-learn (`pip install lightgbm scikit-learn`); the aligner itself does not.
 
-words.json        trees over the letters alone
-heads.json        a linear score of the default model's attention heads, and trees over that and the letters
+words.json        trees over spelling features
+heads.json        a linear score of the default model's attention heads, and trees over that and spelling features
 statements.json   trees over the statements of programs
 
-Learned from: DeFacto's training split (people's critiques and edit instructions; every row also with the critique or
-the instruction alone and without its source, so that no form of comment is taken for granted; and with the comment on
+Training data: DeFacto's training split (human critiques and edit instructions; every row also with the critique or the
+instruction alone and without its source, so that the aligner depends on no form of comment; and with the comment on
 another summary, so that some comments are about nothing), a third of HaluQuestQA's reasons, and DebugBench's
-explanations of bugs. DeFacto's validation split and ILF's code critiques are
-kept for `freeform.py` and `code_blame.py`. Everything is chosen by cross-validation in five folds, whole rows,
-questions and programs at a time.
+explanations of bugs. DeFacto's validation split and ILF's code critiques are held out for `freeform.py` and
+`code_blame.py`. Thresholds come from cross-validation in five folds of whole rows, questions and programs.
 
-`--cache FOLDER` keeps what the model was read for; that takes about a second a comment on one core.
+`--cache FOLDER` keeps the attention features, which take about one second per comment on one core.
 """
 
 from __future__ import annotations
@@ -36,17 +35,16 @@ from harness import ROOT, data_folder, show
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from text2grad.align.learned.aligner import ATTENTION_COLUMNS, select_words, stack_neighbours
 from text2grad.align.learned.attention import AttentionScorer
-from text2grad.align.learned.freeform import around, chosen, head_names
-from text2grad.align.learned.statement_features import of_statements
-from text2grad.align.learned.trees import Trees
-from text2grad.align.learned.word_features import lexical
-from text2grad.align.program import extract, tree
-from text2grad.align.statements import statements
+from text2grad.align.learned.boosted_trees import BoostedTrees
+from text2grad.align.learned.statement_features import compute_statement_features
+from text2grad.align.learned.word_features import compute_word_features
+from text2grad.align.program import extract_program, find_statements, parse_python
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.text.whitespace import split_words
 
-OUT = ROOT / "src" / "text2grad" / "data" / "freeform"
+OUT = ROOT / "src" / "text2grad" / "align" / "learned" / "weights"
 FOLDS = 5
 MAIN = "critique and instruction"
 WEIGHTS = {
@@ -61,7 +59,7 @@ UNRELATED, UNRELATED_WEIGHT, UNRELATED_STEP_HEADS = "unrelated comment", 0.35, 2
 DEBUGBENCH = "DebugBench"
 HALU_WEIGHT, HALU_STEP, HALU_STEP_HEADS = 0.3, 3, 12
 THRESHOLDS = np.arange(0.2, 0.6, 0.02)
-HEADS_STRENGTH = 1e-3  # scikit-learn's C: 1 620 views of the heads want a strong penalty
+HEADS_STRENGTH = 1e-3  # scikit-learn's C; 1 620 views of the heads need a strong penalty
 TREES = {
     "objective": "binary",
     "learning_rate": 0.04,
@@ -83,12 +81,12 @@ STATEMENT_ROUNDS = 150
 
 Features = NDArray[np.float32]
 Labels = NDArray[np.int64]
-Figures = tuple[float, float, float]
+Scores = tuple[float, float, float]  # precision, recall, F1
 
 
 @dataclass(frozen=True)
 class Item:
-    """One comment: a row of features and a label for each of its words or statements."""
+    """One comment: a row of features and a label per word or statement of its completion."""
 
     source: str
     group: str
@@ -99,32 +97,32 @@ class Item:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cache", type=Path, help="folder that keeps what the model was read for")
+    parser.add_argument("--cache", type=Path, help="folder for the attention features")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     data = data_folder()
-    learn_statements(data)
-    learn_words(data)
-    learn_heads(data, args.cache, args.device)
+    train_statements(data)
+    train_words(data)
+    train_heads(data, args.cache, args.device)
 
 
-def learn_words(data: Path) -> None:
+def train_words(data: Path) -> None:
     variants = defacto_variants(data, "train")
     cases = [(name, case, weight) for name, weight in WEIGHTS.items() for case in variants[name]]
     cases += [(UNRELATED, case, UNRELATED_WEIGHT) for case in _unrelated(variants)]
     cases += [(HALU, case, HALU_WEIGHT) for case in _halu(data, HALU_STEP)]
-    items = [_item(name, case, weight, _lexical(case)) for name, case, weight in cases]
-    names = lexical("a", "b", "c")[1]
+    items = [_item(name, case, weight, _spelling(case)) for name, case, weight in cases]
+    names = compute_word_features("a", "b", "c")[1]
     threshold = cross_validate("words", items, MAIN, ROUNDS, {})
     _save("words", names, fit(items, ROUNDS, {}), threshold, items)
 
 
-def learn_heads(data: Path, cache: Path | None, device: str) -> None:
+def train_heads(data: Path, cache: Path | None, device: str) -> None:
     variants = defacto_variants(data, "train")
     others = [name for name in WEIGHTS if name != MAIN]
     cases = [(MAIN, case, 1.0) for case in variants[MAIN]]
-    # reading is slow, so each row comes once more, in one of its other forms
+    # attention features are slow, so each row is added only once more, in one of its other forms
     cases += [(name, variants[name][i], 0.7) for i in range(len(variants[MAIN])) for name in [others[i % len(others)]]]
     cases += [(UNRELATED, case, UNRELATED_WEIGHT) for case in _unrelated(variants)[::UNRELATED_STEP_HEADS]]
     cases += [(HALU, case, HALU_WEIGHT) for case in _halu(data, HALU_STEP_HEADS)]
@@ -132,27 +130,27 @@ def learn_heads(data: Path, cache: Path | None, device: str) -> None:
     seen = [_item(name, case, weight, views) for (name, case, weight), views in zip(cases, attention, strict=True)]
     scores: list[Features] = [np.zeros(0, np.float32)] * len(seen)
     for train, test in _folds(seen):
-        weights = _linear([seen[i] for i in train])
+        weights = _fit_linear([seen[i] for i in train])
         for i in test:
             scores[i] = _score(seen[i].features, weights)
     items = [
-        replace(item, features=np.hstack([_lexical(case), around(score)]))
+        replace(item, features=np.hstack([_spelling(case), stack_neighbours(score)]))
         for item, (_, case, _), score in zip(seen, cases, scores, strict=True)
     ]
-    names = [*lexical("a", "b", "c")[1], *head_names()]
+    names = [*compute_word_features("a", "b", "c")[1], *ATTENTION_COLUMNS]
     threshold = cross_validate("heads", items, MAIN, ROUNDS, {})
-    weights = [float(f"{weight:.5g}") for weight in _linear(seen)]
+    weights = [float(f"{weight:.5g}") for weight in _fit_linear(seen)]
     _save("heads", names, fit(items, ROUNDS, {}), threshold, items, weights=weights)
 
 
-def learn_statements(data: Path) -> None:
+def train_statements(data: Path) -> None:
     items, names = [], []
     for number, bug in enumerate(debugbench_bugs(data)):
-        answer, module = extract(bug.code), tree(bug.code)
-        own = statements(answer) if answer and module else {}
+        program = extract_program(bug.code)
+        own = find_statements(program) if program and parse_python(bug.code) else {}
         changed = _changed_lines(bug.code, bug.fixed) & set(own)
-        if module and changed and len(own) > 2:
-            names, features = of_statements(bug.comment, list(own.values()), module)
+        if program and changed and len(own) > 2:
+            names, features = compute_statement_features(bug.comment, list(own.values()), program)
             items.append(
                 Item(DEBUGBENCH, str(number), 1.0, features, np.array([line in changed for line in own], np.int64))
             )
@@ -161,28 +159,28 @@ def learn_statements(data: Path) -> None:
 
 
 def cross_validate(title: str, items: Sequence[Item], main: str, rounds: int, settings: dict[str, Any]) -> float:
-    """The threshold with the best F1 on the source `main`; prints figures of every source at that threshold."""
+    """Return the threshold with the best F1 on the source `main`; print the scores of every source there."""
     probabilities: dict[int, NDArray[np.float64]] = {}
     for train, test in _folds(items):
         model = fit([items[i] for i in train], rounds, settings)
         probabilities |= {i: model.predict(items[i].features) for i in test}
 
-    def figures(source: str, threshold: float) -> Figures:
+    def scores(source: str, threshold: float) -> Scores:
         own = [i for i, item in enumerate(items) if item.source == source]
-        return f1([chosen(probabilities[i], threshold) for i in own], [items[i].labels for i in own])
+        return f1([select_words(probabilities[i], threshold) for i in own], [items[i].labels for i in own])
 
-    def marked(source: str, threshold: float) -> float:
+    def share_aligned(source: str, threshold: float) -> float:
         own = [i for i, item in enumerate(items) if item.source == source]
-        return float(np.mean([chosen(probabilities[i], threshold).any() for i in own]))
+        return float(np.mean([select_words(probabilities[i], threshold).any() for i in own]))
 
-    threshold = max(THRESHOLDS, key=lambda threshold: figures(main, threshold)[2])
+    threshold = max(THRESHOLDS, key=lambda threshold: scores(main, threshold)[2])
     rows = [
-        [source, *(f"{figure:.3f}" for figure in (*figures(source, threshold), marked(source, threshold)))]
+        [source, *(f"{score:.3f}" for score in (*scores(source, threshold), share_aligned(source, threshold)))]
         for source in dict.fromkeys(item.source for item in items)
     ]
     show(
         f"{title}: cross-validated, threshold {threshold:.2f}",
-        ["", "precision", "recall", "F1", "comments placed"],
+        ["", "precision", "recall", "F1", "comments aligned"],
         rows,
     )
     return round(float(threshold), 2)
@@ -195,11 +193,12 @@ def fit(items: Sequence[Item], rounds: int, settings: dict[str, Any]) -> lightgb
     return lightgbm.train(TREES | settings, lightgbm.Dataset(features, labels, weight=weights), rounds)
 
 
-def f1(taken: Sequence[NDArray[np.bool_]], gold: Sequence[NDArray[Any]]) -> Figures:
+def f1(selected: Sequence[NDArray[np.bool_]], gold: Sequence[NDArray[Any]]) -> Scores:
     """Precision, recall and F1 over all words together."""
-    said, meant = np.concatenate(taken), np.concatenate(gold).astype(bool)
-    right = int((said & meant).sum())
-    return right / max(1, said.sum()), right / max(1, meant.sum()), 2 * right / max(1, said.sum() + meant.sum())
+    found, expected = np.concatenate(selected), np.concatenate(gold).astype(bool)
+    right = int((found & expected).sum())
+    total = found.sum() + expected.sum()
+    return right / max(1, found.sum()), right / max(1, expected.sum()), 2 * right / max(1, total)
 
 
 def _folds(items: Sequence[Item]) -> Iterator[tuple[list[int], list[int]]]:
@@ -209,12 +208,12 @@ def _folds(items: Sequence[Item]) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def _halu(data: Path, step: int) -> list[Case]:
-    """Every `step`-th mark, one in two without its question."""
+    """Return every `step`-th case, every second one without its question."""
     return [case if i % 2 else replace(case, prompt=None) for i, case in enumerate(halu_cases(data)[::step])]
 
 
 def _unrelated(variants: dict[str, list[Case]]) -> list[Case]:
-    """Each answer once, with a foreign comment in one of the variants' forms."""
+    """Return each answer once, with the comment on another answer, in one of the variants' forms."""
     forms = [unrelated(cases) for cases in variants.values()]
     return [forms[i % len(forms)][i] for i in range(len(forms[0]))]
 
@@ -223,8 +222,8 @@ def _item(source: str, case: Case, weight: float, features: Features) -> Item:
     return Item(source, case.group, weight, features, np.array(case.gold, np.int64))
 
 
-def _lexical(case: Case) -> Features:
-    return lexical(case.comment, case.completion, case.prompt)[2]
+def _spelling(case: Case) -> Features:
+    return compute_word_features(case.comment, case.completion, case.prompt)[2]
 
 
 def _attention(cases: Sequence[Case], cache: Path | None, device: str) -> list[Features]:
@@ -232,21 +231,21 @@ def _attention(cases: Sequence[Case], cache: Path | None, device: str) -> list[F
     scorer = AttentionScorer(model, load_tokenizer(DEFAULT_MODEL))
     if cache:
         cache.mkdir(parents=True, exist_ok=True)
-    return [_cached(case, cache, lambda case: _read(scorer, case)) for case in cases]
+    return [_cached(case, cache, lambda case: _compute_attention(scorer, case)) for case in cases]
 
 
-def _read(scorer: AttentionScorer, case: Case) -> Features:
-    views = scorer.read(case.comment, case.completion, case.prompt, split_words(case.completion))
+def _compute_attention(scorer: AttentionScorer, case: Case) -> Features:
+    views = scorer.score_words(case.comment, case.completion, case.prompt, split_words(case.completion))
     assert views is not None, "no case is too long for the model"
     return views
 
 
-def _cached(case: Case, cache: Path | None, read: Callable[[Case], Features]) -> Features:
+def _cached(case: Case, cache: Path | None, compute: Callable[[Case], Features]) -> Features:
     if cache is None:
-        return read(case)
+        return compute(case)
     path = cache / f"{cache_key(case)}.npy"
     if not path.exists():
-        np.save(path, read(case).astype(np.float16))
+        np.save(path, compute(case).astype(np.float16))
     return np.load(path).astype(np.float32)
 
 
@@ -254,7 +253,7 @@ def cache_key(case: Case) -> str:
     return hashlib.sha1(json.dumps([case.comment, case.completion, case.prompt]).encode()).hexdigest()
 
 
-def _linear(items: Sequence[Item]) -> NDArray[np.float64]:
+def _fit_linear(items: Sequence[Item]) -> NDArray[np.float64]:
     """Logistic regression on standardised features, folded into weights for the raw ones, the bias last."""
     features = np.concatenate([item.features for item in items])
     mean, deviation = features.mean(0), features.std(0) + 1e-4
@@ -271,7 +270,7 @@ def _score(features: Features, weights: NDArray[np.float64]) -> Features:
 
 
 def _changed_lines(before: str, after: str) -> set[int]:
-    """Numbers of the lines that were replaced or deleted; white space and comments do not count."""
+    """Return the numbers of the lines that were replaced or deleted; white space and comments are ignored."""
 
     def meaningful(source: str) -> list[tuple[int, str]]:
         lines = [(number, re.sub(r"\s+", "", line)) for number, line in enumerate(source.splitlines(), 1)]
@@ -287,16 +286,16 @@ def _save(
     name: str, columns: Sequence[str], model: lightgbm.Booster, threshold: float, items: Sequence[Item], **more: Any
 ) -> None:
     data = {"threshold": threshold, "trees": _arrays(columns, model), **more}
-    trees = Trees.from_dict(data["trees"])
-    for item in items[:100]:  # what ships must say what was learned
-        assert np.allclose(trees.probabilities(columns, item.features), model.predict(item.features), atol=1e-3)
+    trees = BoostedTrees.from_dict(data["trees"])
+    for item in items[:100]:  # NumPy inference must agree with LightGBM
+        assert np.allclose(trees.predict_proba(columns, item.features), model.predict(item.features), atol=1e-3)
     path = OUT / f"{name}.json"
     path.write_text(json.dumps(data, separators=(",", ":")) + "\n", encoding="utf-8")
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1000:.0f} kB")
 
 
 def _arrays(columns: Sequence[str], model: lightgbm.Booster) -> dict[str, Any]:
-    """LightGBM's trees as `text2grad.align.learned.trees.Trees` reads them."""
+    """Convert LightGBM's trees to the format of `text2grad.align.learned.boosted_trees.BoostedTrees`."""
     nodes: dict[str, list[Any]] = {
         key: [] for key in ("feature", "threshold", "missing_left", "left", "right", "value")
     }

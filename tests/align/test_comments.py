@@ -34,7 +34,7 @@ def test_quotations(comment: str, expected: list[str]) -> None:
 
 
 @given(st.text(alphabet="ab \n\"'`“”‘’«»", max_size=40))
-def test_quotations_lie_in_the_comment_in_order(comment: str) -> None:
+def test_quotations_are_inside_the_comment_in_order(comment: str) -> None:
     ends = 0
     for start, end in find_quotations(comment):
         assert ends <= start < end <= len(comment)

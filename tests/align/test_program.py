@@ -94,7 +94,7 @@ def test_a_span_without_characters_is_none() -> None:
     assert Program("x = 1\n", 0).line_span(9) is None
 
 
-def test_defined_names() -> None:
+def test_top_level_names() -> None:
     assert top_level_names("import a\ndef f(): pass\nclass C: pass\nx = 1\n") == {"f", "C", "x"}
     assert top_level_names("def f(") == frozenset()
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from text2grad.align import pieces
-from text2grad.align.pieces import replace_invalid
 from text2grad.align.tokens import decode, offsets, overlapping
+from text2grad.align.vocabulary import get_vocabulary, replace_invalid
 from text2grad.errors import UserError
 
 SENTENCES = [
@@ -398,23 +397,23 @@ def test_special_tokens_added_after_the_first_use_are_skipped():
     assert decode([*ids, tokenizer.pad_token_id], tokenizer) == "a"
 
 
-def test_the_pieces_of_a_tokenizer_go_when_it_goes():
+def test_the_vocabulary_is_freed_with_its_tokenizer():
     tokenizer = byte_level()
     decode(byte_ids(tokenizer, b"a"), tokenizer)
-    gone = weakref.ref(pieces.vocabulary(tokenizer))
+    gone = weakref.ref(get_vocabulary(tokenizer))
     del tokenizer
     gc.collect()
     assert gone() is None
 
 
 @pytest.mark.parametrize("wrong", [-100, 2**40])
-def test_what_is_no_id_is_named(wrong):
-    with pytest.raises(UserError, match=f"{wrong} is no token id"):
+def test_an_invalid_id_is_named(wrong):
+    with pytest.raises(UserError, match=f"{wrong} is not a token id"):
         offsets([5, wrong], KINDS["byte-level"][0])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_id_that_only_the_output_layer_has_spells_nothing(kind):
+def test_an_id_beyond_the_vocabulary_decodes_to_nothing(kind):
     tokenizer = KINDS[kind][0]
     ids = tokenizer("a b", add_special_tokens=False)["input_ids"]
     spare = [len(tokenizer) + 7, *ids[:1], len(tokenizer), *ids[1:]]
@@ -432,14 +431,14 @@ def test_an_id_that_only_the_output_layer_has_spells_nothing(kind):
         (decoders.Sequence([decoders.Fuse(), decoders.Strip(" ", 0, 1)]), "Fuse, Strip"),
     ],
 )
-def test_a_decoder_that_cannot_be_followed_is_named(decoder, named):
+def test_an_unsupported_decoder_is_named(decoder, named):
     backend = Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
     backend.decoder = decoder
     with pytest.raises(UserError, match=rf"decodes by \[{named}\]"):
         offsets([0], wrap(backend))
 
 
-def test_a_tokenizer_of_another_library_is_refused():
+def test_a_tokenizer_of_another_library_is_rejected():
     with pytest.raises(UserError, match="not backed by the `tokenizers` library"):
         offsets([0], type("SlowTokenizer", (), {})())
 

@@ -38,7 +38,7 @@ def test_a_family_shares_its_stem(family):
         ("lake", "lamp"),
     ],
 )
-def test_strangers_do_not(one, other):
+def test_unrelated_words_do_not(one, other):
     assert stem(one) != stem(other)
 
 

@@ -13,7 +13,7 @@ from text2grad.align.quote_candidates import Match, MatchKind, find_candidates
 __all__ = ["Match", "MatchKind", "locate_quote", "locate_quotes"]
 
 # Scores of one occurrence among several; an exact match, its case included, scores 1.
-_REUSED, _OVERLAPPING, _BACKWARDS, _FORWARD, _NEAR, _ORDINAL_MATCH = -8.0, -1.0, -0.5, -0.04, 2.0, 4.0
+_REUSED, _OVERLAPPING, _BACKWARDS, _FORWARD, _ORDINAL_MATCH = -8.0, -1.0, -0.5, -0.04, 4.0
 _TIE_MARGIN = 0.05  # above what _FORWARD can add: being the nearest occurrence does not break a tie
 _BEAM_WIDTH = 32
 _MAX_BRANCHES = 64  # occurrences of one quotation that take part in the beam search
@@ -38,9 +38,7 @@ _COMMON_WORD = re.compile(
 )
 
 
-def locate_quote(
-    quote: str, text: str, *, near: int | None = None, context: str | None = None, threshold: float = 0.75
-) -> Match | None:
+def locate_quote(quote: str, text: str, *, context: str | None = None, threshold: float = 0.75) -> Match | None:
     """Find `quote` in `text`; None if it is not there.
 
     Comparisons, of which the first that finds anything decides: whole words, up to case, white space and typography;
@@ -48,14 +46,14 @@ def locate_quote(
     4 characters and is not a number; the parts around an ellipsis, at most 400 characters apart; up to missing spaces;
     fuzzy, with at least the similarity `threshold`.
 
-    Among several occurrences, an exact one is preferred, unless `near` (a position in `text`) or `context` (the
-    critique's words around the quotation, the quotation included) favours another: words of the context occur close
-    to it, or the context says 'the second "it"' or 'ends with "and"'. In a tie, the first.
+    Among several occurrences, an exact one is preferred, unless `context` (the critique's words around the quotation,
+    the quotation included) favours another: words of the context occur close to it, or the context says 'the second
+    "it"' or 'ends with "and"'. In a tie, the first.
     """
     candidates = find_candidates(quote, text, threshold)
     if not candidates:
         return None
-    scores = _scores(candidates, quote, text, near, context)
+    scores = _scores(candidates, quote, text, context)
     best = max(scores)
     first_best = next(i for i, score in enumerate(scores) if best - score < _TIE_MARGIN)
     return _share_confidence(candidates[first_best], best, scores)
@@ -73,8 +71,7 @@ def locate_quotes(
     given = contexts if contexts is not None else [None] * len(quotes)
     candidates = [find_candidates(quote, text, threshold) for quote in quotes]
     scores = [
-        _scores(places, quote, text, None, context)
-        for places, quote, context in zip(candidates, quotes, given, strict=True)
+        _scores(places, quote, text, context) for places, quote, context in zip(candidates, quotes, given, strict=True)
     ]
     branches = [_best_candidates(*pair) for pair in zip(candidates, scores, strict=True)]
     located = [i for i, places in enumerate(candidates) if places]
@@ -90,15 +87,11 @@ def locate_quotes(
     return [_settle(i, chosen, branches[i], len(text)) if i in chosen else None for i in range(len(quotes))]
 
 
-def _scores(candidates: list[Match], quote: str, text: str, near: int | None, context: str | None) -> list[float]:
+def _scores(candidates: list[Match], quote: str, text: str, context: str | None) -> list[float]:
     """Score each candidate by itself; see `locate_quote`."""
     scores = [float(place.kind == "exact") for place in candidates]
     if len(candidates) < 2:
         return scores
-    if near is not None:
-        distances = [min(abs(place.start - near), abs(place.end - near)) for place in candidates]
-        scores = [score - _NEAR * distance / len(text) for score, distance in zip(scores, distances, strict=True)]
-        scores[distances.index(min(distances))] += _NEAR
     if context:
         context_scores = _context_scores(candidates, quote, text, context)
         scores = [score + words for score, words in zip(scores, context_scores, strict=True)]

@@ -1,7 +1,7 @@
-"""Where every sampled token lies in the text that its ids decode to.
+"""Character offsets of sampled tokens in the text that their ids decode to.
 
 The tokens tile the bytes of that text. A token's range covers every character that any of its bytes belongs to, so
-tokens that share a character (the four bytes of an emoji, say) overlap in it. Nothing is ever encoded: all of this
+tokens that share a character (such as the four bytes of an emoji) overlap in it. Text is never encoded, so this also
 holds for ids that the tokenizer would never produce.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from text2grad.align.pieces import characters_begun, vocabulary
+from text2grad.align.vocabulary import count_chars, get_vocabulary
 from text2grad.schema import Range
 
 if TYPE_CHECKING:
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
 
 
 def decode(ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> str:
-    """The text of the ids: special tokens skipped, spaces as they are, invalid UTF-8 replaced by U+FFFD.
+    """Decode ids: special tokens skipped, spaces kept, invalid UTF-8 replaced by U+FFFD.
 
-    The same as `tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)`, but that an id
-    outside the vocabulary is an error.
+    The same as `tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)`; ids beyond the
+    vocabulary decode to nothing, and negative ones are an error.
     """
-    words = vocabulary(tokenizer)
-    tiles = list(words.tiles(ids))
-    if not words.is_plain(ids):
-        for index, tile in words.changes(ids).items():
-            tiles[index] = tile
-    return b"".join(tiles).decode()
+    vocabulary = get_vocabulary(tokenizer)
+    parts = list(vocabulary.token_bytes(ids))
+    if not vocabulary.is_context_free(ids):
+        for index, data in vocabulary.overrides(ids).items():
+            parts[index] = data
+    return b"".join(parts).decode()
 
 
 def offsets(ids: Sequence[int], tokenizer: PreTrainedTokenizerBase) -> list[Range]:
-    """One range of characters (start, end exclusive) of `decode(ids, tokenizer)` per id; starts never decrease.
+    """Return one range of characters (start, exclusive end) of `decode(ids, tokenizer)` per id; starts never decrease.
 
-    A token that adds nothing (a special one, or a space that is stripped from the start) has zero width; inside a
-    character, it lies at that character's start.
+    A token that adds nothing (a special one, or a space that is stripped from the start) has zero width; between the
+    tokens of one character, its range is at that character's start.
     """
-    words = vocabulary(tokenizer)
-    begun: Sequence[int] = words.begun(ids)
-    if words.is_plain(ids):
-        return _tile(begun)
-    changes = words.changes(ids)
-    if changes:
-        begun = [characters_begun(changes[i]) if i in changes else usual for i, usual in enumerate(begun)]
-    ranges = _tile(begun)
-    for index in words.continuing(ids, changes):
+    vocabulary = get_vocabulary(tokenizer)
+    widths: Sequence[int] = vocabulary.char_counts(ids)
+    if vocabulary.is_context_free(ids):
+        return _tile(widths)
+    overrides = vocabulary.overrides(ids)
+    if overrides:
+        widths = [count_chars(overrides[i]) if i in overrides else width for i, width in enumerate(widths)]
+    ranges = _tile(widths)
+    for index in vocabulary.starting_inside_char(ids, overrides):
         start, end = ranges[index]
         ranges[index] = (start - 1, end)
-        while ranges[index - 1][0] == start:  # a token without width that stands inside the character
+        while ranges[index - 1][0] == start:  # a token without width inside the character
             index -= 1
             ranges[index] = (start - 1, start - 1)
     return ranges
@@ -61,14 +61,14 @@ def _tile(widths: Iterable[int]) -> list[Range]:
 
 
 def overlapping(start: int, end: int, offsets: Sequence[Range]) -> list[int]:
-    """Indices of the tokens that share a character with [start, end); `offsets` as returned by `offsets`.
+    """Return the indices of the tokens that share a character with [start, end), given the result of `offsets`.
 
-    Tokens of zero width share none. Takes O(log tokens + result), because starts never decrease.
+    Tokens of zero width share none. Takes O(log(tokens) + result), because starts never decrease.
     """
     if start >= end:
         return []
     first = bisect_left(offsets, (start,))
-    if first and offsets[first - 1][1] > start:  # at most one token reaches in from before
+    if first and offsets[first - 1][1] > start:  # at most one earlier token reaches into the range
         first -= 1
     found = []
     for index in range(first, len(offsets)):
