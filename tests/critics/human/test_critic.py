@@ -136,7 +136,8 @@ def test_columns_and_labels_with_names_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"start": "x", "end": 3}, r'a\.csv:2: start is "x", not a whole number'),
+        ({"start": "x", "end": 3}, r"a\.csv:2: start: Input should be a valid integer"),
+        ({"start": -1, "end": 3}, r"a\.csv:2: start: Input should be greater than or equal to 0"),
         ({"start": 3}, r"a\.csv:2: end is missing; give both or neither"),
         ({"start": 3, "end": 3}, r"a\.csv:2: start is 3 and end 3"),
         ({"start": 3, "end": 999}, r"a\.csv:2: start is 3 and end 999, but the completion has 54 characters"),
@@ -144,9 +145,9 @@ def test_columns_and_labels_with_names_of_their_own(tmp_path: Path) -> None:
             {"start": 0, "end": 3, "quote": "Friday"},
             r'a\.csv:2: start and end point at "The", but the quote is "Friday"',
         ),
-        ({"label": "Fluff"}, r'a\.csv:2: label: the meaning of "Fluff" is unknown; give it'),
-        ({"severity": "high"}, r'a\.csv:2: severity is "high", not a number'),
-        ({"severity": 2}, r"a\.csv:2: severity is 2; give a number above 0, at most 1"),
+        ({"label": "Fluff"}, r'a\.csv:2: the meaning of label "Fluff" is unknown; give it'),
+        ({"severity": "high"}, r"a\.csv:2: severity: Input should be a valid number"),
+        ({"severity": 2}, r"a\.csv:2: severity: Input should be less than or equal to 1"),
         ({"comment": ""}, r"a\.csv:2: comment is empty, and so is label"),
         ({"completion": ""}, r"a\.csv:2: completion is missing or empty"),
         ({"prompt": ""}, r"a\.csv:2: prompt: Field required"),

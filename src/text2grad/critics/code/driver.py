@@ -41,7 +41,7 @@ _FORBIDDEN_EVENTS = {
 
 _exec, _eval, _compile = exec, eval, compile  # a program may replace the built-in ones
 
-Result = dict[str, Any]
+Case = Result = dict[str, Any]
 
 
 def main() -> None:
@@ -67,14 +67,11 @@ def _run_cases(payload: dict[str, Any], out: int) -> dict[str, Any]:
             importlib.import_module(name)
         except ImportError:
             continue
-    lines = payload["source"].count("\n") + payload["source"].count("\r") + 2
     deadline = time.monotonic() + payload["total_timeout"]
     results = []
     for case in payload["cases"]:
-        remaining = deadline - time.monotonic()
-        results.append(
-            _run_case(code, case, payload, lines, out, remaining) if remaining > 0 else {"status": "not_run"}
-        )
+        seconds = min(payload["test_timeout"], deadline - time.monotonic())
+        results.append(_run_case(code, case, payload, out, seconds) if seconds > 0 else {"status": "not_run"})
     return {"results": results}
 
 
@@ -85,31 +82,35 @@ def _describe_syntax_error(error: BaseException) -> Result:
     return {"message": str(error), "extent": None}
 
 
-def _run_case(
-    code: CodeType, case: dict[str, Any], payload: dict[str, Any], lines: int, out: int, remaining: float
-) -> Result:
+def _run_case(code: CodeType, case: Case, payload: dict[str, Any], out: int, seconds: float) -> Result:
     """Run a case with every line traced, and without tracing if that is too slow."""
-    traced = _fork_and_run(code, case, payload, lines, out, remaining, tracing=True)
+    traced = _fork_and_run(code, case, payload, out, seconds, tracing=True)
     if traced["status"] != "timeout" or traced.get("idle"):
         return traced
-    plain = _fork_and_run(code, case, payload, lines, out, remaining, tracing=False)
+    plain = _fork_and_run(code, case, payload, out, seconds, tracing=False)
     if plain["status"] == "timeout":
         return traced
     return {**plain, "executed_lines": traced["executed_lines"], "last_line": traced["last_line"]}
 
 
 def _fork_and_run(
-    code: CodeType, case: dict[str, Any], payload: dict[str, Any], lines: int, out: int, remaining: float, tracing: bool
+    code: CodeType, case: Case, payload: dict[str, Any], out: int, seconds: float, tracing: bool
 ) -> Result:
+    lines = payload["source"].count("\n") + payload["source"].count("\r") + 2
     executed = mmap.mmap(-1, _HEADER + lines + 1)
     token = os.urandom(16)
     reader, writer = os.pipe()
-    seconds = min(payload["test_timeout"], remaining)
     child = os.fork()
     if child == 0:
         os.close(reader)
         os.close(out)
-        _run_in_child(code, case, payload, executed, writer, token, seconds, tracing)
+        _run_in_child(
+            lambda: _evaluate(code, case, payload["setup"], executed, tracing),
+            writer,
+            token,
+            seconds,
+            payload["readable"],
+        )
     os.close(writer)
     message = _read(reader, 3 * seconds + _GRACE_SECONDS)
     os.close(reader)
@@ -149,17 +150,8 @@ def _read(fd: int, seconds: float) -> bytes:
     return b"".join(chunks)
 
 
-def _run_in_child(
-    code: CodeType,
-    case: dict[str, Any],
-    payload: dict[str, Any],
-    executed: mmap.mmap,
-    pipe: int,
-    token: bytes,
-    seconds: float,
-    tracing: bool,
-) -> None:
-    """Run the case, report and exit. What reporting needs is held in locals: the program may replace the modules'."""
+def _run_in_child(evaluate: Callable[[], Result], pipe: int, token: bytes, seconds: float, readable: list[str]) -> None:
+    """Evaluate, report and exit. What reporting needs is held in locals: the program may replace the modules'."""
     write, exit_process, encode = os.write, os._exit, json.JSONEncoder().encode
     forbidden: list[list[Any]] = []
 
@@ -176,16 +168,14 @@ def _run_in_child(
     signal.signal(signal.SIGALRM, report_timeout)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     signal.setitimer(signal.ITIMER_REAL, 3 * seconds)
-    sys.addaudithook(_make_audit_hook(forbidden, payload["readable"]))
+    sys.addaudithook(_make_audit_hook(forbidden, readable))
     try:
-        report(_evaluate(code, case, payload, executed, tracing))
+        report(evaluate())
     finally:
         exit_process(1)
 
 
-def _evaluate(
-    code: CodeType, case: dict[str, Any], payload: dict[str, Any], executed: mmap.mmap, tracing: bool
-) -> Result:
+def _evaluate(code: CodeType, case: Case, setup: str, executed: mmap.mmap, tracing: bool) -> Result:
     phase = "import"
     module = ModuleType("answer")
     sys.modules["answer"] = sys.modules["__main__"] = module
@@ -195,7 +185,7 @@ def _evaluate(
         _exec(code, names)
         sys.settrace(None)
         phase = "setup"
-        _exec(_compile(payload["setup"], "<tests>", "exec"), names)
+        _exec(_compile(setup, "<tests>", "exec"), names)
         _exec(_compile(case["setup"], "<tests>", "exec"), names)
         phase = "test"
         _trace(executed, _TESTED, tracing)
@@ -205,7 +195,7 @@ def _evaluate(
         return _describe_exception(error, phase)
 
 
-def _check_case(case: dict[str, Any], names: dict[str, Any]) -> Result:
+def _check_case(case: Case, names: dict[str, Any]) -> Result:
     if case["left"] is None:
         _exec(_compile(case["source"], "<tests>", "exec"), names)
         sys.settrace(None)

@@ -23,7 +23,7 @@ from text2grad.critics.human.exports import (
     parse_label_studio,
 )
 from text2grad.errors import UserError
-from text2grad.schema import Example, Feedback, describe, parse_example
+from text2grad.schema import Example, Feedback, describe
 
 _COMMENT_FIELDS = ("comment", "start", "end", "quote", "label", "severity", "annotator")
 
@@ -54,11 +54,8 @@ def read_feedback(
         raise UserError(f"{path}: no such file; give a CSV, JSON or JSON lines file with people's comments")
     fields = FieldNames(prompt, completion, comment)
     meanings = LabelMeanings(labels)
-    if path.suffix in (".csv", ".tsv"):
-        examples = _read_table(path, fields, meanings)
-    else:
-        examples = (_parse_record(*record, fields, meanings) for record in _read_records(path))
-    yield from _merge_examples(examples)
+    records = _read_table(path, fields) if path.suffix in (".csv", ".tsv") else _read_json(path)
+    yield from _merge_examples(_parse_record(*record, fields, meanings) for record in records)
 
 
 class HumanCritic:
@@ -117,7 +114,8 @@ def _merge_examples(examples: Iterable[Example]) -> Iterator[Example]:
         yield group[0].model_copy(update={"feedback": merge_feedback(feedback) if feedback else None, "meta": meta})
 
 
-def _read_table(path: Path, fields: FieldNames, labels: LabelMeanings) -> Iterator[Example]:
+def _read_table(path: Path, fields: FieldNames) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Yield the rows of a CSV file with their position for errors and a default id."""
     columns = (fields.prompt or "prompt", fields.completion or "completion", fields.comment or "comment")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -136,14 +134,14 @@ def _read_table(path: Path, fields: FieldNames, labels: LabelMeanings) -> Iterat
                     raise UserError(
                         f"{where}: the row has more or fewer cells than the header; quote cells with commas"
                     )
-                yield _parse_flat_record(row, where, fields, labels, f"{path.stem}-{rows.line_num}")
+                yield row, where, f"{path.stem}-{rows.line_num}"
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 ({error}); save it as CSV UTF-8") from error
     except csv.Error as error:
         raise UserError(f"{path}:{rows.line_num}: not valid CSV ({error})") from error
 
 
-def _read_records(path: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
+def _read_json(path: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
     """Yield the JSON objects of a file, an array or lines, with their position for errors and a default id."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -177,78 +175,44 @@ def _to_list(content: Any) -> list[Any]:
 def _parse_record(
     record: dict[str, Any], where: str, default_id: str, fields: FieldNames, labels: LabelMeanings
 ) -> Example:
-    if is_label_studio(record):
-        return _from_export(parse_label_studio(record, fields, labels, where), where, labels, default_id)
-    if is_argilla(record):
-        return _from_export(parse_argilla(record, fields, labels, where), where, labels, default_id)
-    if "feedback" in record:
-        return parse_example(json.dumps({"id": default_id, **record}), where)
-    return _parse_flat_record(record, where, fields, labels, default_id)
+    try:
+        if is_label_studio(record):
+            return _from_export(parse_label_studio(record, fields, labels), labels, default_id)
+        if is_argilla(record):
+            return _from_export(parse_argilla(record, fields, labels), labels, default_id)
+        if "feedback" in record:
+            return Example.model_validate({"id": default_id, **record})
+        return _parse_flat_record(record, fields, labels, default_id)
+    except ValidationError as error:
+        raise UserError(f"{where}: {describe(error)}") from error
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
 
 
 def _parse_flat_record(
-    record: Mapping[str, Any], where: str, fields: FieldNames, labels: LabelMeanings, default_id: str
+    record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings, default_id: str
 ) -> Example:
     """Parse a record with the fields of an example and of one comment on it."""
     renamed = {fields.prompt: "prompt", fields.completion: "completion", fields.comment: "comment"}
     flat = {renamed.get(key, key): value for key, value in record.items() if value not in (None, "")}
-    comment = HumanComment(
-        text=_text(flat, "comment", where) or "",
-        start=_offset(flat, "start", where),
-        end=_offset(flat, "end", where),
-        quote=_text(flat, "quote", where),
-        label=_text(flat, "label", where),
-        severity=_severity(flat, where),
-        annotator=_text(flat, "annotator", where),
-    )
-    if not comment.text and comment.label is None:
-        raise UserError(f"{where}: comment is empty, and so is label; give one of them")
-    own = {key: value for key, value in flat.items() if key not in _COMMENT_FIELDS}
-    example = _make_example({"id": default_id, **own}, where)
-    return example.model_copy(update={"feedback": comment_to_feedback(comment, example.completion, labels, where)})
+    comment = HumanComment.model_validate({key: flat.pop(key) for key in _COMMENT_FIELDS if key in flat})
+    if not comment.comment and comment.label is None:
+        raise UserError("comment is empty, and so is label; give one of them")
+    example = _make_example({"id": default_id, **flat})
+    return example.model_copy(update={"feedback": comment_to_feedback(comment, example.completion, labels)})
 
 
-def _from_export(parsed: AnnotatedCompletion, where: str, labels: LabelMeanings, default_id: str) -> Example:
+def _from_export(parsed: AnnotatedCompletion, labels: LabelMeanings, default_id: str) -> Example:
     own = {"id": parsed.id or default_id, "prompt": parsed.prompt, "completion": parsed.completion}
-    example = _make_example(own | parsed.meta, where)
-    feedbacks = [comment_to_feedback(comment, parsed.completion, labels, where) for comment in parsed.comments]
+    example = _make_example(own | parsed.meta)
+    feedbacks = [comment_to_feedback(comment, parsed.completion, labels) for comment in parsed.comments]
     for annotator, label in parsed.ratings:
-        score = 1.0 if labels.resolve(label, where) == "good" else -1.0
+        score = 1.0 if labels.resolve(label) == "good" else -1.0
         feedbacks.append(Feedback(critic=HumanComment(annotator=annotator).critic, score=score))
     return example.model_copy(update={"feedback": merge_feedback(feedbacks) if feedbacks else None})
 
 
-def _make_example(record: dict[str, Any], where: str) -> Example:
+def _make_example(record: dict[str, Any]) -> Example:
     if "completion" not in record:
-        raise UserError(f"{where}: completion is missing or empty")
-    try:
-        return Example.model_validate(record | {"id": str(record["id"])})
-    except ValidationError as error:
-        raise UserError(f"{where}: {describe(error)}") from error
-
-
-def _text(record: Mapping[str, Any], field: str, where: str) -> str | None:
-    value = record.get(field)
-    if value is not None and not isinstance(value, str | int):
-        raise UserError(f"{where}: {field} is not a text")
-    return None if value is None else str(value)
-
-
-def _offset(record: Mapping[str, Any], field: str, where: str) -> int | None:
-    value = record.get(field)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not str(value).strip().isdigit():
-        raise UserError(f'{where}: {field} is "{value}", not a whole number from 0')
-    return int(value)
-
-
-def _severity(record: Mapping[str, Any], where: str) -> float:
-    value = record.get("severity", 1.0)
-    try:
-        severity = float(value)
-    except (TypeError, ValueError) as error:
-        raise UserError(f'{where}: severity is "{value}", not a number') from error
-    if not 0 < severity <= 1:
-        raise UserError(f"{where}: severity is {value}; give a number above 0, at most 1")
-    return severity
+        raise UserError("completion is missing or empty")
+    return Example.model_validate(record | {"id": str(record["id"])})

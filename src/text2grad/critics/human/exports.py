@@ -40,11 +40,9 @@ def is_argilla(record: Mapping[str, Any]) -> bool:
     return isinstance(record.get("fields"), dict) or any(name.endswith(".responses") for name in record)
 
 
-def parse_label_studio(
-    record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings, where: str
-) -> AnnotatedCompletion:
+def parse_label_studio(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
     """Parse a task of the JSON export. Cancelled annotations, predictions and marks on the prompt are skipped."""
-    prompt, completion = _find_fields(record["data"], fields, where)
+    prompt, completion = _find_fields(record["data"], fields)
     parsed = AnnotatedCompletion(
         record["data"][prompt], record["data"][completion], [], [], _optional_text(record.get("id")), {}
     )
@@ -60,7 +58,7 @@ def parse_label_studio(
         for result in results:
             regions[str(result.get("id"))].append(result)
         for region in regions.values():
-            parsed.comments.extend(_region_comments(region, annotator, fields.comment, where))
+            parsed.comments.extend(_region_comments(region, annotator, fields.comment))
         for result in results:
             value, name = result["value"], str(result.get("from_name"))
             for choice in value.get("choices", []):
@@ -73,12 +71,10 @@ def parse_label_studio(
     return parsed
 
 
-def parse_argilla(
-    record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings, where: str
-) -> AnnotatedCompletion:
+def parse_argilla(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
     """Parse a record of `records.to_json`, of a hub dataset, or of the 1.x client; skip discarded responses."""
     data = record["fields"] if isinstance(record.get("fields"), dict) else record
-    prompt, completion = _find_fields(data, fields, where)
+    prompt, completion = _find_fields(data, fields)
     record_id = _optional_text(record.get("id") or record.get("external_id"))
     parsed = AnnotatedCompletion(data[prompt], data[completion], [], [], record_id, {})
     for question, value, annotator in _responses(record):
@@ -91,14 +87,14 @@ def parse_argilla(
             elif isinstance(item, str) and item in labels:
                 parsed.ratings.append((annotator, item))
             elif isinstance(item, str) and not isinstance(value, list) and fields.comment in (None, question):
-                parsed.comments.append(HumanComment(item, annotator=annotator))
+                parsed.comments.append(HumanComment(comment=item, annotator=annotator))
             else:
                 parsed.meta.setdefault(question, []).append(item)
     return parsed
 
 
 def _region_comments(
-    results: list[dict[str, Any]], annotator: str | None, comment_field: str | None, where: str
+    results: list[dict[str, Any]], annotator: str | None, comment_field: str | None
 ) -> Iterator[HumanComment]:
     """Parse the results that share an id: a labelled region with its comment, or a comment on the whole."""
     lines = [
@@ -112,14 +108,14 @@ def _region_comments(
     for result in labelled:
         value = result["value"]
         if result["type"] != "labels":
-            raise UserError(
-                f'{where}: result type "{result["type"]}" has no offsets in a text; use Text and Labels tags'
-            )
+            raise UserError(f'result type "{result["type"]}" has no offsets in a text; use Text and Labels tags')
         start, end = _integer(value.get("start")), _integer(value.get("end"))
         for label in value.get("labels") or [None]:
-            yield HumanComment(text, start, end, quote=value.get("text"), label=label, annotator=annotator)
+            yield HumanComment(
+                comment=text, start=start, end=end, quote=value.get("text"), label=label, annotator=annotator
+            )
     if not labelled and lines:
-        yield HumanComment(text, annotator=annotator)
+        yield HumanComment(comment=text, annotator=annotator)
 
 
 def _lines(text: Any) -> list[str]:
@@ -148,22 +144,22 @@ def _responses(record: Mapping[str, Any]) -> Iterator[tuple[str, Any, str | None
                     yield name.removesuffix(".responses"), value, _annotator(user)
 
 
-def _find_fields(data: Mapping[str, Any], fields: FieldNames, where: str) -> tuple[str, str]:
+def _find_fields(data: Mapping[str, Any], fields: FieldNames) -> tuple[str, str]:
     """Return the names of the prompt's and the completion's fields."""
-    prompt = _find_field(data, fields.prompt, PROMPTS, "prompt", where)
-    completion = _find_field(data, fields.completion, COMPLETIONS, "completion", where)
+    prompt = _find_field(data, fields.prompt, PROMPTS, "prompt")
+    completion = _find_field(data, fields.completion, COMPLETIONS, "completion")
     if not isinstance(data[completion], str):
-        raise UserError(f"{where}: {completion} is not a text; name the completion's field, as in completion=NAME")
+        raise UserError(f"{completion} is not a text; name the completion's field, as in completion=NAME")
     return prompt, completion
 
 
-def _find_field(data: Mapping[str, Any], name: str | None, usual: tuple[str, ...], role: str, where: str) -> str:
+def _find_field(data: Mapping[str, Any], name: str | None, usual: tuple[str, ...], role: str) -> str:
     candidates = (name,) if name else usual
     found = [candidate for candidate in candidates if data.get(candidate) is not None]
     if not found:
         there = ", ".join(map(str, data))
         missing = " or ".join(candidates)
-        raise UserError(f"{where}: no field {missing} for the {role}; there are {there}: give {role}=NAME")
+        raise UserError(f"no field {missing} for the {role}; there are {there}: give {role}=NAME")
     return found[0]
 
 
