@@ -55,24 +55,23 @@ def parse_tests(tests: str, entry_point: str | None = None) -> Suite | None:
     function = next(filter(None, map(_check_argument, module.body)), None) or entry_point
     setup: list[ast.stmt] = []
     later: list[ast.stmt] = []  # set-up after the first assert
+    current = setup
     cases: list[Case] = []
-    last: list[int] = []  # cases that run after everything else
+    deferred: list[int] = []  # cases that run after everything else
     for statement in statements:
+        found: list[Case] = []
         if isinstance(statement, ast.FunctionDef) and statement.name == "check" and len(statement.args.args) == 1:
             found = _check_cases(statement, function)
-        elif found := _test_cases(statement):
-            (later if _has_asserted(cases, last) else setup).append(statement)
         elif not isinstance(statement, _DEFINITIONS) and _has_assert(statement):
             cases.append(_make_case(statement, _unparse(later)))
             later += _replay(statement)
-            continue
-        else:
-            if _check_argument(statement) is None:
-                (later if _has_asserted(cases, last) else setup).append(statement)
-            continue
-        last += range(len(cases), len(cases) + len(found))
+            current = later
+        elif _check_argument(statement) is None:
+            found = _test_cases(statement)
+            current.append(statement)
+        deferred += range(len(cases), len(cases) + len(found))
         cases += found
-    for i in last:
+    for i in deferred:
         cases[i] = replace(cases[i], setup=_unparse(later) + cases[i].setup)
     if not cases:
         whole = tests if statements == module.body else _unparse(statements)
@@ -130,10 +129,6 @@ def _has_assert(statement: ast.AST) -> bool:
     return any(isinstance(node, ast.Assert) for node in ast.walk(statement))
 
 
-def _has_asserted(cases: Sequence[Case], last: Sequence[int]) -> bool:
-    return len(cases) > len(last)
-
-
 def _unguarded(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in statements:
         if isinstance(statement, ast.If) and ast.unparse(statement.test) == "__name__ == '__main__'":
@@ -152,7 +147,7 @@ def _test_cases(statement: ast.stmt) -> list[Case]:
     """Return the cases of a test function or of a test class."""
     if isinstance(statement, ast.ClassDef):
         methods = [m.name for m in statement.body if isinstance(m, ast.FunctionDef) and m.name.startswith("test")]
-        if _is_unittest(statement):
+        if any(ast.unparse(base).endswith("TestCase") for base in statement.bases):
             return [Case(f"{statement.name}({name!r}).debug()") for name in methods]
         return [Case(f"{statement.name}().{name}()") for name in methods] if statement.name.startswith("Test") else []
     if isinstance(statement, ast.FunctionDef) and statement.name.startswith("test_"):
@@ -160,10 +155,6 @@ def _test_cases(statement: ast.stmt) -> list[Case]:
     if isinstance(statement, ast.AsyncFunctionDef) and statement.name.startswith("test_"):
         return [Case(f"asyncio.run({statement.name}())", setup="import asyncio\n")]
     return []
-
-
-def _is_unittest(statement: ast.ClassDef) -> bool:
-    return any(ast.unparse(base).endswith("TestCase") for base in statement.bases)
 
 
 def _needs_runner(node: ast.AST) -> bool:

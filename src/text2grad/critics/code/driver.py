@@ -41,7 +41,8 @@ _FORBIDDEN_EVENTS = {
 
 _exec, _eval, _compile = exec, eval, compile  # a program may replace the built-in ones
 
-Case = Result = dict[str, Any]
+Case = dict[str, Any]
+Result = dict[str, Any]
 
 
 def main() -> None:

@@ -203,7 +203,11 @@ def _parse_flat_record(
 
 
 def _from_export(parsed: AnnotatedCompletion, labels: LabelMeanings, default_id: str) -> Example:
-    own = {"id": parsed.id or default_id, "prompt": parsed.prompt, "completion": parsed.completion}
+    own = {
+        "id": default_id if parsed.id is None else parsed.id,
+        "prompt": parsed.prompt,
+        "completion": parsed.completion,
+    }
     example = _make_example(own | parsed.meta)
     feedbacks = [comment_to_feedback(comment, parsed.completion, labels) for comment in parsed.comments]
     for annotator, label in parsed.ratings:

@@ -28,7 +28,7 @@ class AnnotatedCompletion(NamedTuple):
     completion: str
     comments: list[HumanComment]
     ratings: list[tuple[str | None, str]]
-    id: str | None
+    id: Any
     meta: dict[str, Any]
 
 
@@ -43,9 +43,7 @@ def is_argilla(record: Mapping[str, Any]) -> bool:
 def parse_label_studio(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
     """Parse a task of the JSON export. Cancelled annotations, predictions and marks on the prompt are skipped."""
     prompt, completion = _find_fields(record["data"], fields)
-    parsed = AnnotatedCompletion(
-        record["data"][prompt], record["data"][completion], [], [], _optional_text(record.get("id")), {}
-    )
+    parsed = AnnotatedCompletion(record["data"][prompt], record["data"][completion], [], [], record.get("id"), {})
     for annotation in record["annotations"]:
         if annotation.get("was_cancelled"):
             continue
@@ -75,15 +73,13 @@ def parse_argilla(record: Mapping[str, Any], fields: FieldNames, labels: LabelMe
     """Parse a record of `records.to_json`, of a hub dataset, or of the 1.x client; skip discarded responses."""
     data = record["fields"] if isinstance(record.get("fields"), dict) else record
     prompt, completion = _find_fields(data, fields)
-    record_id = _optional_text(record.get("id") or record.get("external_id"))
+    record_id = record.get("id") or record.get("external_id")
     parsed = AnnotatedCompletion(data[prompt], data[completion], [], [], record_id, {})
     for question, value, annotator in _responses(record):
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, dict) and "start" in item:
-                start, end = _integer(item["start"]), _integer(item.get("end"))
-                parsed.comments.append(
-                    HumanComment(start=start, end=end, label=item.get("label"), annotator=annotator, units="utf16")
-                )
+                span = {name: item.get(name) for name in ("start", "end", "label")}
+                parsed.comments.append(HumanComment(**span, annotator=annotator, units="utf16"))
             elif isinstance(item, str) and item in labels:
                 parsed.ratings.append((annotator, item))
             elif isinstance(item, str) and not isinstance(value, list) and fields.comment in (None, question):
@@ -109,11 +105,9 @@ def _region_comments(
         value = result["value"]
         if result["type"] != "labels":
             raise UserError(f'result type "{result["type"]}" has no offsets in a text; use Text and Labels tags')
-        start, end = _integer(value.get("start")), _integer(value.get("end"))
+        position = {"start": value.get("start"), "end": value.get("end"), "quote": value.get("text")}
         for label in value.get("labels") or [None]:
-            yield HumanComment(
-                comment=text, start=start, end=end, quote=value.get("text"), label=label, annotator=annotator
-            )
+            yield HumanComment(comment=text, **position, label=label, annotator=annotator)
     if not labelled and lines:
         yield HumanComment(comment=text, annotator=annotator)
 
@@ -168,11 +162,3 @@ def _annotator(value: Any) -> str | None:
     if isinstance(value, dict):
         value = value.get("email") or value.get("id")
     return None if value in (None, "None") else str(value)
-
-
-def _optional_text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
-def _integer(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | str) and str(value).isdigit() else None
