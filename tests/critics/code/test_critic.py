@@ -54,7 +54,7 @@ def test_a_right_answer_is_praised(critic: CodeCritic) -> None:
     assert spans(feedback, code) == {}
 
 
-def test_a_wrong_value_is_told_with_what_was_expected_and_the_suspect(critic: CodeCritic) -> None:
+def test_a_wrong_value_is_reported_with_the_expected_one_and_the_suspect(critic: CodeCritic) -> None:
     code = "Sure!\n```python\ndef f(a, b):\n    total = a - b\n    return total\n```\n"
     feedback = critique(critic, code, "assert f(1, 2) == 3\nassert f(0, 0) == 0\n")
     assert feedback.score == 0.0
@@ -117,7 +117,7 @@ def test_forbidden_actions(critic: CodeCritic, action: str, sentence: str) -> No
     assert list(spans(feedback, code)) == [action]
 
 
-def test_infinite_loops_are_found_and_do_not_take_other_tests_along(critic: CodeCritic) -> None:
+def test_infinite_loops_are_found_and_other_tests_still_run(critic: CodeCritic) -> None:
     code = "def f(x):\n    while x == 1:\n        pass\n    return x + 1\n"
     feedback = critique(critic, code, "assert f(1) == 2\nassert f(2) == 3\n")
     assert feedback.score == 0.0
@@ -131,7 +131,7 @@ def test_a_slow_call_that_is_no_loop(critic: CodeCritic) -> None:
     assert "`f(1)` does not finish in time; it is still busy in line 3, `time.sleep(60)`." in feedback.critique
 
 
-def test_tests_that_fail_alike_are_told_once(critic: CodeCritic) -> None:
+def test_tests_that_fail_alike_are_reported_once(critic: CodeCritic) -> None:
     code = "def f(x):\n    return x.y\n"
     feedback = critique(critic, code, "".join(f"assert f({n}) == {n}\n" for n in range(5)))
     assert feedback.critique.count("AttributeError") == 1
@@ -165,9 +165,7 @@ def test_no_code_is_an_omission(critic: CodeCritic) -> None:
         ("import no_such_module\nassert f(1) == 2", "the example's tests cannot run: ModuleNotFoundError"),
     ],
 )
-def test_what_cannot_be_judged_is_failed_and_takes_no_neighbour_along(
-    critic: CodeCritic, tests: str | None, error: str
-) -> None:
+def test_tests_that_cannot_run_fail_their_own_example_only(critic: CodeCritic, tests: str | None, error: str) -> None:
     good = Example(id="2", prompt="p", completion="def f(x): return 2", tests="assert f(1) == 2")
     broken = Example(id="1", prompt="p", completion="def f(x): return 2", tests=tests)
     first, second, third = critic.critique([good, broken, good])

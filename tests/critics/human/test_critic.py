@@ -281,7 +281,7 @@ def test_label_studio_marks_on_the_prompt_are_left_out_and_other_regions_refused
         list(read_feedback(dumped(tmp_path / "c.json", [moved])))
 
 
-def test_a_record_without_the_usual_fields_says_what_there_is(tmp_path: Path) -> None:
+def test_a_record_without_the_usual_fields_lists_its_fields(tmp_path: Path) -> None:
     path = dumped(tmp_path / "a.json", [{"data": {"frage": PROMPT, "antwort": ANSWER}, "annotations": []}])
 
     with pytest.raises(UserError, match=r"a\.json: record 1: no field prompt or .*there are frage, antwort"):
@@ -395,9 +395,7 @@ def test_the_critic_returns_the_comments_on_a_completion(tmp_path: Path) -> None
     assert "a.csv has no comment on this completion" in str(second.error)
 
 
-def test_a_comment_without_a_place_goes_through_free_form_alignment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_comment_without_a_position_is_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     critic = HumanCritic(table(tmp_path / "a.csv", comment("That is the wrong day.")))
     answer = Example(id="1", prompt=PROMPT, completion=ANSWER)
 

@@ -126,7 +126,7 @@ def test_silence_lacks_a_statement_and_every_fact():
     assert feedback.score == pytest.approx(-1 - 6 * 0.3)
 
 
-def test_nothing_to_say_is_said():
+def test_a_summary_without_findings_has_a_critique():
     feedback = critique("There it was, and most of it was still like that.", document="It was there.")
 
     assert feedback.critique == "There is nothing to praise and nothing to blame."
@@ -153,7 +153,7 @@ def test_without_a_document_the_prompt_is_the_source():
 
 
 @pytest.mark.parametrize("document", ["", " \n…", None, ["a", "list"]])
-def test_an_empty_source_fails_and_takes_no_neighbour_along(document):
+def test_an_empty_source_fails_its_own_example_only(document):
     empty = Example(id="no-7", prompt="Summarise.", completion=SUMMARY, meta={"document": document})
     fine = Example(id="fine", prompt=BAKERY, completion=SUMMARY)
 
