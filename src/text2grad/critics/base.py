@@ -78,6 +78,8 @@ async def acollect_feedback(critic: Critic, examples: Sequence[Example]) -> list
 
 def _validate_batch(feedback: Sequence[Feedback], examples: Sequence[Example], critic: Critic) -> list[Feedback]:
     name = type(critic).__name__
+    if not isinstance(feedback, Sequence):
+        raise UserError(f"{name} returned a {type(feedback).__name__}; it must return a list of Feedback")
     if len(feedback) != len(examples):
         raise UserError(
             f"{name} returned {len(feedback)} feedbacks for {len(examples)} examples; it must return one each"
