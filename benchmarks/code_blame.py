@@ -64,7 +64,7 @@ def main() -> None:
     args = options(__doc__ or "")
     examples = list(ilf_code.read(data_folder() / "ilf_code" / "surge_annotations.jsonl.gz"))
     examples = examples[:40] if args.quick else examples
-    feedback = CodeCritic(max_share=SHARE).critique(examples)
+    feedback = CodeCritic(max_blamed_share=SHARE).critique(examples)
     by_tests = [(example, feedback.spans) for example, feedback in zip(examples, feedback, strict=True)]
     by_critique = [(example, _align_critique(example)) for example in examples]
     figures: dict[str, float] = {"programs": len(examples)}

@@ -1,4 +1,4 @@
-"""How many short programs a second the sandbox runs, and what it holds on to, at 100, 1 000 and 5 000 of them."""
+"""Throughput and memory growth of the sandbox on short programs: 100, 1 000 and 5 000 of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness import Bar, options, report, show
 
-from text2grad.sandbox import Outcome, Program, Sandbox
+from text2grad.sandbox import ExecutionResult, Sandbox, Script
 
 SIZES = (100, 1_000, 5_000)
 QUICK_SIZES = (20, 100)
@@ -22,7 +22,7 @@ def main() -> None:
     sizes = QUICK_SIZES if args.quick else SIZES
     sandbox = Sandbox()
     _run(sandbox, WARM_UP)
-    figures: dict[str, float | str] = {"backend": sandbox.backend, "workers": sandbox.workers}
+    figures: dict[str, float | str] = {"backend": sandbox.backend, "workers": sandbox.num_workers}
     before = _leftovers()
     rows, rates, memory = [], [], []
     for size in sizes:
@@ -30,7 +30,7 @@ def main() -> None:
         memory.append(_resident_mib())
         figures |= {f"programs_per_second_{size}": rates[-1], f"resident_mib_{size}": memory[-1]}
         rows.append([f"{size}", f"{rates[-1]:.1f}", f"{memory[-1]:.1f}"])
-    show(f"{sandbox.backend}, {sandbox.workers} workers", ["programs", "a second", "resident MiB"], rows)
+    show(f"{sandbox.backend}, {sandbox.num_workers} workers", ["programs", "per second", "resident MiB"], rows)
     figures["slowest_programs_per_second"] = min(rates)
     figures["rate_last_over_first"] = rates[-1] / rates[0]
     figures["memory_growth_mib"] = memory[-1] - memory[0]
@@ -45,12 +45,12 @@ def main() -> None:
 
 
 def _run(sandbox: Sandbox, size: int) -> float:
-    began = time.perf_counter()
-    programs = (Program(f"print(sum(range({number})))") for number in range(size))
-    for number, outcome in enumerate(sandbox.run_all(programs)):
-        assert isinstance(outcome, Outcome), outcome
-        assert outcome.stdout == f"{number * (number - 1) // 2}\n", outcome
-    return size / (time.perf_counter() - began)
+    start = time.perf_counter()
+    programs = (Script(f"print(sum(range({number})))") for number in range(size))
+    for number, result in enumerate(sandbox.run_all(programs)):
+        assert isinstance(result, ExecutionResult), result
+        assert result.stdout == f"{number * (number - 1) // 2}\n", result
+    return size / (time.perf_counter() - start)
 
 
 def _resident_mib() -> float:

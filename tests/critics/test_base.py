@@ -82,6 +82,13 @@ def test_there_is_one_feedback_per_example(count: int) -> None:
         collect_feedback(FixedCritic([blame(0, 1)] * count), EXAMPLES)
 
 
+def test_the_feedback_is_a_list() -> None:
+    critic = FixedCritic([])
+    critic.feedback = None  # type: ignore[assignment]
+    with pytest.raises(UserError, match="FixedCritic returned a NoneType; it must return a list of Feedback"):
+        collect_feedback(critic, EXAMPLES)
+
+
 def test_asynchronous_feedback_is_validated_too() -> None:
     outside, inside = asyncio.run(acollect_feedback(AsyncCritic([blame(0, 5), blame(0, 5)]), EXAMPLES))
     assert (outside.status, inside.status) == ("failed", "ok")

@@ -16,14 +16,14 @@ from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Omission, Span
 
 
-def said(critic: str, critique: str, *spans: tuple[int, int, str, float], **fields: Any) -> Feedback:
+def feedback_of(critic: str, critique: str, *spans: tuple[int, int, str, float], **fields: Any) -> Feedback:
     """Feedback whose spans all point at the first three letters of the critique."""
     marks = [Span(start=s, end=e, label=label, severity=v, phrase=(0, 3)) for s, e, label, v in spans]  # type: ignore[arg-type]
     return Feedback(critic=critic, critique=critique, spans=marks, **fields)
 
 
-class Saying:
-    """A critic that says the same of every answer."""
+class FixedCritic:
+    """A critic that returns the same feedback for every example."""
 
     def __init__(self, feedback: Feedback) -> None:
         self.feedback = feedback
@@ -32,9 +32,9 @@ class Saying:
         return [self.feedback.model_copy(deep=True) for _ in examples]
 
 
-def test_critiques_are_stacked_and_phrases_move_along():
+def test_critiques_are_joined_and_phrases_shifted():
     merged = merge_feedback(
-        [said("a", "One is bad.", (0, 4, "poor", 1.0)), said("b", "Two is good.", (5, 9, "good", 0.5))]
+        [feedback_of("a", "One is bad.", (0, 4, "poor", 1.0)), feedback_of("b", "Two is good.", (5, 9, "good", 0.5))]
     )
 
     assert merged.critique == "One is bad.\nTwo is good."
@@ -47,14 +47,16 @@ def test_critiques_are_stacked_and_phrases_move_along():
 
 
 def test_an_empty_critique_leaves_no_empty_line():
-    merged = merge_feedback([Feedback(critic="a"), said("b", "Two.", (0, 1, "poor", 1.0)), Feedback(critic="c")])
+    merged = merge_feedback([Feedback(critic="a"), feedback_of("b", "Two.", (0, 1, "poor", 1.0)), Feedback(critic="c")])
 
     assert merged.critique == "Two."
     assert merged.spans[0].phrase == (0, 3)
 
 
-def test_the_same_blame_twice_counts_once_at_its_gravest():
-    merged = merge_feedback([said("a", "Bad.", (0, 4, "poor", 0.3)), said("b", "Awful.", (0, 4, "poor", 0.8))])
+def test_the_same_blame_twice_counts_once_at_its_most_severe():
+    merged = merge_feedback(
+        [feedback_of("a", "Bad.", (0, 4, "poor", 0.3)), feedback_of("b", "Awful.", (0, 4, "poor", 0.8))]
+    )
 
     (span,) = merged.spans
     assert (span.severity, span.critic) == (0.8, "a+b")
@@ -63,7 +65,9 @@ def test_the_same_blame_twice_counts_once_at_its_gravest():
 
 
 def test_praise_and_blame_of_the_same_words_cancel_in_the_rewards():
-    merged = merge_feedback([said("a", "Bad.", (0, 4, "poor", 0.75)), said("b", "Good.", (0, 4, "good", 0.5))])
+    merged = merge_feedback(
+        [feedback_of("a", "Bad.", (0, 4, "poor", 0.75)), feedback_of("b", "Good.", (0, 4, "good", 0.5))]
+    )
 
     rewards, valid = token_rewards(merged, [(0, 4), (4, 8)], credit=Credit(mode="uniform"))
 
@@ -72,8 +76,8 @@ def test_praise_and_blame_of_the_same_words_cancel_in_the_rewards():
 
 
 def test_omissions_merge_by_their_text():
-    one = said("a", "The date and the place.", omissions=[Omission(text="date", severity=0.3, phrase=(4, 8))])
-    two = said(
+    one = feedback_of("a", "The date and the place.", omissions=[Omission(text="date", severity=0.3, phrase=(4, 8))])
+    two = feedback_of(
         "b",
         "No date, no name.",
         omissions=[Omission(text="date", severity=0.6, phrase=(3, 7)), Omission(text="name")],
@@ -88,7 +92,9 @@ def test_omissions_merge_by_their_text():
 
 def test_graded_scores_and_spans_are_added_up():
     graded = Feedback(critic="model", scores=[(0, 4, -0.5), (4, 8, 0.25)])
-    merged = merge_feedback([graded, said("a", "Bad.", (0, 4, "poor", 0.25)), said("b", "Worse.", (0, 4, "poor", 0.5))])
+    merged = merge_feedback(
+        [graded, feedback_of("a", "Bad.", (0, 4, "poor", 0.25)), feedback_of("b", "Worse.", (0, 4, "poor", 0.5))]
+    )
 
     assert merged.scores == [(0, 4, -0.5), (4, 8, 0.25), (0, 4, -0.5)]
     assert len(merged.spans) == 1
@@ -101,9 +107,9 @@ def test_the_score_is_the_mean_of_those_that_are_there():
     assert merge_feedback([Feedback(critic="a"), Feedback(critic="b")]).score is None
 
 
-def test_one_that_judges_is_enough_and_the_others_errors_are_kept():
+def test_one_success_is_enough_and_the_errors_are_kept():
     merged = merge_feedback(
-        [Feedback.failure("a", "no code"), said("b", "Fine.", (0, 1, "good", 1.0)), Feedback.failure("c", "x")]
+        [Feedback.failure("a", "no code"), feedback_of("b", "Fine.", (0, 1, "good", 1.0)), Feedback.failure("c", "x")]
     )
 
     assert (merged.status, merged.error, len(merged.spans)) == ("ok", "a: no code; c: x", 1)
@@ -128,7 +134,7 @@ def test_everything_else_is_kept():
 
 
 def test_merging_leaves_its_parts_alone_and_one_is_itself():
-    one, two = said("a", "Bad.", (0, 4, "poor", 0.3)), said("b", "Awful.", (0, 4, "poor", 0.8))
+    one, two = feedback_of("a", "Bad.", (0, 4, "poor", 0.3)), feedback_of("b", "Awful.", (0, 4, "poor", 0.8))
     before = two.model_copy(deep=True)
 
     merge_feedback([one, two])
@@ -139,9 +145,9 @@ def test_merging_leaves_its_parts_alone_and_one_is_itself():
         merge_feedback([])
 
 
-def test_every_critic_is_asked_about_every_answer():
+def test_every_critic_runs_on_every_example():
     answers = ["import os\n", "x = 1\n", "no code"]
-    critic = CombinedCritic([LintCritic(), Saying(said("b", "Short.", (0, 1, "poor", 0.5)))])
+    critic = CombinedCritic([LintCritic(), FixedCritic(feedback_of("b", "Short.", (0, 1, "poor", 0.5)))])
 
     merged = critic.critique([Example(id=str(i), prompt="", completion=answer) for i, answer in enumerate(answers)])
 
@@ -149,9 +155,12 @@ def test_every_critic_is_asked_about_every_answer():
     assert merged[2].error == "lint: the answer has no Python code in it"
 
 
-def test_feedback_that_points_outside_its_answer_does_not_take_the_other_along():
+def test_invalid_feedback_of_one_critic_leaves_the_other():
     critic = CombinedCritic(
-        [Saying(said("a", "Bad.", (0, 99, "poor", 1.0))), Saying(said("b", "Bad.", (0, 1, "poor", 1.0)))]
+        [
+            FixedCritic(feedback_of("a", "Bad.", (0, 99, "poor", 1.0))),
+            FixedCritic(feedback_of("b", "Bad.", (0, 1, "poor", 1.0))),
+        ]
     )
 
     (merged,) = critic.critique([Example(id="", prompt="", completion="short")])
@@ -172,7 +181,7 @@ def test_critics_by_name_as_in_a_configuration_file():
         CombinedCritic([])
 
 
-def test_a_changed_part_is_a_changed_critic():
+def test_the_digest_changes_with_the_settings_of_a_part():
     digests = {critic_digest(CombinedCritic([LintCritic(select=[rules])])) for rules in ("E", "F", "F")}
 
     assert len(digests) == 2

@@ -115,7 +115,7 @@ def test_a_reward_model_goes_by_its_folder(tiny_model: Path, tmp_path: Path) -> 
         ("pathlib:Path", {}, "is not a class with a method critique"),
     ],
 )
-def test_what_is_no_critic_is_named(name: str, options: dict[str, object], says: str) -> None:
+def test_errors_name_the_critic(name: str, options: dict[str, object], says: str) -> None:
     with pytest.raises(UserError) as error:
         make_critic(name, options)
     assert says in str(error.value)

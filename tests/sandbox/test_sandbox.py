@@ -14,18 +14,25 @@ from pathlib import Path
 import pytest
 
 from text2grad.errors import UserError
-from text2grad.sandbox import MEBIBYTE, Backend, Limits, Outcome, Program, Sandbox, backends, probe
-from text2grad.sandbox.backends import PYTHON, readable
+from text2grad.sandbox import MEBIBYTE, Backend, ExecutionResult, ResourceLimits, Sandbox, Script, backends, probe
+from text2grad.sandbox.backends import PYTHON, readable_paths
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-SHORT = Limits(wall=3.0, cpu=2.0, memory=128 * MEBIBYTE, processes=8, file_size=MEBIBYTE, disk=4 * MEBIBYTE)
+SHORT = ResourceLimits(
+    wall_seconds=3.0,
+    cpu_seconds=2.0,
+    max_memory=128 * MEBIBYTE,
+    max_processes=8,
+    max_file_size=MEBIBYTE,
+    max_disk=4 * MEBIBYTE,
+)
 
 
 @pytest.fixture(params=["bubblewrap", "namespaces"])
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    """Each way to shut programs in that this machine has."""
+    """Each backend that works on this machine."""
     backend: Backend = request.param
-    reason = "not installed" if backend not in probe.installed() else probe.leak(backend)
+    reason = "not installed" if backend not in probe.installed_backends() else probe.find_leak(backend)
     if reason:
         pytest.skip(f"{backend}: {reason}")
     sandbox = Sandbox(SHORT, unsafe=True)
@@ -33,8 +40,8 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     return sandbox
 
 
-def run(sandbox: Sandbox, source: str) -> Outcome:
-    return sandbox.run(Program(source))
+def run(sandbox: Sandbox, source: str) -> ExecutionResult:
+    return sandbox.run(Script(source))
 
 
 def alive(marker: str) -> list[str]:
@@ -60,19 +67,19 @@ def eventually(condition: object, seconds: float = 5.0) -> bool:
     return False
 
 
-def test_a_program_speaks_and_exits(sandbox: Sandbox) -> None:
-    outcome = sandbox.run(
-        Program("import sys; print(input() + open('note.txt').read()); exit(3)", stdin="hé", files={"note.txt": "llo"})
+def test_input_output_and_exit_code(sandbox: Sandbox) -> None:
+    result = sandbox.run(
+        Script("import sys; print(input() + open('note.txt').read()); exit(3)", stdin="hé", files={"note.txt": "llo"})
     )
-    assert (outcome.ending, outcome.code, outcome.stdout) == ("exit", 3, "héllo\n")
-    assert not outcome.ok
+    assert (result.termination, result.code, result.stdout) == ("exit", 3, "héllo\n")
+    assert not result.ok
 
 
 def test_an_exception_names_its_line(sandbox: Sandbox) -> None:
-    outcome = run(sandbox, "x = 1\nx / 0\n")
-    assert outcome.code == 1
-    assert 'File "main.py", line 2' in outcome.stderr
-    assert "ZeroDivisionError" in outcome.stderr
+    result = run(sandbox, "x = 1\nx / 0\n")
+    assert result.code == 1
+    assert 'File "main.py", line 2' in result.stderr
+    assert "ZeroDivisionError" in result.stderr
 
 
 def test_installed_packages_can_be_imported(sandbox: Sandbox) -> None:
@@ -88,66 +95,70 @@ def test_the_usual_devices_are_there(sandbox: Sandbox) -> None:
 
 def test_each_program_has_an_empty_scratch_folder(sandbox: Sandbox) -> None:
     source = "import os; print(sorted(os.listdir('.'))); open('left', 'w').write('x'); open('/tmp/too', 'w')"
-    outcomes = list(sandbox.run_all([Program(source)] * 3))
-    assert [isinstance(outcome, Outcome) and outcome.stdout for outcome in outcomes] == ["['main.py']\n"] * 3
+    results = list(sandbox.run_all([Script(source)] * 3))
+    assert [isinstance(result, ExecutionResult) and result.stdout for result in results] == ["['main.py']\n"] * 3
 
 
 def test_fork_bomb(sandbox: Sandbox) -> None:
     source = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass"
-    outcome = sandbox.run(Program(source), Limits(wall=1.0, processes=8))
-    assert outcome.ending in ("cpu", "time", "memory")
-    assert outcome.wall < 4
+    result = sandbox.run(Script(source), ResourceLimits(wall_seconds=1.0, max_processes=8))
+    assert result.termination in ("cpu", "time", "memory")
+    assert result.wall_seconds < 4
 
 
 def test_the_number_of_processes_is_limited(sandbox: Sandbox) -> None:
     source = "import subprocess\nwhile True:\n    subprocess.Popen(['sleep', '9']); print('.', end='', flush=True)"
-    outcome = run(sandbox, source)
-    assert outcome.code == 1
-    assert "BlockingIOError" in outcome.stderr
-    assert 1 <= len(outcome.stdout) < SHORT.processes
+    result = run(sandbox, source)
+    assert result.code == 1
+    assert "BlockingIOError" in result.stderr
+    assert 1 <= len(result.stdout) < SHORT.max_processes
 
 
 def test_memory_hog_gets_a_memory_error(sandbox: Sandbox) -> None:
-    outcome = run(sandbox, "x = bytearray(200 << 20)")
-    assert outcome.code == 1
-    assert "MemoryError" in outcome.stderr
+    result = run(sandbox, "x = bytearray(200 << 20)")
+    assert result.code == 1
+    assert "MemoryError" in result.stderr
 
 
 def test_memory_hogs_are_counted_together(sandbox: Sandbox) -> None:
     source = "import os, time\n[os.fork() for _ in range(2)]\nx = bytearray(os.urandom(1)) * (60 << 20)\ntime.sleep(9)"
-    outcome = run(sandbox, source)
-    assert outcome.ending == "memory"
-    assert outcome.memory > SHORT.memory
+    result = run(sandbox, source)
+    assert result.termination == "memory"
+    assert result.peak_memory > SHORT.max_memory
 
 
 def test_output_flood(sandbox: Sandbox) -> None:
-    limits = Limits(wall=5, output=1000)
-    outcome = sandbox.run(Program("while True: print('x' * 99)"), limits)
-    assert outcome.ending == "output"
-    assert len(outcome.stdout) == 1000
+    limits = ResourceLimits(wall_seconds=5, max_output=1000)
+    result = sandbox.run(Script("while True: print('x' * 99)"), limits)
+    assert result.termination == "output"
+    assert len(result.stdout) == 1000
 
 
 def test_time_is_up(sandbox: Sandbox) -> None:
-    outcome = sandbox.run(Program("import time; print('begun', flush=True); time.sleep(60)"), Limits(wall=0.5))
-    assert (outcome.ending, outcome.code, outcome.stdout) == ("time", None, "begun\n")
-    assert 0.5 <= outcome.wall < 3
+    result = sandbox.run(
+        Script("import time; print('begun', flush=True); time.sleep(60)"), ResourceLimits(wall_seconds=0.5)
+    )
+    assert (result.termination, result.code, result.stdout) == ("time", None, "begun\n")
+    assert 0.5 <= result.wall_seconds < 3
 
 
 def test_cpu_time_of_children_counts(sandbox: Sandbox) -> None:
-    outcome = sandbox.run(Program("import os\nos.fork()\nwhile True: pass"), Limits(wall=9, cpu=0.5))
-    assert outcome.ending == "cpu"
-    assert outcome.wall < 5
+    result = sandbox.run(
+        Script("import os\nos.fork()\nwhile True: pass"), ResourceLimits(wall_seconds=9, cpu_seconds=0.5)
+    )
+    assert result.termination == "cpu"
+    assert result.wall_seconds < 5
 
 
 def test_home_folder_cannot_be_read(sandbox: Sandbox) -> None:
     secret = Path.home() / ".text2grad-test-secret"
     secret.write_text("secret")
     try:
-        outcome = run(sandbox, f"print(open({str(secret)!r}).read())")
+        result = run(sandbox, f"print(open({str(secret)!r}).read())")
     finally:
         secret.unlink()
-    assert "FileNotFoundError" in outcome.stderr
-    assert "secret\n" not in outcome.stdout
+    assert "FileNotFoundError" in result.stderr
+    assert "secret\n" not in result.stdout
 
 
 def test_other_files_and_processes_cannot_be_seen(sandbox: Sandbox) -> None:
@@ -171,17 +182,17 @@ def test_loopback_cannot_be_reached(sandbox: Sandbox) -> None:
     thread.start()
     try:
         source = f"import socket; socket.create_connection(('127.0.0.1', {server.server_port}), 2); print('in')"
-        outcome = run(sandbox, source)
+        result = run(sandbox, source)
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
-    assert outcome.code == 1
-    assert outcome.stdout == ""
+    assert result.code == 1
+    assert result.stdout == ""
 
 
 def test_nothing_outside_can_be_written(sandbox: Sandbox, tmp_path: Path) -> None:
-    targets = ["/", "/usr", "/dev", "/proc", "/home", str(tmp_path), str(Path.home()), readable()[-1]]
+    targets = ["/", "/usr", "/dev", "/proc", "/home", str(tmp_path), str(Path.home()), readable_paths()[-1]]
     source = f"""
 import os
 for folder in {targets!r}:
@@ -191,9 +202,9 @@ for folder in {targets!r}:
     except OSError:
         pass
 """
-    outcome = run(sandbox, source)
-    assert outcome.ok
-    assert outcome.stdout == ""
+    result = run(sandbox, source)
+    assert result.ok
+    assert result.stdout == ""
     assert not list(tmp_path.iterdir())
 
 
@@ -205,11 +216,11 @@ def test_files_and_the_scratch_folder_have_a_size(sandbox: Sandbox) -> None:
     assert many.stdout.split()[-1] < "5"
 
 
-def test_killing_everyone_kills_only_itself(sandbox: Sandbox) -> None:
+def test_a_kill_of_all_processes_stays_inside(sandbox: Sandbox) -> None:
     bystander = subprocess.Popen(["sleep", "60"])
     try:
-        outcome = run(sandbox, "import os, signal; os.kill(-1, signal.SIGKILL); print('still here')")
-        assert outcome.ending in ("exit", "signal")
+        result = run(sandbox, "import os, signal; os.kill(-1, signal.SIGKILL); print('still here')")
+        assert result.termination in ("exit", "signal")
         assert bystander.poll() is None
     finally:
         bystander.kill()
@@ -224,14 +235,14 @@ for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}:
 while True:
     time.sleep(1)
 """
-    outcome = sandbox.run(Program(source), Limits(wall=0.7))
-    assert outcome.ending == "time"
+    result = sandbox.run(Script(source), ResourceLimits(wall_seconds=0.7))
+    assert result.termination == "time"
 
 
 def test_a_stopped_program_is_ended(sandbox: Sandbox) -> None:
     source = "import os, signal\nos.kill(1, signal.SIGSTOP) if os.fork() else 0\nos.kill(os.getpid(), signal.SIGSTOP)"
-    outcome = sandbox.run(Program(source), Limits(wall=0.7))
-    assert outcome.wall < 6
+    result = sandbox.run(Script(source), ResourceLimits(wall_seconds=0.7))
+    assert result.wall_seconds < 6
 
 
 def test_no_process_is_left_behind(sandbox: Sandbox) -> None:
@@ -243,10 +254,10 @@ def test_no_process_is_left_behind(sandbox: Sandbox) -> None:
 def test_programs_end_with_their_parent(sandbox: Sandbox) -> None:
     source = f"""
 import sys
-from text2grad.sandbox import Limits, Program, Sandbox
-sandbox = Sandbox(Limits(wall=60), unsafe=True)
+from text2grad.sandbox import ResourceLimits, Script, Sandbox
+sandbox = Sandbox(ResourceLimits(wall_seconds=60), unsafe=True)
 sandbox.backend = {sandbox.backend!r}
-sandbox.run(Program("import subprocess; subprocess.run(['sleep', '65432.25'])"))
+sandbox.run(Script("import subprocess; subprocess.run(['sleep', '65432.25'])"))
 """
     parent = subprocess.Popen([sys.executable, "-c", source], env={**os.environ, "PYTHONPATH": str(SOURCE)})
     try:
@@ -258,37 +269,37 @@ sandbox.run(Program("import subprocess; subprocess.run(['sleep', '65432.25'])"))
 
 
 def test_many_side_by_side_come_back_in_order(sandbox: Sandbox) -> None:
-    sandbox.workers = 4
-    programs = (Program(f"print({number})") for number in range(12))
-    assert [outcome.stdout for outcome in sandbox.run_all(programs)] == [f"{number}\n" for number in range(12)]
+    sandbox.num_workers = 4
+    programs = (Script(f"print({number})") for number in range(12))
+    assert [result.stdout for result in sandbox.run_all(programs)] == [f"{number}\n" for number in range(12)]
 
 
-def test_reads_no_further_ahead_than_it_has_workers(sandbox: Sandbox) -> None:
+def test_reads_ahead_at_most_one_program_per_worker(sandbox: Sandbox) -> None:
     taken = []
 
-    def programs() -> Iterator[Program]:
+    def programs() -> Iterator[Script]:
         for number in range(100):
             taken.append(number)
-            yield Program("pass")
+            yield Script("pass")
 
-    outcomes = sandbox.run_all(programs())
-    assert next(outcomes).ok
-    outcomes.close()  # type: ignore[attr-defined]
-    assert len(taken) <= sandbox.workers + 1
+    results = sandbox.run_all(programs())
+    assert next(results).ok
+    results.close()  # type: ignore[attr-defined]
+    assert len(taken) <= sandbox.num_workers + 1
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its user")
 def test_an_ordinary_user_is_protected_too() -> None:
     nobody = 65534
     source = """
 import os
-from text2grad.sandbox import Limits, Program, Sandbox, probe
+from text2grad.sandbox import ResourceLimits, Script, Sandbox, probe
 assert os.getuid() == 65534
-for backend in probe.installed():
-    assert probe.leak(backend) is None, probe.leak(backend)
-sandbox = Sandbox(Limits(wall=2, processes=8))
-bomb = sandbox.run(Program("import os\\nwhile True:\\n    try: os.fork()\\n    except OSError: pass"))
-print(sandbox.backend, bomb.ending, sandbox.run(Program("print(open('/proc/1/environ').read())")).ok)
+for backend in probe.installed_backends():
+    assert probe.find_leak(backend) is None, probe.find_leak(backend)
+sandbox = Sandbox(ResourceLimits(wall_seconds=2, max_processes=8))
+bomb = sandbox.run(Script("import os\\nwhile True:\\n    try: os.fork()\\n    except OSError: pass"))
+print(sandbox.backend, bomb.termination, sandbox.run(Script("print(open('/proc/1/environ').read())")).ok)
 """
     python = next((path for path in (PYTHON, "/usr/bin/python3") if _runs_as(path, nobody)), None)
     if python is None:
@@ -319,49 +330,47 @@ def _runs_as(python: str, user: int) -> bool:
     return done.returncode == 0
 
 
-def test_refuses_where_nothing_protects(monkeypatch: pytest.MonkeyPatch) -> None:
-    probe.backend.cache_clear()
-    monkeypatch.setattr(probe, "leak", lambda candidate: "no wall around home")
-    with pytest.raises(UserError, match=r"no wall around home.*--unsafe-exec"):
+def test_refuses_to_run_without_protection(monkeypatch: pytest.MonkeyPatch) -> None:
+    probe.select_backend.cache_clear()
+    monkeypatch.setattr(probe, "find_leak", lambda backend: "no protection of home")
+    with pytest.raises(UserError, match=r"no protection of home.*--unsafe-exec"):
         Sandbox()
     assert Sandbox(unsafe=True).backend == "unsafe"
-    probe.backend.cache_clear()
+    probe.select_backend.cache_clear()
 
 
-def test_a_sandbox_that_does_not_start_is_no_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sandbox_that_does_not_start_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("text2grad.sandbox.backends._bubblewrap", lambda limits: ["false"])
-    assert "could not run" in (probe.leak("bubblewrap") or "")
+    assert "could not run" in (probe.find_leak("bubblewrap") or "")
 
 
 def test_unsafe_still_limits_and_cleans_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    sandbox = Sandbox(Limits(wall=1.0, output=100), unsafe=True)
+    sandbox = Sandbox(ResourceLimits(wall_seconds=1.0, max_output=100), unsafe=True)
     source = "import os, subprocess, time\nsubprocess.Popen(['sleep', '76543.25'], start_new_session=True)\n"
     assert run(sandbox, source + "open('left', 'w'); print(1)").stdout == "1\n"
-    assert run(sandbox, source + "time.sleep(50)").ending == "time"
-    assert run(sandbox, source + "while True: print('x' * 50)").ending == "output"
+    assert run(sandbox, source + "time.sleep(50)").termination == "time"
+    assert run(sandbox, source + "while True: print('x' * 50)").termination == "output"
     assert eventually(lambda: not alive("76543.25"))
     assert not list(tmp_path.iterdir())
 
 
-def test_a_probe_from_tmp_finds_the_walls_in_place(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_probe_passes_when_started_from_tmp(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/tmp")
-    assert probe.leak(sandbox.backend) is None
+    assert probe.find_leak(sandbox.backend) is None
 
 
-def test_packages_that_lie_below_tmp_are_no_obstacle(
-    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packages_may_be_installed_below_tmp(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A virtual environment may live in /tmp, which then cannot be a link to the scratch folder."""
     if not tmp_path.is_relative_to("/tmp"):
         pytest.skip("this machine's temporary folder is not below /tmp")
-    shown = [*readable(), str(tmp_path)]
-    monkeypatch.setattr(backends, "readable", lambda: shown)
+    shown = [*readable_paths(), str(tmp_path)]
+    monkeypatch.setattr(backends, "readable_paths", lambda: shown)
     (tmp_path / "package.txt").write_text("here")
     tmp_path.chmod(0o755)
     for folder in (tmp_path.parent, tmp_path.parent.parent):
         folder.chmod(0o755)
-    outcome = run(
+    result = run(
         sandbox, f"import tempfile; print(open({str(tmp_path / 'package.txt')!r}).read(), tempfile.gettempdir())"
     )
-    assert outcome.stdout.split() == ["here", "/scratch"], outcome
+    assert result.stdout.split() == ["here", "/scratch"], result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
@@ -78,6 +78,8 @@ async def acollect_feedback(critic: Critic, examples: Sequence[Example]) -> list
 
 def _validate_batch(feedback: Sequence[Feedback], examples: Sequence[Example], critic: Critic) -> list[Feedback]:
     name = type(critic).__name__
+    if not isinstance(feedback, Sequence):
+        raise UserError(f"{name} returned a {type(feedback).__name__}; it must return a list of Feedback")
     if len(feedback) != len(examples):
         raise UserError(
             f"{name} returned {len(feedback)} feedbacks for {len(examples)} examples; it must return one each"
@@ -94,20 +96,18 @@ def validate_feedback(feedback: Feedback, example: Example, critic: str = "unkno
     if not isinstance(feedback, Feedback):
         return Feedback.failure(critic, f"invalid: a {type(feedback).__name__} instead of Feedback")
     fields = feedback.model_dump(warnings=False)
+    name = _encodable(str(fields.get("critic") or critic))
     try:
         checked = Example.model_validate({**example.model_dump(exclude={"feedback"}), "feedback": fields}).feedback
         assert checked is not None
         checked.model_dump_json()
     except ValidationError as error:
-        return Feedback.failure(_text(fields.get("critic"), critic), f"invalid: {describe(error)}", _text(feedback.raw))
+        raw = _encodable(str(fields["raw"])) if fields.get("raw") is not None else None
+        return Feedback.failure(name, f"invalid: {describe(error)}", raw)
     except PydanticSerializationError:
-        return Feedback.failure(_text(feedback.critic, critic), "invalid: text with an unpaired surrogate")
+        return Feedback.failure(name, "invalid: text with an unpaired surrogate")
     return checked
 
 
-@overload
-def _text(value: object) -> str | None: ...
-@overload
-def _text(value: object, default: str) -> str: ...
-def _text(value: object, default: str | None = None) -> str | None:
-    return value.encode(errors="replace").decode() if isinstance(value, str) else default
+def _encodable(text: str) -> str:
+    return text.encode(errors="replace").decode()

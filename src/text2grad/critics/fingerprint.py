@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import inspect
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,24 +34,22 @@ def _describe(critic: Critic) -> str:
         source = inspect.getsource(inspect.getmodule(kind) or kind)
     except (OSError, TypeError):
         source = ""  # defined in an interactive session
-    attributes = {name: _to_json(value) for name, value in vars(critic).items() if _is_plain(value)}
+    attributes = {}
+    for name, value in vars(critic).items():
+        with suppress(TypeError):
+            attributes[name] = _to_json(value)
     return json.dumps([kind.__module__, kind.__qualname__, source, attributes], sort_keys=True)
 
 
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
-    is_settings = isinstance(value, BaseModel) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
-    return value is None or is_settings or isinstance(value, str | int | float | bool | Path)
-
-
 def _to_json(value: Any) -> Any:
+    """Convert plain values, settings and paths; raise TypeError for anything else."""
     if isinstance(value, list | tuple):
         return [_to_json(item) for item in value]
-    if isinstance(value, dict):
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _to_json(item) for key, item in value.items()}
     if isinstance(value, BaseModel):
         return value.model_dump_json()
-    return repr(value)
+    is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    if value is None or is_dataclass or isinstance(value, str | int | float | bool | Path):
+        return repr(value)
+    raise TypeError(type(value).__name__)

@@ -1,9 +1,9 @@
-"""Runs untrusted Python programs: no network, no files but a scratch folder, limits on all that they use.
+"""A sandbox for untrusted Python programs: no network, no files but a scratch folder, limits on all resources.
 
-The program sees the interpreter, its installed packages and the system's libraries, all read-only, and an empty scratch
-folder that is gone when it ends. Bubblewrap shuts it in where that is installed and works, otherwise namespaces do;
-where neither works, it is refused. What is not limited: the load that a program puts on the machine's cores until its
-time is up. Memory is looked at 25 times a second, so many processes that all grow at once may overshoot for that long.
+A program sees the interpreter, its installed packages and the system's libraries, all read-only, and an empty scratch
+folder that is deleted when it ends. The sandbox uses bubblewrap where that is installed and works, otherwise plain
+namespaces, and refuses to run where neither works. Not limited: the CPU load until the time limit. Memory is measured
+25 times per second, so processes that grow at the same time can exceed the limit for that long.
 """
 
 from __future__ import annotations
@@ -16,42 +16,46 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from text2grad.sandbox import probe
 from text2grad.sandbox.backends import Backend
 from text2grad.sandbox.execution import SandboxError, execute
-from text2grad.sandbox.outcome import MEBIBYTE, Limits, Outcome, Program
+from text2grad.sandbox.result import MEBIBYTE, ExecutionResult, ResourceLimits, Script
 
-__all__ = ["MEBIBYTE", "Backend", "Limits", "Outcome", "Program", "Sandbox", "SandboxError"]
+__all__ = ["MEBIBYTE", "Backend", "ExecutionResult", "ResourceLimits", "Sandbox", "SandboxError", "Script"]
 
 
 class Sandbox:
-    """A place to run programs. Raises UserError where it cannot protect the machine, unless `unsafe`."""
+    """Runs programs. Raises UserError where it cannot protect the machine, unless `unsafe`."""
 
-    def __init__(self, limits: Limits | None = None, *, workers: int | None = None, unsafe: bool = False) -> None:
-        self.limits = limits or Limits()
-        self.workers = workers or len(os.sched_getaffinity(0))
-        self.backend: Backend = "unsafe" if unsafe else probe.backend()
+    def __init__(
+        self, limits: ResourceLimits | None = None, *, num_workers: int | None = None, unsafe: bool = False
+    ) -> None:
+        self.limits = limits or ResourceLimits()
+        self.num_workers = num_workers or len(os.sched_getaffinity(0))
+        self.backend: Backend = "unsafe" if unsafe else probe.select_backend()
 
-    def run(self, program: Program, limits: Limits | None = None) -> Outcome:
-        """Run one program; whatever it started is gone afterwards."""
+    def run(self, program: Script, limits: ResourceLimits | None = None) -> ExecutionResult:
+        """Run one program and kill every process that it leaves behind."""
         return execute(program, limits or self.limits, self.backend)
 
-    def run_all(self, programs: Iterable[Program], limits: Limits | None = None) -> Iterator[Outcome | SandboxError]:
-        """The outcomes in order, `workers` programs side by side; reads ahead no further than that.
+    def run_all(
+        self, programs: Iterable[Script], limits: ResourceLimits | None = None
+    ) -> Iterator[ExecutionResult | SandboxError]:
+        """Yield the results in order; `num_workers` programs run in parallel, and no more are read ahead.
 
-        Where the sandbox broke under one program, its error stands in its place and the others are unharmed.
+        A program for which the sandbox itself failed yields the error; the others are not affected.
         """
-        with ThreadPoolExecutor(self.workers) as pool:
-            waiting: deque[Future[Outcome | SandboxError]] = deque()
+        with ThreadPoolExecutor(self.num_workers) as pool:
+            pending: deque[Future[ExecutionResult | SandboxError]] = deque()
             try:
                 for program in programs:
-                    waiting.append(pool.submit(self._attempt, program, limits))
-                    if len(waiting) > self.workers:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
+                    pending.append(pool.submit(self._run_or_error, program, limits))
+                    if len(pending) > self.num_workers:
+                        yield pending.popleft().result()
+                while pending:
+                    yield pending.popleft().result()
             finally:
-                for future in waiting:
+                for future in pending:
                     future.cancel()
 
-    def _attempt(self, program: Program, limits: Limits | None) -> Outcome | SandboxError:
+    def _run_or_error(self, program: Script, limits: ResourceLimits | None) -> ExecutionResult | SandboxError:
         try:
             return self.run(program, limits)
         except SandboxError as error:

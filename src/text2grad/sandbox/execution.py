@@ -1,4 +1,4 @@
-"""One program from start to end: hand it over, collect what it says, never wait or remember more than agreed."""
+"""Execution of one program: start it, send the job, read its output, enforce the time and output limits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
-from text2grad.sandbox.backends import PYTHON, SCRATCH, Backend, command, packages, spare_uid
-from text2grad.sandbox.outcome import Limits, Outcome, Program
+from text2grad.sandbox.backends import PYTHON, SCRATCH, Backend, allocate_uid, build_command, package_paths
+from text2grad.sandbox.result import ExecutionResult, ResourceLimits, Script
 
-_GRACE = 5.0  # seconds beyond the wall limit for the sandbox itself to start and end
+_GRACE_SECONDS = 5.0  # beyond the wall limit, for the sandbox itself to start and stop
 _CHUNK = 1 << 16
 
 # As `python main.py`, without the search for packages at start, which can take longer than the program.
@@ -28,68 +28,69 @@ _MAIN = (
 
 
 class SandboxError(RuntimeError):
-    """The sandbox itself broke; the program may never have run."""
+    """The sandbox itself failed; the program may not have run."""
 
 
 @dataclass
-class _Stream:
-    """The first `limit` bytes of a pipe."""
+class _BoundedBuffer:
+    """Keeps the first `limit` bytes of a pipe."""
 
     limit: int
-    kept: bytearray = field(default_factory=bytearray)
-    over: bool = False
+    data: bytearray = field(default_factory=bytearray)
+    exceeded: bool = False
 
-    def take(self, part: bytes) -> None:
-        room = self.limit - len(self.kept)
-        self.over |= len(part) > room
-        self.kept += part[:room]
+    def append(self, chunk: bytes) -> None:
+        free = self.limit - len(self.data)
+        self.exceeded |= len(chunk) > free
+        self.data += chunk[:free]
 
     def text(self) -> str:
-        return self.kept.decode("utf-8", errors="replace")
+        return self.data.decode("utf-8", errors="replace")
 
 
-def execute(program: Program, limits: Limits, backend: Backend) -> Outcome:
-    """Run `program` shut in by `backend`; it and all that it started are gone when this returns."""
+def execute(program: Script, limits: ResourceLimits, backend: Backend) -> ExecutionResult:
+    """Run `program` inside `backend`; all of its processes are gone when this returns."""
     if backend == "unsafe":
         with tempfile.TemporaryDirectory(prefix="text2grad-", ignore_cleanup_errors=True) as scratch:
             return _execute(program, limits, backend, scratch)
     return _execute(program, limits, backend, SCRATCH)
 
 
-def _execute(program: Program, limits: Limits, backend: Backend, scratch: str) -> Outcome:
-    began = time.monotonic()
-    out, err, status = _Stream(limits.output), _Stream(limits.output), _Stream(_CHUNK)
-    with _started(limits, backend) as (process, status_pipe):
+def _execute(program: Script, limits: ResourceLimits, backend: Backend, scratch: str) -> ExecutionResult:
+    start = time.monotonic()
+    out, err = _BoundedBuffer(limits.max_output), _BoundedBuffer(limits.max_output)
+    status = _BoundedBuffer(_CHUNK)
+    with _start_process(limits, backend) as (process, status_pipe):
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         _send(process.stdin, _job(program, limits, backend, scratch))
-        streams = {process.stdout: out, process.stderr: err, status_pipe: status}
-        finished = _collect(streams, began + limits.wall + _GRACE)
-    wall = time.monotonic() - began
-    said: dict[str, Any] = marshal.loads(status.kept) if status.kept else {}
-    if out.over or err.over:
-        said = {"ending": "output", "code": None}
+        pipes = {process.stdout: out, process.stderr: err, status_pipe: status}
+        finished = _read_pipes(pipes, start + limits.wall_seconds + _GRACE_SECONDS)
+    wall_seconds = time.monotonic() - start
+    report: dict[str, Any] = marshal.loads(status.data) if status.data else {}
+    if out.exceeded or err.exceeded:
+        report = {"termination": "output", "code": None}
     elif not finished:
-        said = {"ending": "time", "code": None}
-    if "ending" not in said:
-        detail = said.get("failed") or err.text().strip() or f"it ended with code {process.returncode}"
+        report = {"termination": "time", "code": None}
+    if "termination" not in report:
+        detail = report.get("error") or err.text().strip() or f"exit code {process.returncode}"
         raise SandboxError(f"the {backend} sandbox could not run a program: {detail}")
-    return Outcome(
-        ending=said["ending"],
-        code=said["code"],
+    return ExecutionResult(
+        termination=report["termination"],
+        code=report["code"],
         stdout=out.text(),
         stderr=err.text(),
-        wall=wall,
-        cpu=said.get("cpu", 0.0),
-        memory=said.get("memory", 0),
+        wall_seconds=wall_seconds,
+        cpu_seconds=report.get("cpu_seconds", 0.0),
+        peak_memory=report.get("peak_memory", 0),
     )
 
 
-def _job(program: Program, limits: Limits, backend: Backend, scratch: str) -> dict[str, Any]:
-    bounds: dict[str, Any] = asdict(limits)
-    if backend == "unsafe":
-        bounds["processes"] = None  # without a namespace, the user's other processes would count
+def _job(program: Script, limits: ResourceLimits, backend: Backend, scratch: str) -> dict[str, Any]:
+    unsafe = backend == "unsafe"
+    # without a namespace, the user's other processes would count
+    limit_values = asdict(limits) | ({"max_processes": None} if unsafe else {})
     return {
         "argv": [PYTHON, "-s", "-S", "-B", "-c", _MAIN],
         "env": {
@@ -98,56 +99,52 @@ def _job(program: Program, limits: Limits, backend: Backend, scratch: str) -> di
             "PATH": "/usr/bin:/bin",
             "LANG": "C.UTF-8",
             "PYTHONUTF8": "1",
-            "PYTHONPATH": os.pathsep.join(packages()),
+            "PYTHONPATH": os.pathsep.join(package_paths()),
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
         },
-        "files": {**dict(program.files), "main.py": program.source},
+        "files": {**program.files, "main.py": program.source},
         "stdin": program.stdin,
         "scratch": scratch,
-        "limits": bounds,
-        "uid": None if backend == "unsafe" else spare_uid(),
+        "limits": limit_values,
+        "uid": None if unsafe else allocate_uid(),
     }
 
 
 @contextmanager
-def _started(limits: Limits, backend: Backend) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
-    reading, writing = os.pipe()
-    with open(reading, "rb", buffering=0) as status_pipe:
+def _start_process(limits: ResourceLimits, backend: Backend) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+    reader, writer = os.pipe()
+    with open(reader, "rb", buffering=0) as status_pipe:
         try:
             process = subprocess.Popen(
-                command(backend, limits, writing),
+                build_command(backend, limits, writer),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                pass_fds=(writing,),
+                pass_fds=(writer,),
                 start_new_session=True,
             )
         finally:
-            os.close(writing)
+            os.close(writer)
         with process:
             try:
                 yield process, status_pipe
             finally:
-                _end(process)
+                _stop(process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Closing its standard input tells the supervisor to end; one that cannot hear is killed, and takes all along."""
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Close standard input, upon which the supervisor exits; kill one that does not, and with it its namespace."""
     assert process.stdin is not None
     process.stdin.close()
-    if not _ended(process, seconds=1.0):
-        process.kill()
-
-
-def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait, without the sleeps of `Popen.wait(timeout)`, which are longer than a short program."""
+    # Popen.wait(timeout) sleeps for longer than a short program runs
     pidfd = os.pidfd_open(process.pid)
-    waiting = select.poll()
-    waiting.register(pidfd, select.POLLIN)
     try:
-        return bool(waiting.poll(seconds * 1000))
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        if not poll.poll(1000):
+            process.kill()
     finally:
         os.close(pidfd)
 
@@ -159,23 +156,23 @@ def _send(stdin: IO[bytes], job: dict[str, Any]) -> None:
         while message:
             message = message[stdin.write(message) :]
     except BrokenPipeError:
-        return  # the sandbox did not start; its standard error says why
+        return  # the sandbox did not start; its standard error tells why
 
 
-def _collect(streams: dict[IO[bytes], _Stream], deadline: float) -> bool:
-    """Read all pipes until they end (True), the deadline passes, or one of them is over its limit (False)."""
+def _read_pipes(pipes: dict[IO[bytes], _BoundedBuffer], deadline: float) -> bool:
+    """Read until all pipes close (True), or the deadline passes or a buffer exceeds its limit (False)."""
     with selectors.DefaultSelector() as selector:
-        for pipe in streams:
+        for pipe in pipes:
             selector.register(pipe, selectors.EVENT_READ)
         while selector.get_map():
             ready = selector.select(deadline - time.monotonic())
             if not ready:
                 return False
             for key, _ in ready:
-                part = os.read(key.fd, _CHUNK)
-                streams[key.fileobj].take(part)  # type: ignore[index]  # the pipes are what was registered
-                if not part:
+                chunk = os.read(key.fd, _CHUNK)
+                pipes[key.fileobj].append(chunk)  # type: ignore[index]  # the registered pipes
+                if not chunk:
                     selector.unregister(key.fileobj)
-            if any(stream.over for stream in streams.values()):
+            if any(buffer.exceeded for buffer in pipes.values()):
                 return False
     return True

@@ -1,9 +1,8 @@
-"""Namespaces without bubblewrap: a root folder with nothing in it but what is named, no network, no other processes.
+"""Runs a command in namespaces of its own: a root with only the given paths, no network, no other processes.
 
-It runs as a script of its own, `python -I -S namespaces.py SCRATCH DISK PATH... -- COMMAND...`, and imports next to
-nothing, because that would take longer than its work. The command sees the PATHs, read-only, and a folder SCRATCH of
-DISK bytes.
-An ordinary user gets a user namespace; the superuser needs none. Linux 5.14 or newer.
+It runs as a script, `python -I -S namespaces.py SCRATCH DISK PATH... -- COMMAND...`, and imports little, because that
+would take longer than its work. The command sees the PATHs, read-only, and a folder SCRATCH of DISK bytes. Users other
+than root get a user namespace. Requires Linux 5.14.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def main(scratch: str, disk: int, readable: list[str], command: list[str]) -> No
     _enter_namespaces()
     child = os.fork()
     if child:
-        _follow(child)
+        _exit_with(child)
     _call("prctl", _PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     _build_root(scratch, disk, readable)
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -47,7 +46,7 @@ def _enter_namespaces() -> None:
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{uid} {uid} 1")
         _write("/proc/self/gid_map", f"{gid} {gid} 1")
-        _write("/proc/sys/user/max_user_namespaces", "0")  # the program makes none within this one
+        _write("/proc/sys/user/max_user_namespaces", "0")  # no nested ones for the program
 
 
 def _write(path: str, text: str) -> None:
@@ -55,14 +54,13 @@ def _write(path: str, text: str) -> None:
         out.write(text)
 
 
-def _follow(child: int) -> None:
-    """End as the child ends; it ends with this process."""
+def _exit_with(child: int) -> None:
     _, status = os.waitpid(child, 0)
     os._exit(max(0, os.waitstatus_to_exitcode(status)))
 
 
 def _build_root(scratch: str, disk: int, readable: list[str]) -> None:
-    """The old root stays at /old while the new one is put together under /new, then goes."""
+    """Build the new root under /new while the old one is at /old, then unmount the old one."""
     _mount("none", "/", "", _REC | _PRIVATE)
     _mount("tmpfs", "/tmp", "tmpfs", _NOSUID | _NODEV, "mode=755,size=1m")
     os.chdir("/tmp")
@@ -72,31 +70,31 @@ def _build_root(scratch: str, disk: int, readable: list[str]) -> None:
     _pivot_root("/tmp", "/tmp/old")
     os.chdir("/new")
     for path in readable:
-        _show(path)
+        _bind_read_only(path)
     for name in _DEVICES:
         _bind(f"/old/dev/{name}", f"/new/dev/{name}")
     os.mkdir("/new/proc")
     _mount("proc", "/new/proc", "proc", _NOSUID | _NODEV)
     os.mkdir(f"/new{scratch}")
     _mount("tmpfs", f"/new{scratch}", "tmpfs", _NOSUID | _NODEV, f"mode=777,size={disk},nr_inodes=10000")
-    if not os.path.lexists("/new/tmp"):  # a virtual environment may live there; TMPDIR names the scratch folder anyway
+    if not os.path.lexists("/new/tmp"):  # a virtual environment may be in /tmp; TMPDIR is the scratch folder anyway
         os.symlink(scratch, "/new/tmp")
     os.symlink(scratch, "/new/dev/shm")
     _pivot_root(".", ".")
     _call("umount2", b".", _DETACH)
     os.chdir("/")
-    _protect("/", 0, _ATTR_READ_ONLY)
+    _set_mount_attributes("/", 0, _ATTR_READ_ONLY)
 
 
-def _show(path: str) -> None:
-    """`path` of the old root, readable in the new one; links stay links."""
+def _bind_read_only(path: str) -> None:
+    """Make `path` of the old root readable in the new one; symbolic links are copied."""
     old, new = f"/old{path}", f"/new{path}"
     if os.path.islink(old):
         os.makedirs(os.path.dirname(new), exist_ok=True)
         os.symlink(os.readlink(old), new)
     else:
         _bind(old, new)
-        _protect(new, _AT_RECURSIVE, _ATTR_READ_ONLY | _ATTR_NOSUID | _ATTR_NODEV)
+        _set_mount_attributes(new, _AT_RECURSIVE, _ATTR_READ_ONLY | _ATTR_NOSUID | _ATTR_NODEV)
 
 
 def _bind(source: str, target: str) -> None:
@@ -115,18 +113,11 @@ def _pivot_root(new: str, old: str) -> None:
     _call("syscall", ctypes.c_long(_PIVOT_ROOT[os.uname().machine]), new.encode(), old.encode())
 
 
-def _protect(path: str, how: int, attributes: int) -> None:
-    wanted = _MountAttributes(attr_set=attributes)
-    size = ctypes.c_size_t(ctypes.sizeof(wanted))
-    _call(
-        "syscall",
-        ctypes.c_long(_MOUNT_SETATTR),
-        _AT_FDCWD,
-        path.encode(),
-        ctypes.c_uint(how),
-        ctypes.byref(wanted),
-        size,
-    )
+def _set_mount_attributes(path: str, flags: int, attributes: int) -> None:
+    value = _MountAttributes(attr_set=attributes)
+    size = ctypes.c_size_t(ctypes.sizeof(value))
+    number = ctypes.c_long(_MOUNT_SETATTR)
+    _call("syscall", number, _AT_FDCWD, path.encode(), ctypes.c_uint(flags), ctypes.byref(value), size)
 
 
 def _call(name: str, *arguments: object) -> None:

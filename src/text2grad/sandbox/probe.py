@@ -1,4 +1,4 @@
-"""Which way to shut programs in works here: each is tried on a program that tests its own walls."""
+"""Selection of the backend: each one has to pass a program that tries to get out of its sandbox."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from functools import cache
 from text2grad.errors import UserError
 from text2grad.sandbox.backends import Backend
 from text2grad.sandbox.execution import SandboxError, execute
-from text2grad.sandbox.outcome import Limits, Program
+from text2grad.sandbox.result import ResourceLimits, Script
 
-# It prints the walls that it got through. The first line is told what the outside looks like.
-_WALLS = """
+# Prints every protection that does not hold.
+_PROBE = """
 import os, socket, sys
 outside, home, prefix = {outside!r}, {home!r}, {prefix!r}
 if len([name for name in os.listdir("/proc") if name.isdigit()]) > 2 or os.getppid() != 1:
@@ -46,14 +46,14 @@ if not 1 <= children < 16:
 
 
 @cache
-def backend() -> Backend:
-    """The first of bubblewrap and plain namespaces that holds; found once for the life of the process."""
+def select_backend() -> Backend:
+    """Return the first installed backend that isolates programs; determined once per process."""
     reasons = []
-    for candidate in installed():
-        reason = leak(candidate)
+    for backend in installed_backends():
+        reason = find_leak(backend)
         if reason is None:
-            return candidate
-        reasons.append(f"{candidate}: {reason}")
+            return backend
+        reasons.append(f"{backend}: {reason}")
     raise UserError(
         "no sandbox for untrusted code works here "
         f"({'; '.join(reasons) or 'this is not Linux'}); install bubblewrap and allow user namespaces, "
@@ -61,19 +61,19 @@ def backend() -> Backend:
     )
 
 
-def installed() -> list[Backend]:
+def installed_backends() -> list[Backend]:
     if sys.platform != "linux":
         return []
     return ["bubblewrap", "namespaces"] if shutil.which("bwrap") else ["namespaces"]
 
 
-def leak(candidate: Backend) -> str | None:
-    """What is wrong with a way to shut programs in; None if nothing is."""
-    source = _WALLS.format(outside=os.getcwd(), home=os.path.expanduser("~"), prefix=sys.base_prefix)
+def find_leak(backend: Backend) -> str | None:
+    """Run the probe program inside `backend` and return what does not work, or None."""
+    source = _PROBE.format(outside=os.getcwd(), home=os.path.expanduser("~"), prefix=sys.base_prefix)
     try:
-        outcome = execute(Program(source), Limits(wall=5.0, processes=8), candidate)
-    except SandboxError as failure:
-        return str(failure).splitlines()[-1]
-    if not outcome.ok:
-        return f"the trial program ended with {outcome.ending} {outcome.code} {outcome.stderr.strip()[-200:]}"
-    return f"no wall around {', '.join(outcome.stdout.split())}" if outcome.stdout else None
+        result = execute(Script(source), ResourceLimits(wall_seconds=5.0, max_processes=8), backend)
+    except SandboxError as error:
+        return str(error).splitlines()[-1]
+    if not result.ok:
+        return f"the probe terminated with {result.termination} {result.code} {result.stderr.strip()[-200:]}"
+    return f"no protection of {', '.join(result.stdout.split())}" if result.stdout else None

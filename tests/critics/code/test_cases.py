@@ -1,14 +1,14 @@
-"""Test scripts, taken apart."""
+"""Test scripts, split into cases."""
 
-# ruff: noqa: E501  one case a line
+# ruff: noqa: E501  one case per line
 
 from __future__ import annotations
 
-from text2grad.critics.code.cases import Case, Suite, read_tests
+from text2grad.critics.code.cases import Case, Suite, parse_tests
 
 
 def suite(tests: str, entry_point: str | None = None) -> Suite:
-    found = read_tests(tests, entry_point)
+    found = parse_tests(tests, entry_point)
     assert found is not None
     return found
 
@@ -21,21 +21,21 @@ def test_each_assert_is_a_case() -> None:
         Case("assert not f(0)", left="f(0)", operator="falsy"),
         Case("assert math.isclose(f(3), 0.5)", left="math.isclose(f(3), 0.5)", operator="truthy"),
     )
-    assert found.wanted == {"f"}
+    assert found.required_names == {"f"}
     assert found.imports == ("math",)
 
 
-def test_check_is_taken_apart_and_names_the_function() -> None:
+def test_check_is_split_and_names_the_function() -> None:
     tests = "def check(candidate):\n    x = 1\n    assert candidate(x) == 2\n    for i in range(3):\n        assert candidate(i)\n"
     found = suite(tests, "f")
     assert [case.source for case in found.cases] == ["assert f(x) == 2", "for i in range(3):\n    assert f(i)"]
     assert [case.setup for case in found.cases] == ["candidate = f\nx = 1\n"] * 2
-    assert found.wanted == {"f"}
+    assert found.required_names == {"f"}
 
 
 def test_the_script_itself_may_call_check() -> None:
     found = suite("def check(candidate):\n    assert candidate(1) == 2\ncheck(g)\n", "f")
-    assert found.wanted == {"g"}
+    assert found.required_names == {"g"}
     assert found.setup == ""
 
 
@@ -50,7 +50,7 @@ def test_any_other_script_is_one_case() -> None:
 
 
 def test_tests_that_do_not_parse() -> None:
-    assert read_tests("assert f(") is None
+    assert parse_tests("assert f(") is None
 
 
 def test_what_stands_before_an_assert_runs_before_it() -> None:
@@ -89,6 +89,6 @@ if __name__ == "__main__":
 
 
 def test_tests_that_need_a_runner_are_not_passed_by_running_nothing() -> None:
-    assert read_tests("@pytest.mark.parametrize('n', [1])\ndef test_a(n): assert f(n)\n") is None
-    assert read_tests("def test_a(tmp_path): assert f(tmp_path)\n") is None
-    assert read_tests("class TestF:\n    def test_a(self, tmp_path): assert f(1)\n") is None
+    assert parse_tests("@pytest.mark.parametrize('n', [1])\ndef test_a(n): assert f(n)\n") is None
+    assert parse_tests("def test_a(tmp_path): assert f(tmp_path)\n") is None
+    assert parse_tests("class TestF:\n    def test_a(self, tmp_path): assert f(1)\n") is None

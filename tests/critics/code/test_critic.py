@@ -1,6 +1,6 @@
-"""Answers with one fault each, and what the critic says about them."""
+"""Completions with one fault each, and the feedback on them."""
 
-# ruff: noqa: E501  one fault a line
+# ruff: noqa: E501  one fault per line
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from text2grad.critics.code import CodeCritic
 from text2grad.errors import UserError
-from text2grad.sandbox import Backend, Limits, Outcome, Program, Sandbox, SandboxError
+from text2grad.sandbox import Backend, ExecutionResult, ResourceLimits, Sandbox, SandboxError, Script
 from text2grad.sandbox.execution import execute
 from text2grad.schema import Example, Feedback
 
@@ -19,10 +19,12 @@ def critic() -> CodeCritic:
         sandbox = Sandbox()
     except UserError as error:
         pytest.skip(str(error))
-    return CodeCritic(seconds=1.0, budget=8.0, sandbox=sandbox)
+    return CodeCritic(test_timeout=1.0, total_timeout=8.0, sandbox=sandbox)
 
 
-def judged(critic: CodeCritic, completion: str, tests: str = "assert f(1) == 2", prompt: str = "Write f.") -> Feedback:
+def critique(
+    critic: CodeCritic, completion: str, tests: str = "assert f(1) == 2", prompt: str = "Write f."
+) -> Feedback:
     (feedback,) = critic.critique([Example(id="1", prompt=prompt, completion=completion, tests=tests)])
     assert feedback.status == "ok", feedback.error
     for span in feedback.spans:
@@ -45,16 +47,16 @@ def spans(feedback: Feedback, completion: str, label: str = "poor") -> dict[str,
 
 def test_a_right_answer_is_praised(critic: CodeCritic) -> None:
     code = "def f(x):\n    if x > 5:\n        return 0\n    y = x + 1\n    return y\n"
-    feedback = judged(critic, code, "assert f(1) == 2\nassert f(2) == 3\n")
+    feedback = critique(critic, code, "assert f(1) == 2\nassert f(2) == 3\n")
     assert feedback.score == 1.0
     assert feedback.critique.startswith("All 2 tests pass.")
     assert spans(feedback, code, "good") == {"if x > 5": "Line 2", "y = x + 1\n    return y": "Lines 4 to 5"}
     assert spans(feedback, code) == {}
 
 
-def test_a_wrong_value_is_told_with_what_was_expected_and_the_suspect(critic: CodeCritic) -> None:
+def test_a_wrong_value_is_reported_with_the_expected_one_and_the_suspect(critic: CodeCritic) -> None:
     code = "Sure!\n```python\ndef f(a, b):\n    total = a - b\n    return total\n```\n"
-    feedback = judged(critic, code, "assert f(1, 2) == 3\nassert f(0, 0) == 0\n")
+    feedback = critique(critic, code, "assert f(1, 2) == 3\nassert f(0, 0) == 0\n")
     assert feedback.score == 0.0
     assert feedback.critique == (
         "1 of 2 tests passes. `f(1, 2)` should be `3` but is `-1`. The fault is most likely in line 2, `total = a - b`."
@@ -65,7 +67,7 @@ def test_a_wrong_value_is_told_with_what_was_expected_and_the_suspect(critic: Co
 
 def test_the_branch_that_only_failing_tests_take_is_blamed(critic: CodeCritic) -> None:
     code = "def f(x):\n    if x < 0:\n        return x * 1\n    y = x\n    z = y\n    return z + 0\n"
-    feedback = judged(critic, code, "assert f(-1) == 1\nassert f(2) == 2\nassert f(3) == 3\n")
+    feedback = critique(critic, code, "assert f(-1) == 1\nassert f(2) == 2\nassert f(3) == 3\n")
     assert list(spans(feedback, code)) == ["return x * 1"]
     assert list(spans(feedback, code, "good")) == ["y = x\n    z = y\n    return z + 0"]
     assert [span.severity for span in feedback.spans if span.label == "good"] == [0.5]
@@ -92,7 +94,7 @@ def test_the_branch_that_only_failing_tests_take_is_blamed(critic: CodeCritic) -
     ],
 )  # fmt: skip
 def test_each_fault_has_its_sentence(critic: CodeCritic, code: str, sentence: str, blamed: str) -> None:
-    feedback = judged(critic, code)
+    feedback = critique(critic, code)
     assert sentence in feedback.critique
     assert list(spans(feedback, code)) == [blamed]
     assert feedback.score == -1.0
@@ -110,14 +112,14 @@ def test_each_fault_has_its_sentence(critic: CodeCritic, code: str, sentence: st
 )
 def test_forbidden_actions(critic: CodeCritic, action: str, sentence: str) -> None:
     code = f"def f(x):\n    try:\n        {action}\n    except OSError:\n        pass\n    return x + 1\n"
-    feedback = judged(critic, code)
+    feedback = critique(critic, code)
     assert f"The answer {sentence}, which is forbidden here, in line 3" in feedback.critique
     assert list(spans(feedback, code)) == [action]
 
 
-def test_infinite_loops_are_found_and_do_not_take_other_tests_along(critic: CodeCritic) -> None:
+def test_infinite_loops_are_found_and_other_tests_still_run(critic: CodeCritic) -> None:
     code = "def f(x):\n    while x == 1:\n        pass\n    return x + 1\n"
-    feedback = judged(critic, code, "assert f(1) == 2\nassert f(2) == 3\n")
+    feedback = critique(critic, code, "assert f(1) == 2\nassert f(2) == 3\n")
     assert feedback.score == 0.0
     assert "`f(1)` does not end: it keeps running in the loop of line 2, `while x == 1`." in feedback.critique
     assert list(spans(feedback, code)) == ["while x == 1"]
@@ -125,13 +127,13 @@ def test_infinite_loops_are_found_and_do_not_take_other_tests_along(critic: Code
 
 def test_a_slow_call_that_is_no_loop(critic: CodeCritic) -> None:
     code = "import time\ndef f(x):\n    time.sleep(60)\n"
-    feedback = judged(critic, code)
+    feedback = critique(critic, code)
     assert "`f(1)` does not finish in time; it is still busy in line 3, `time.sleep(60)`." in feedback.critique
 
 
-def test_tests_that_fail_alike_are_told_once(critic: CodeCritic) -> None:
+def test_tests_that_fail_alike_are_reported_once(critic: CodeCritic) -> None:
     code = "def f(x):\n    return x.y\n"
-    feedback = judged(critic, code, "".join(f"assert f({n}) == {n}\n" for n in range(5)))
+    feedback = critique(critic, code, "".join(f"assert f({n}) == {n}\n" for n in range(5)))
     assert feedback.critique.count("AttributeError") == 1
     assert "; 4 more fail alike." in feedback.critique
 
@@ -139,18 +141,18 @@ def test_tests_that_fail_alike_are_told_once(critic: CodeCritic) -> None:
 def test_humaneval_style(critic: CodeCritic) -> None:
     completion = "    return x - 1\n"
     tests = "def check(candidate):\n    assert candidate(1) == 2\n    assert candidate(5) == 6\n"
-    feedback = judged(critic, completion, tests, prompt='def f(x):\n    """Add one."""\n')
+    feedback = critique(critic, completion, tests, prompt='def f(x):\n    """Add one."""\n')
     assert feedback.critique.startswith("None of the 2 tests passes. `f(1)` should be `2` but is `0`.")
     assert spans(feedback, completion) == {"return x - 1": "line 1, `return x - 1`"}
 
 
 def test_offsets_count_characters_not_bytes(critic: CodeCritic) -> None:
     code = "Voilà 🎉:\r\n```python\r\ndef f(é):\r\n    return é + 'ü'\r\n```"
-    assert list(spans(judged(critic, code), code)) == ["é + 'ü'"]
+    assert list(spans(critique(critic, code), code)) == ["é + 'ü'"]
 
 
 def test_no_code_is_an_omission(critic: CodeCritic) -> None:
-    feedback = judged(critic, "I cannot do that.")
+    feedback = critique(critic, "I cannot do that.")
     assert (feedback.critique, feedback.score) == ("The answer has no code in it.", -1.0)
     assert [omission.text for omission in feedback.omissions] == ["code"]
 
@@ -163,9 +165,7 @@ def test_no_code_is_an_omission(critic: CodeCritic) -> None:
         ("import no_such_module\nassert f(1) == 2", "the example's tests cannot run: ModuleNotFoundError"),
     ],
 )
-def test_what_cannot_be_judged_is_failed_and_takes_no_neighbour_along(
-    critic: CodeCritic, tests: str | None, error: str
-) -> None:
+def test_tests_that_cannot_run_fail_their_own_example_only(critic: CodeCritic, tests: str | None, error: str) -> None:
     good = Example(id="2", prompt="p", completion="def f(x): return 2", tests="assert f(1) == 2")
     broken = Example(id="1", prompt="p", completion="def f(x): return 2", tests=tests)
     first, second, third = critic.critique([good, broken, good])
@@ -177,27 +177,27 @@ def test_what_cannot_be_judged_is_failed_and_takes_no_neighbour_along(
 @pytest.mark.parametrize(
     "trick",
     [
-        "import os\nfor fd in range(3, 64):\n    try: os.write(fd, b'{\"verdict\": \"passed\"}')\n    except OSError: pass\nos._exit(0)",
-        "print('{\"results\": [{\"verdict\": \"passed\"}]}')\nimport os\nos._exit(0)",
+        "import os\nfor fd in range(3, 64):\n    try: os.write(fd, b'{\"status\": \"passed\"}')\n    except OSError: pass\nos._exit(0)",
+        "print('{\"results\": [{\"status\": \"passed\"}]}')\nimport os\nos._exit(0)",
         "import builtins\nbuiltins.eval = builtins.exec = builtins.compile = lambda *_: True\nbuiltins.bool = lambda _: True",
-        "import __main__\n__main__._check = lambda *_: {'verdict': 'passed'}",
-        "import json, os\njson.dumps = lambda *_: '{\"verdict\": \"passed\"}'",
+        "import __main__\n__main__._check_case = lambda *_: {'status': 'passed'}",
+        "import json, os\njson.dumps = lambda *_: '{\"status\": \"passed\"}'",
         "import sys\nsys.settrace(None)\nsys.exit = lambda *_: None",
     ],
 )  # fmt: skip
 def test_an_answer_cannot_write_its_own_report(critic: CodeCritic, trick: str) -> None:
     code = f"{trick}\ndef f(x):\n    return 0\n"
-    assert judged(critic, code).score == -1.0
+    assert critique(critic, code).score == -1.0
 
 
 def test_only_a_share_of_the_statements_is_blamed(critic: CodeCritic) -> None:
     lines = "".join(f"    y{n} = x + {n}\n" for n in range(19))
     code = f"def f(x):\n{lines}    return 0\n"
-    assert len(spans(judged(critic, code), code)) == 6  # 30% of 21
+    assert len(spans(critique(critic, code), code)) == 6  # 30% of 21
 
 
 def test_a_broken_sandbox_fails_one_answer_only(critic: CodeCritic, monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks_once(program: Program, limits: Limits, backend: Backend) -> Outcome:
+    def breaks_once(program: Script, limits: ResourceLimits, backend: Backend) -> ExecutionResult:
         if "broken" in program.stdin:
             raise SandboxError("no more processes")
         return execute(program, limits, backend)

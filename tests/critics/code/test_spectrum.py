@@ -24,7 +24,7 @@ def test_what_only_failing_tests_run_comes_first() -> None:
     assert found == {3: 1.0, 1: pytest.approx(1 / math.sqrt(2))}
 
 
-def test_equal_spectra_are_told_apart_by_size() -> None:
+def test_equal_spectra_are_ordered_by_size() -> None:
     found = suspicions([{1, 2, 3}], [], find_statements(Program("a = 0\nb = a + 1\nc = b\n", 0)))
     assert list(found) == [2, 3, 1]  # 6 nodes, then 3 each: the later first
     assert found[1] == pytest.approx(math.sqrt(3 / 6))

@@ -1,4 +1,4 @@
-from text2grad.critics.rules.facts import FACTS_PER_SENTENCE, MAX_FACTS, Fact, key_facts
+from text2grad.critics.rules.facts import FACTS_PER_SENTENCE, MAX_FACTS, Fact, key_facts, match_facts
 from text2grad.text.words import parse_text
 
 REPORT = (
@@ -8,8 +8,8 @@ REPORT = (
 )
 
 
-def fact(text: str, *keys: str, companions: str = "", acronym: str | None = None) -> Fact:
-    return Fact(text, keys, frozenset(companions.split()), acronym)
+def fact(text: str, *keys: str, context: str = "", acronym: str | None = None) -> Fact:
+    return Fact(text, keys, frozenset(context.split()), acronym)
 
 
 def quotes(fact: Fact, summary: str) -> list[str]:
@@ -70,11 +70,21 @@ def test_a_mention_stays_within_its_sentence():
     assert quotes(fact("Ann Bell", "an", "bel"), "They met Bell. Ann left.") == ["Bell"]
 
 
-def test_telling_a_fact_takes_two_of_its_companions_nearby():
-    kettles = fact("kettles", "kettl", companions="sel dund handl")
+def test_a_statement_of_a_fact_has_two_words_of_its_context_nearby():
+    kettles = fact("kettles", "kettl", context="sel dund handl")
     mention = range(1, 2)
 
-    assert kettles.is_told(parse_text("The kettles with loose handles were sold."), mention)
-    assert not kettles.is_told(parse_text("The kettles were sold."), mention)
-    assert not kettles.is_told(parse_text("The kettles were sold. Handles came from Dundee."), mention)
-    assert not kettles.is_told(parse_text("The kettles were sold to a b c d e f g h handle."), mention)
+    assert kettles.is_stated(parse_text("The kettles with loose handles were sold."), mention)
+    assert not kettles.is_stated(parse_text("The kettles were sold."), mention)
+    assert not kettles.is_stated(parse_text("The kettles were sold. Handles came from Dundee."), mention)
+    assert not kettles.is_stated(parse_text("The kettles were sold to a b c d e f g h handle."), mention)
+
+
+def test_facts_are_stated_mentioned_or_missing():
+    facts = [fact(name, name, context="sel dunde") for name in ("kettl", "pan", "spoon", "fork")]
+    text = parse_text("Kettles, pans and forks were sold in Dundee. Spoons. Kettles were sold in Dundee.")
+
+    stated, missing = match_facts(text, facts, ignored={3}, not_stating={1})
+
+    assert stated == [range(1)]  # the first of two
+    assert [fact.text for fact in missing] == ["fork"]  # ignored; "pan" and "spoon" are mentioned without a statement

@@ -3,7 +3,7 @@ from collections.abc import Iterable
 import pytest
 
 from text2grad.critics.rules import faults
-from text2grad.critics.rules.marks import Finding
+from text2grad.critics.rules.findings import Finding
 from text2grad.critics.rules.source import Source
 from text2grad.text.words import find_names, parse_text
 
@@ -53,7 +53,7 @@ def test_a_source_that_talks_so_itself_allows_it():
     assert list(faults.fillers(parse_text("The ferry company presents itself."), SOURCE)) == []
 
 
-def test_copies_are_blamed_where_they_go_on():
+def test_copies_are_blamed_where_they_continue():
     assert [(f.words, f.severity) for f in faults.copies([range(8)])] == [(range(4, 8), 0.6)]
     assert [(f.words, f.severity) for f in faults.copies([range(10, 26)])] == [(range(16, 26), 0.8)]
     assert [(f.words, f.severity) for f in faults.copies([range(45)])] == [
@@ -122,17 +122,17 @@ def test_broken_grammar(summary, broken):
     assert quotes(summary, faults.broken_grammar(parse_text(summary))) == broken
 
 
-def test_padding_begins_at_the_budget_and_restarts_with_each_sentence():
+def test_padding_begins_at_the_limit_and_restarts_with_each_sentence():
     text = parse_text("one two three four. five six.")
 
-    assert [(f.words, f.severity) for f in faults.padding(text, budget=3)] == [(range(3, 4), 0.05), (range(4, 6), 0.1)]
-    assert list(faults.padding(text, budget=6)) == []
+    assert [(f.words, f.severity) for f in faults.padding(text, limit=3)] == [(range(3, 4), 0.05), (range(4, 6), 0.1)]
+    assert list(faults.padding(text, limit=6)) == []
 
 
 def test_line_breaks_and_list_marks_inside_the_text():
     summary = "\n- It runs.\n\n* It swims. A - dash.\n"
 
-    assert [summary[mark.start : mark.end] for mark in faults.layout(parse_text(summary))] == ["- ", "\n\n* "]
+    assert [summary[finding.start : finding.end] for finding in faults.layout(parse_text(summary))] == ["- ", "\n\n* "]
 
 
 @pytest.mark.parametrize("summary", ["It ends.", "It ends!\n", 'He said "it ends."', "…"])

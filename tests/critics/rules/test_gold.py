@@ -1,10 +1,10 @@
-"""Which words of an answer give the right one, which give another, and which hedge."""
+"""Words of an answer that give the gold one, another one, or hedge."""
 
 from __future__ import annotations
 
 import pytest
 
-from text2grad.critics.rules.gold import hedges, read_gold, rivals
+from text2grad.critics.rules.gold import competing_answers, hedges, parse_gold
 from text2grad.text.words import parse_text
 
 NOTHING: frozenset[str | float] = frozenset()
@@ -30,7 +30,7 @@ def quoted(answer: str, words: range) -> str:
     ],
 )
 def test_the_kind_of_an_answer(gold: str, kind: str) -> None:
-    assert read_gold(gold).kind == kind
+    assert parse_gold(gold).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_kind_of_an_answer(gold: str, kind: str) -> None:
     ],
 )
 def test_a_right_answer_is_found_in_other_forms(gold: str, answer: str, given: str, share: float) -> None:
-    ((words, found),) = read_gold(gold).mentions(parse_text(answer))
+    ((words, found),) = parse_gold(gold).mentions(parse_text(answer))
 
     assert (quoted(answer, words), found) == (given, share)
 
@@ -63,54 +63,54 @@ def test_a_right_answer_is_found_in_other_forms(gold: str, answer: str, given: s
     ],
 )
 def test_a_part_that_could_be_another_answer_is_not_right(gold: str, answer: str) -> None:
-    assert list(read_gold(gold).mentions(parse_text(answer))) == []
+    assert list(parse_gold(gold).mentions(parse_text(answer))) == []
 
 
-def test_rivals_are_of_the_same_kind_and_not_from_the_question():
+def test_competing_answers_are_of_the_same_kind_and_not_from_the_question():
     answer = "In 2015 Jared Allen had 136 sacks for Carolina."
     known = frozenset(parse_text("How many sacks in 2015?").keys)
 
-    numbers = rivals(parse_text(answer), read_gold("24"), known, NOTHING)
-    named = rivals(parse_text(answer), read_gold("Kawann Short"), known, NOTHING)
+    numbers = competing_answers(parse_text(answer), parse_gold("24"), known, NOTHING)
+    named = competing_answers(parse_text(answer), parse_gold("Kawann Short"), known, NOTHING)
 
     assert [quoted(answer, run) for run in numbers] == ["136"]
     assert [quoted(answer, run) for run in named] == ["Jared Allen", "Carolina"]
 
 
 def test_a_name_that_opens_the_answer_is_a_name_if_the_passage_says_so():
-    opening, gold = parse_text("Denver won."), read_gold("Carolina")
+    opening, gold = parse_text("Denver won."), parse_gold("Carolina")
     proper = frozenset(parse_text("Denver").keys)
 
-    assert rivals(opening, gold, NOTHING, NOTHING) == []
-    assert rivals(opening, gold, NOTHING, proper) == [range(1)]
+    assert competing_answers(opening, gold, NOTHING, NOTHING) == []
+    assert competing_answers(opening, gold, NOTHING, proper) == [range(1)]
 
 
 def test_answers_lined_up_with_the_right_one_hedge_it():
     answer = "It was 24, 308, 136 or 118, in 2015."
-    text, gold = parse_text(answer), read_gold("308")
+    text, gold = parse_text(answer), parse_gold("308")
     ((given, _),) = gold.mentions(text)
 
-    found = hedges(text, given, rivals(text, gold, NOTHING, NOTHING), NOTHING, None)
+    found = hedges(text, given, competing_answers(text, gold, NOTHING, NOTHING), NOTHING, None)
 
     assert [quoted(answer, run) for run in found] == ["24", "136", "118"]
 
 
 def test_a_sentence_that_only_offers_another_answer_hedges_and_one_that_says_more_does_not():
     answer = "They gave up 308 points. They gave up 24 points. Jared Allen had 136 sacks."
-    text, gold = parse_text(answer), read_gold("308")
+    text, gold = parse_text(answer), parse_gold("308")
     known = frozenset(parse_text("How many points did they give up?").keys)
     ((given, _),) = gold.mentions(text)
 
-    found = hedges(text, given, rivals(text, gold, known, NOTHING), known, None)
+    found = hedges(text, given, competing_answers(text, gold, known, NOTHING), known, None)
 
     assert [quoted(answer, run) for run in found] == ["24"]
 
 
 def test_what_the_passage_itself_lines_up_is_no_hedge():
     answer = "In Denver, Colorado."
-    text, gold = parse_text(answer), read_gold("Denver")
+    text, gold = parse_text(answer), parse_gold("Denver")
     ((given, _),) = gold.mentions(text)
-    others = rivals(text, gold, NOTHING, NOTHING)
+    others = competing_answers(text, gold, NOTHING, NOTHING)
 
     assert [quoted(answer, run) for run in hedges(text, given, others, NOTHING, None)] == ["Colorado"]
     assert hedges(text, given, others, NOTHING, parse_text("He lived in Denver, Colorado.")) == []

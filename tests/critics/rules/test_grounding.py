@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from text2grad.critics.rules.facts import key_facts
-from text2grad.critics.rules.grounding import COVERAGE, COVERAGE_OF_SHORT_TEXT, GroundingCritic, total
+from text2grad.critics.rules.findings import total_severity
+from text2grad.critics.rules.grounding import COVERAGE, COVERAGE_OF_SHORT_TEXT, GroundingCritic
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Message
 from text2grad.text.words import parse_text
@@ -125,7 +126,7 @@ def test_silence_lacks_a_statement_and_every_fact():
     assert feedback.score == pytest.approx(-1 - 6 * 0.3)
 
 
-def test_nothing_to_say_is_said():
+def test_a_summary_without_findings_has_a_critique():
     feedback = critique("There it was, and most of it was still like that.", document="It was there.")
 
     assert feedback.critique == "There is nothing to praise and nothing to blame."
@@ -152,7 +153,7 @@ def test_without_a_document_the_prompt_is_the_source():
 
 
 @pytest.mark.parametrize("document", ["", " \n…", None, ["a", "list"]])
-def test_an_empty_source_fails_and_takes_no_neighbour_along(document):
+def test_an_empty_source_fails_its_own_example_only(document):
     empty = Example(id="no-7", prompt="Summarise.", completion=SUMMARY, meta={"document": document})
     fine = Example(id="fine", prompt=BAKERY, completion=SUMMARY)
 
@@ -358,5 +359,5 @@ def test_feedback_is_well_formed_for_any_text(summary, document):
     for omission in feedback.omissions:
         assert omission.phrase is not None
         assert feedback.critique[slice(*omission.phrase)] == omission.text
-    assert feedback.score == total(feedback.spans, feedback.omissions)
+    assert feedback.score == total_severity(feedback.spans, feedback.omissions)
     assert sum(span.severity for span in feedback.spans if span.label == "good") <= 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,13 @@ def test_all_rules_say_nothing_about_our_own_files():
     feedback = critique("#!/usr/bin/env python\nx = 1\n", select=["ALL"], ignore=["D"])
 
     assert not {"INP001", "N999", "EXE001", "EXE002"} & {str(span.reason).partition(":")[0] for span in feedback.spans}
+
+
+def test_without_ruff_the_critic_names_the_extra(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "ruff", None)
+
+    with pytest.raises(UserError, match=r'the lint critic needs ruff: pip install "text2grad\[code\]"'):
+        LintCritic()
 
 
 def test_bad_settings_are_named():

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from text2grad.critics.rules.grounding import total
+from text2grad.critics.rules.findings import total_severity
 from text2grad.critics.rules.qa import QACritic
 from text2grad.data import fgrlhf, xquad
 from text2grad.errors import UserError
@@ -135,7 +135,7 @@ def test_a_sentence_without_any_support_is_blamed_as_one():
     assert [reason for reason, quote, _ in found] == ["the right answer", "sentence that the passage does not support"]
 
 
-def test_a_long_right_answer_is_judged_by_its_facts():
+def test_a_long_gold_answer_is_compared_by_its_facts():
     answer = "Ingrid Moe built the lighthouse at Skarv in 1871. The hostel has 9 beds and Fedje runs it from May."
     feedback = critique(answer, LONG_GOLD, "Tell me about the lighthouse.")
     found = marked(feedback, answer)
@@ -174,11 +174,11 @@ def test_every_span_quotes_its_words_in_the_critique():
         assert feedback.critique[slice(*omission.phrase)] == omission.text
 
 
-def test_nothing_to_judge_by_is_a_failure():
+def test_neither_passage_nor_gold_answer_is_a_failure():
     feedback = critique("In 1871.", gold=None, passage=None)
 
     assert feedback.status == "failed"
-    assert feedback.error == ('it: neither a passage nor a right answer; put them into meta["document"] and reference')
+    assert feedback.error == ('it: neither a passage nor a gold answer; put them into meta["document"] and reference')
     with pytest.raises(UserError, match="max_words is 0"):
         QACritic(max_words=0)
 
@@ -235,12 +235,12 @@ def test_a_right_answer_gains_nothing_from_words_beyond_the_limit():
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from([*PASSAGE.split(), "Gustav", "5,000", "or", "unknown", "I", "don't", "know.", "\n"])))
-def test_whatever_is_said_marks_are_apart_and_add_up_to_the_score(words: list[str]) -> None:
+def test_marks_never_overlap_and_add_up_to_the_score(words: list[str]) -> None:
     answer = " ".join(words)
     for gold in ("1871", LONG_GOLD, None):
         feedback = critique(answer, gold)
 
-        assert feedback.score == total(feedback.spans, feedback.omissions)
+        assert feedback.score == total_severity(feedback.spans, feedback.omissions)
         ends = [(span.start, span.end) for span in feedback.spans]
         assert all(before[1] <= after[0] for before, after in pairwise(ends))
         Example(id="", prompt="", completion=answer, feedback=feedback)

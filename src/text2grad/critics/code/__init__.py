@@ -1,4 +1,4 @@
-"""A critic that runs the answer's code against its tests, in the sandbox, and writes what a good reviewer would."""
+"""A critic that runs code against its tests in the sandbox."""
 
 from text2grad.critics.code.critic import CodeCritic
 

@@ -1,4 +1,4 @@
-"""Tests, taken apart into cases that can be run one by one."""
+"""Splits test scripts into cases that run one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to check: `source` runs after `setup`. Where it compares two values, they are named as well."""
+    """A test case: `source` runs after `setup`. Where it is one comparison, its parts are given as well."""
 
     source: str
     setup: str = ""
@@ -30,82 +30,81 @@ class Case:
 
 @dataclass(frozen=True)
 class Suite:
-    """All cases of one task, what to run before each, and the names that they use but do not define."""
+    """The cases of one task, the code to run before each, and the names that they use but do not define."""
 
     setup: str
     cases: tuple[Case, ...]
-    wanted: frozenset[str]
+    required_names: frozenset[str]
     imports: tuple[str, ...]
 
 
-def read_tests(tests: str, entry_point: str | None = None) -> Suite | None:
-    """Take a test script apart; None if it does not parse, or has tests that only a test runner could run.
+def parse_tests(tests: str, entry_point: str | None = None) -> Suite | None:
+    """Split a test script into cases; None if it does not parse, or has tests that only a test runner can run.
 
-    Asserts at the top level are cases, each after the statements before it; so are the statements with asserts in
-    `def check(candidate)`, functions named `test...`, and the methods named so of test classes, after everything else.
-    `check` gets `entry_point`, else what the script itself passes to it. A script without any of these is one case as
-    a whole. What stands under `if __name__ == "__main__"` is run like the rest.
+    Asserts at the top level are cases, each after the statements before it. Functions and methods of test classes named
+    `test...`, and the statements with asserts in `def check(candidate)`, are cases that run after everything else.
+    `check` gets the argument that the script passes to it, else `entry_point`. Any other script is a single case. Code
+    under `if __name__ == "__main__"` runs like the rest.
     """
     module = parse_python(tests)
     if module is None:
         return None
-    statements = [statement for statement in _unguarded(module.body) if not _starts_a_runner(statement)]
-    if any(_needs_a_runner(node) for node in ast.walk(module)):
+    statements = [statement for statement in _unguarded(module.body) if not _is_runner_call(statement)]
+    if any(_needs_runner(node) for node in ast.walk(module)):
         return None
-    called = _argument_of_check(module) or entry_point
+    function = next(filter(None, map(_check_argument, module.body)), None) or entry_point
     setup: list[ast.stmt] = []
-    later: list[ast.stmt] = []  # what is not a case, behind the first assert
+    later: list[ast.stmt] = []  # set-up after the first assert
+    current = setup
     cases: list[Case] = []
-    last: list[int] = []  # cases that run after everything else
+    deferred: list[int] = []  # cases that run after everything else
     for statement in statements:
+        found: list[Case] = []
         if isinstance(statement, ast.FunctionDef) and statement.name == "check" and len(statement.args.args) == 1:
-            found = _checks(statement, called)
-        elif found := _tests_of(statement):
-            (later if _has_asserted(cases, last) else setup).append(statement)
-        elif not isinstance(statement, _DEFINITIONS) and _asserts(statement):
-            cases.append(_case(statement, _text(later)))
-            later += _repeated(statement)
-            continue
-        else:
-            if not _calls_check(statement):
-                (later if _has_asserted(cases, last) else setup).append(statement)
-            continue
-        last += range(len(cases), len(cases) + len(found))
+            found = _check_cases(statement, function)
+        elif not isinstance(statement, _DEFINITIONS) and _has_assert(statement):
+            cases.append(_make_case(statement, _unparse(later)))
+            later += _replay(statement)
+            current = later
+        elif _check_argument(statement) is None:
+            found = _test_cases(statement)
+            current.append(statement)
+        deferred += range(len(cases), len(cases) + len(found))
         cases += found
-    for i in last:
-        cases[i] = replace(cases[i], setup=_text(later) + cases[i].setup)
+    for i in deferred:
+        cases[i] = replace(cases[i], setup=_unparse(later) + cases[i].setup)
     if not cases:
-        whole = tests if statements == module.body else _text(statements)
+        whole = tests if statements == module.body else _unparse(statements)
         setup, cases = [], [Case(whole)]
-    return Suite(_text(setup), tuple(cases), _free_names(module, called), _imports(module))
+    return Suite(_unparse(setup), tuple(cases), _free_names(module, function), _imports(module))
 
 
-def _checks(function: ast.FunctionDef, called: str | None) -> list[Case]:
-    """Each statement of `check` that asserts something, after those before it."""
+def _check_cases(check: ast.FunctionDef, function: str | None) -> list[Case]:
+    """Return a case per statement of `check` with an assert, each after the statements before it."""
     before: list[ast.stmt] = []
     found = []
-    name = function.args.args[0].arg
-    binding = f"{name} = {called}\n" if called and called != name else ""
-    for statement in function.body:
-        if _asserts(statement):
-            found.append(_case(statement, binding + _text(before), {name: called} if called else {}))
-            before += _repeated(statement)
+    name = check.args.args[0].arg
+    binding = f"{name} = {function}\n" if function and function != name else ""
+    for statement in check.body:
+        if _has_assert(statement):
+            found.append(_make_case(statement, binding + _unparse(before), {name: function} if function else {}))
+            before += _replay(statement)
         else:
             before.append(statement)
     return found
 
 
-def _repeated(statement: ast.stmt) -> list[ast.stmt]:
-    """What a case leaves behind for the cases after it, whether it passes or not: a loop may collect as it asserts."""
+def _replay(statement: ast.stmt) -> list[ast.stmt]:
+    """Return code that repeats the side effects of a case for later cases, whether it passes or not."""
     if isinstance(statement, ast.Assert):
         return []
     body = ast.unparse(statement).replace("\n", "\n    ")
     return ast.parse(f"try:\n    {body}\nexcept AssertionError:\n    pass").body
 
 
-def _case(statement: ast.stmt, setup: str, renamed: dict[str, str] | None = None) -> Case:
-    """The case as its reader knows the function: by the name that it has in the answer."""
-    statement = _Renaming(renamed or {}).visit(statement)
+def _make_case(statement: ast.stmt, setup: str, renamed: dict[str, str] | None = None) -> Case:
+    """Make a case that calls the function by its name in the completion."""
+    statement = _Renamer(renamed or {}).visit(statement)
     if not isinstance(statement, ast.Assert):
         return Case(ast.unparse(statement), setup)
     test = statement.test
@@ -118,7 +117,7 @@ def _case(statement: ast.stmt, setup: str, renamed: dict[str, str] | None = None
     return Case(source, setup, ast.unparse(test), "truthy")
 
 
-class _Renaming(ast.NodeTransformer):
+class _Renamer(ast.NodeTransformer):
     def __init__(self, names: dict[str, str]) -> None:
         self.names = names
 
@@ -126,12 +125,8 @@ class _Renaming(ast.NodeTransformer):
         return ast.copy_location(ast.Name(self.names.get(node.id, node.id), node.ctx), node)
 
 
-def _asserts(statement: ast.AST) -> bool:
+def _has_assert(statement: ast.AST) -> bool:
     return any(isinstance(node, ast.Assert) for node in ast.walk(statement))
-
-
-def _has_asserted(cases: Sequence[Case], last: Sequence[int]) -> bool:
-    return len(cases) > len(last)
 
 
 def _unguarded(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -142,17 +137,17 @@ def _unguarded(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
 
 
-def _starts_a_runner(statement: ast.stmt) -> bool:
-    """Tests are run one by one here; a runner would end the program after them."""
+def _is_runner_call(statement: ast.stmt) -> bool:
+    """Whether the statement starts a test runner, which would exit before the cases run."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(call, ast.Call) and ast.unparse(call.func) in ("unittest.main", "pytest.main")
 
 
-def _tests_of(statement: ast.stmt) -> list[Case]:
-    """The tests of a function or of a class."""
+def _test_cases(statement: ast.stmt) -> list[Case]:
+    """Return the cases of a test function or of a test class."""
     if isinstance(statement, ast.ClassDef):
         methods = [m.name for m in statement.body if isinstance(m, ast.FunctionDef) and m.name.startswith("test")]
-        if _is_unittest(statement):
+        if any(ast.unparse(base).endswith("TestCase") for base in statement.bases):
             return [Case(f"{statement.name}({name!r}).debug()") for name in methods]
         return [Case(f"{statement.name}().{name}()") for name in methods] if statement.name.startswith("Test") else []
     if isinstance(statement, ast.FunctionDef) and statement.name.startswith("test_"):
@@ -162,39 +157,27 @@ def _tests_of(statement: ast.stmt) -> list[Case]:
     return []
 
 
-def _is_unittest(statement: ast.ClassDef) -> bool:
-    return any(ast.unparse(base).endswith("TestCase") for base in statement.bases)
-
-
-def _needs_a_runner(node: ast.AST) -> bool:
-    """A test with parameters that somebody has to fill, or that a decorator changes in ways unknown here."""
+def _needs_runner(node: ast.AST) -> bool:
+    """Whether a node is a test with fixtures or decorators."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.name.startswith("test_"):
         return False
     required = [argument.arg for argument in node.args.args[: len(node.args.args) - len(node.args.defaults)]]
     return bool(node.decorator_list) or required not in ([], ["self"])
 
 
-def _calls_check(statement: ast.stmt) -> bool:
-    return _checked(statement) is not None
-
-
-def _argument_of_check(module: ast.Module) -> str | None:
-    return next((name for name in map(_checked, module.body) if name), None)
-
-
-def _checked(statement: ast.stmt) -> str | None:
-    """`name` of a statement `check(name)`."""
+def _check_argument(statement: ast.stmt) -> str | None:
+    """Return `name` of a statement `check(name)`."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Name(id="check"), args=[ast.Name(id=name)])):
             return name
     return None
 
 
-def _text(statements: Sequence[ast.stmt]) -> str:
+def _unparse(statements: Sequence[ast.stmt]) -> str:
     return "".join(ast.unparse(statement) + "\n" for statement in statements)
 
 
-def _free_names(module: ast.Module, called: str | None) -> frozenset[str]:
+def _free_names(module: ast.Module, function: str | None) -> frozenset[str]:
     names = [node for node in ast.walk(module) if isinstance(node, ast.Name)]
     used = {node.id for node in names if isinstance(node.ctx, ast.Load)}
     bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
@@ -205,12 +188,12 @@ def _free_names(module: ast.Module, called: str | None) -> frozenset[str]:
             bound.add(node.arg)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             bound |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-    wanted = used - bound - set(dir(builtins))
-    return frozenset(wanted | ({called} if called else set()))
+    free = used - bound - set(dir(builtins))
+    return frozenset(free | ({function} if function else set()))
 
 
 def _imports(module: ast.Module) -> tuple[str, ...]:
-    """The modules that the tests import at their top level."""
+    """Return the modules that the tests import at their top level."""
     found: list[str] = []
     for statement in module.body:
         if isinstance(statement, ast.Import):

@@ -1,4 +1,4 @@
-"""The critic itself: answers in, what their tests say about them out."""
+"""The code critic: runs the program of each completion against the example's tests."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from text2grad.align.program import Program, extract_program
-from text2grad.critics.code.cases import Suite, read_tests
-from text2grad.critics.code.execution import Result, Trial, try_all
-from text2grad.critics.code.review import review, score
-from text2grad.sandbox import Limits, Sandbox, SandboxError
+from text2grad.critics.code.cases import Suite, parse_tests
+from text2grad.critics.code.review import write_review
+from text2grad.critics.code.runner import CaseResult, ExecutionReport, run_suites
+from text2grad.sandbox import ResourceLimits, Sandbox, SandboxError
 from text2grad.schema import Example, Feedback, Omission
 
 _FUNCTION = re.compile(r"^(?:async )?def (\w+)", re.M)
+_NO_CODE = "The answer has no code in it"
 
 
 @dataclass(frozen=True)
 class _Job:
     example: Example
-    answer: Program
+    program: Program
     suite: Suite
 
 
 class CodeCritic:
-    """Runs the code of an answer against the example's tests and writes a review of it.
+    """Runs the code of a completion against the example's tests and reviews it.
 
     `tests` is a script: asserts, a function `check(candidate)`, functions `test_...()`, or anything that raises when
-    the answer is wrong. `meta["entry_point"]` names the function to check where the script does not. The score is
-    2 * passed / tests - 1. An example without tests, or whose tests cannot run, is failed feedback.
+    the code is wrong. `meta["entry_point"]` names the function to check where the script does not. The score is
+    2 * passed / tests - 1. An example without tests, or whose tests cannot run, gets failed feedback.
 
-    `seconds` is the processor time of one test, `budget` the time of all tests of one answer, `max_share` how many
-    of an answer's statements may be blamed (at least one).
+    test_timeout: CPU seconds of one test. total_timeout: seconds of all tests of one completion.
+    max_blamed_share: the share of a program's statements that may be blamed (at least one is).
     """
 
     name = "code"
@@ -39,57 +40,59 @@ class CodeCritic:
     def __init__(
         self,
         *,
-        seconds: float = 3.0,
-        budget: float = 15.0,
-        max_share: float = 0.3,
+        test_timeout: float = 3.0,
+        total_timeout: float = 15.0,
+        max_blamed_share: float = 0.3,
         sandbox: Sandbox | None = None,
         unsafe: bool = False,
     ) -> None:
-        self.seconds, self.budget, self.max_share = seconds, budget, max_share
+        self.test_timeout, self.total_timeout, self.max_blamed_share = test_timeout, total_timeout, max_blamed_share
         self.sandbox = sandbox or Sandbox(unsafe=unsafe)
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
-        """One Feedback for each example, in order."""
+        """Return one Feedback per example, in order."""
         prepared = [self._prepare(example) for example in examples]
-        jobs = [job for job in prepared if isinstance(job, _Job)]
-        limits = Limits(wall=2 * self.budget + 5, cpu=2 * self.budget + 5)
-        sources = ((job.answer.source, job.suite) for job in jobs)
-        trials = try_all(sources, self.sandbox, self.seconds, self.budget, limits)
-        return [item if isinstance(item, Feedback) else self._feedback(item, next(trials)) for item in prepared]
+        seconds = 2 * self.total_timeout + 5
+        reports = run_suites(
+            ((job.program.source, job.suite) for job in prepared if isinstance(job, _Job)),
+            self.sandbox,
+            self.test_timeout,
+            self.total_timeout,
+            ResourceLimits(wall_seconds=seconds, cpu_seconds=seconds),
+        )
+        return [item if isinstance(item, Feedback) else self._feedback(item, next(reports)) for item in prepared]
 
     def _prepare(self, example: Example) -> _Job | Feedback:
         if not example.tests or not example.tests.strip():
             return Feedback.failure(self.name, "the example has no tests")
         prompt = example.prompt if isinstance(example.prompt, str) else ""
-        suite = read_tests(example.tests, example.meta.get("entry_point") or _last_function(prompt, example.completion))
+        entry_point = example.meta.get("entry_point") or _last_function(prompt, example.completion)
+        suite = parse_tests(example.tests, entry_point)
         if suite is None:
             return Feedback.failure(self.name, "the example's tests are not valid Python, or need a test runner")
-        answer = extract_program(example.completion, prompt, suite.wanted)
-        if answer is None:
-            words = "The answer has no code in it"
-            omission = Omission(text="code", phrase=(0, len(words)))
-            return Feedback(critique=f"{words}.", omissions=[omission], score=-1.0, critic=self.name)
-        return _Job(example, answer, suite)
+        program = extract_program(example.completion, prompt, suite.required_names)
+        if program is None:
+            omission = Omission(text="code", phrase=(0, len(_NO_CODE)))
+            return Feedback(critique=f"{_NO_CODE}.", omissions=[omission], score=-1.0, critic=self.name)
+        return _Job(example, program, suite)
 
-    def _feedback(self, job: _Job, trial: Trial | SandboxError) -> Feedback:
-        if isinstance(trial, SandboxError):
-            return Feedback.failure(self.name, str(trial))
-        broken = next((result for result in trial.results if _tests_are_broken(result)), None)
-        if broken is not None and broken.name not in job.suite.wanted:
-            error = f"the example's tests cannot run: {broken.kind}: {broken.message}"
+    def _feedback(self, job: _Job, report: ExecutionReport | SandboxError) -> Feedback:
+        if isinstance(report, SandboxError):
+            return Feedback.failure(self.name, str(report))
+        broken = next((result for result in report.results if _is_broken_test(result)), None)
+        if broken is not None and broken.missing_name not in job.suite.required_names:
+            error = f"the example's tests cannot run: {broken.exception}: {broken.message}"
             return Feedback.failure(self.name, error)
-        text = review(job.answer, job.example.completion, trial, job.suite.wanted, self.max_share)
-        return Feedback(
-            critique=text.text, spans=text.spans, omissions=text.omissions, score=score(trial), critic=self.name
-        )
+        completion, required = job.example.completion, job.suite.required_names
+        return write_review(self.name, job.program, completion, report, required, self.max_blamed_share)
 
 
-def _tests_are_broken(result: Result) -> bool:
-    """Set-up fails before the answer is called, unless it calls the answer itself, or asserts something about it."""
-    return result.phase == "setup" and not result.places and result.kind != "AssertionError"
+def _is_broken_test(result: CaseResult) -> bool:
+    """Whether the set-up failed, other than by calling the program or asserting something about it."""
+    return result.phase == "setup" and not result.traceback and result.exception != "AssertionError"
 
 
 def _last_function(prompt: str, completion: str) -> str | None:
-    """The function that a prompt leaves to be written, else the last one of the answer."""
+    """Return the function that the prompt leaves to be written, else the last one of the completion."""
     names = _FUNCTION.findall(prompt) or _FUNCTION.findall(completion)
     return names[-1] if names else None

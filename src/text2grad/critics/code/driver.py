@@ -1,10 +1,9 @@
-"""Runs inside the sandbox: the answer against each case of its tests, each in a process of its own.
+"""Runs a program against each of its test cases, each in a process of its own, inside the sandbox.
 
-It runs as a script of its own and needs nothing but the standard library. Standard input has the payload as JSON:
-{"token", "source", "setup", "imports", "cases", "seconds", "budget", "readable"}; standard output gets one line, the
-token and the results as JSON. The answer never sees that token: each of its processes reports to this one through a
-pipe, with a token of its own. Which lines ran is kept in memory shared with that process, so it is known however it
-ended.
+It is a script that needs only the standard library. Standard input has the payload as JSON: {"token", "source",
+"setup", "imports", "cases", "test_timeout", "total_timeout", "readable"}; standard output gets one line, the token and
+the results as JSON. The program never sees that token: its processes report to this one through a pipe, each with a
+token of its own. The executed lines are kept in memory shared with that process, so they are known however it ends.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from collections.abc import Callable
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
-ANSWER = "<answer>"
-_HEADER = 4  # bytes of the number of the line that ran last
+FILE_NAME = "<answer>"
+_HEADER = 4  # bytes of the number of the last executed line
 _IMPORTED, _TESTED = 1, 2
-_GRACE = 0.5
-_SHOWN = 400  # characters of a value
-_WATCHED = {
+_GRACE_SECONDS = 0.5
+_MAX_VALUE = 400  # characters
+_FORBIDDEN_EVENTS = {
     "socket.connect": "opens a network connection",
     "socket.getaddrinfo": "looks up a network address",
     "socket.bind": "opens a network port",
@@ -40,8 +39,9 @@ _WATCHED = {
     "os.killpg": "sends a signal to a process",
 }
 
-_exec, _eval, _compile = exec, eval, compile  # an answer may replace the built-in ones
+_exec, _eval, _compile = exec, eval, compile  # a program may replace the built-in ones
 
+Case = dict[str, Any]
 Result = dict[str, Any]
 
 
@@ -52,195 +52,188 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     os.dup2(1, 2)
     os.dup2(1, 0)
-    results = _all_cases(payload, out)
-    message = memoryview((token + json.dumps(results) + "\n").encode())
+    report = _run_cases(payload, out)
+    message = memoryview((token + json.dumps(report) + "\n").encode())
     while message:
         message = message[os.write(out, message) :]
 
 
-def _all_cases(payload: dict[str, Any], out: int) -> dict[str, Any]:
+def _run_cases(payload: dict[str, Any], out: int) -> dict[str, Any]:
     try:
-        code = _compile(payload["source"], ANSWER, "exec", dont_inherit=True)
+        code = _compile(payload["source"], FILE_NAME, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
-        return {"syntax": _syntax(error)}
-    for name in payload["imports"]:  # once here, not once in each process; what is missing shows up there
+        return {"invalid_syntax": _describe_syntax_error(error)}
+    for name in payload["imports"]:  # once here instead of in each process, where a missing one is reported
         try:
             importlib.import_module(name)
         except ImportError:
             continue
-    lines = payload["source"].count("\n") + payload["source"].count("\r") + 2
-    deadline = time.monotonic() + payload["budget"]
+    deadline = time.monotonic() + payload["total_timeout"]
     results = []
     for case in payload["cases"]:
-        left = deadline - time.monotonic()
-        results.append(_one_case(code, case, payload, lines, out, left) if left > 0 else {"verdict": "not run"})
+        seconds = min(payload["test_timeout"], deadline - time.monotonic())
+        results.append(_run_case(code, case, payload, out, seconds) if seconds > 0 else {"status": "not_run"})
     return {"results": results}
 
 
-def _syntax(error: BaseException) -> Result:
-    described: Result = {"kind": type(error).__name__, "message": str(error)}
+def _describe_syntax_error(error: BaseException) -> Result:
     if isinstance(error, SyntaxError):
-        described["message"] = error.msg
-        described["place"] = [error.lineno, error.offset, error.end_lineno, error.end_offset]
-    return described
+        extent = [error.lineno, error.offset, error.end_lineno, error.end_offset]
+        return {"message": error.msg, "extent": extent}
+    return {"message": str(error), "extent": None}
 
 
-def _one_case(
-    code: CodeType, case: dict[str, Any], payload: dict[str, Any], lines: int, out: int, left: float
-) -> Result:
-    """With every line traced; a case that is too slow for that gets a second chance without."""
-    traced = _forked(code, case, payload, lines, out, left, tracing=True)
-    if traced["verdict"] != "timeout" or traced.get("idle"):
+def _run_case(code: CodeType, case: Case, payload: dict[str, Any], out: int, seconds: float) -> Result:
+    """Run a case with every line traced, and without tracing if that is too slow."""
+    traced = _fork_and_run(code, case, payload, out, seconds, tracing=True)
+    if traced["status"] != "timeout" or traced.get("idle"):
         return traced
-    plain = _forked(code, case, payload, lines, out, left, tracing=False)
-    if plain["verdict"] == "timeout":
+    plain = _fork_and_run(code, case, payload, out, seconds, tracing=False)
+    if plain["status"] == "timeout":
         return traced
-    return {**plain, "lines": traced["lines"], "last": traced["last"]}
+    return {**plain, "executed_lines": traced["executed_lines"], "last_line": traced["last_line"]}
 
 
-def _forked(
-    code: CodeType, case: dict[str, Any], payload: dict[str, Any], lines: int, out: int, left: float, tracing: bool
+def _fork_and_run(
+    code: CodeType, case: Case, payload: dict[str, Any], out: int, seconds: float, tracing: bool
 ) -> Result:
-    seen = mmap.mmap(-1, _HEADER + lines + 1)
+    lines = payload["source"].count("\n") + payload["source"].count("\r") + 2
+    executed = mmap.mmap(-1, _HEADER + lines + 1)
     token = os.urandom(16)
-    reading, writing = os.pipe()
-    seconds = min(payload["seconds"], left)
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(reading)
+        os.close(reader)
         os.close(out)
-        _child(code, case, payload, seen, writing, token, seconds, tracing)
-    os.close(writing)
-    said = _read(reading, 3 * seconds + _GRACE)
-    os.close(reading)
-    result = json.loads(said[16:]) if said.startswith(token) else None
+        _run_in_child(
+            lambda: _evaluate(code, case, payload["setup"], executed, tracing),
+            writer,
+            token,
+            seconds,
+            payload["readable"],
+        )
+    os.close(writer)
+    message = _read(reader, 3 * seconds + _GRACE_SECONDS)
+    os.close(reader)
+    result = json.loads(message[16:]) if message.startswith(token) else None
     if result is None:
-        result = {"verdict": "timeout" if not _gone(child) else "vanished"}
+        result = {"status": "died" if _has_exited(child) else "timeout"}
     os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    if result["verdict"] == "vanished":
-        result["status"] = os.waitstatus_to_exitcode(status)
-    result["lines"] = [line for line in range(1, lines + 1) if seen[_HEADER + line] & _TESTED]
-    result["last"] = int.from_bytes(seen[:_HEADER], "little")
-    seen.close()
+    _, wait_status = os.waitpid(child, 0)
+    if result["status"] == "died":
+        result["exit_code"] = os.waitstatus_to_exitcode(wait_status)
+    result["executed_lines"] = [line for line in range(1, lines + 1) if executed[_HEADER + line] & _TESTED]
+    result["last_line"] = int.from_bytes(executed[:_HEADER], "little")
+    executed.close()
     return result
 
 
-def _gone(child: int) -> bool:
-    """Whether it has ended; it stays a zombie until it is buried."""
-    waiting = select.poll()
+def _has_exited(child: int) -> bool:
+    poll = select.poll()
     pidfd = os.pidfd_open(child)
-    waiting.register(pidfd, select.POLLIN)
+    poll.register(pidfd, select.POLLIN)
     try:
-        return bool(waiting.poll(50))
+        return bool(poll.poll(50))
     finally:
         os.close(pidfd)
 
 
 def _read(fd: int, seconds: float) -> bytes:
-    """What comes until the other end closes or time is up."""
-    deadline, parts = time.monotonic() + seconds, []
-    waiting = select.poll()
-    waiting.register(fd, select.POLLIN)
-    while waiting.poll(max(0.0, deadline - time.monotonic()) * 1000):
-        part = os.read(fd, 1 << 16)
-        if not part:
+    """Read until the other end closes or the time is up."""
+    deadline, chunks = time.monotonic() + seconds, []
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        chunk = os.read(fd, 1 << 16)
+        if not chunk:
             break
-        parts.append(part)
-    return b"".join(parts)
+        chunks.append(chunk)
+    return b"".join(chunks)
 
 
-def _child(
-    code: CodeType,
-    case: dict[str, Any],
-    payload: dict[str, Any],
-    seen: mmap.mmap,
-    pipe: int,
-    token: bytes,
-    seconds: float,
-    tracing: bool,
-) -> None:
-    """Never returns. The functions it needs at the end are held here, out of the answer's reach."""
-    write, leave, dumps = os.write, os._exit, json.JSONEncoder().encode
+def _run_in_child(evaluate: Callable[[], Result], pipe: int, token: bytes, seconds: float, readable: list[str]) -> None:
+    """Evaluate, report and exit. What reporting needs is held in locals: the program may replace the modules'."""
+    write, exit_process, encode = os.write, os._exit, json.JSONEncoder().encode
     forbidden: list[list[Any]] = []
 
     def report(result: Result) -> None:
-        message = token + dumps({**result, "forbidden": forbidden[:1]}).encode()
+        message = token + encode({**result, "forbidden": forbidden[:1]}).encode()
         while message:
             message = message[write(pipe, message) :]
-        leave(0)
+        exit_process(0)
 
-    def too_slow(number: int, frame: FrameType | None) -> None:
-        report({"verdict": "timeout", "stack": _stack(frame), "idle": number == signal.SIGALRM})
+    def report_timeout(number: int, frame: FrameType | None) -> None:
+        report({"status": "timeout", "stack": _stack_lines(frame), "idle": number == signal.SIGALRM})
 
-    signal.signal(signal.SIGPROF, too_slow)
-    signal.signal(signal.SIGALRM, too_slow)
+    signal.signal(signal.SIGPROF, report_timeout)
+    signal.signal(signal.SIGALRM, report_timeout)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     signal.setitimer(signal.ITIMER_REAL, 3 * seconds)
-    sys.addaudithook(_watch(forbidden, payload["readable"]))
+    sys.addaudithook(_make_audit_hook(forbidden, readable))
     try:
-        report(_judge(code, case, payload, seen, tracing))
+        report(evaluate())
     finally:
-        leave(1)
+        exit_process(1)
 
 
-def _judge(code: CodeType, case: dict[str, Any], payload: dict[str, Any], seen: mmap.mmap, tracing: bool) -> Result:
+def _evaluate(code: CodeType, case: Case, setup: str, executed: mmap.mmap, tracing: bool) -> Result:
     phase = "import"
     module = ModuleType("answer")
     sys.modules["answer"] = sys.modules["__main__"] = module
     names = module.__dict__
     try:
-        _trace(seen, _IMPORTED, tracing)
+        _trace(executed, _IMPORTED, tracing)
         _exec(code, names)
         sys.settrace(None)
         phase = "setup"
-        _exec(_compile(payload["setup"], "<tests>", "exec"), names)
+        _exec(_compile(setup, "<tests>", "exec"), names)
         _exec(_compile(case["setup"], "<tests>", "exec"), names)
         phase = "test"
-        _trace(seen, _TESTED, tracing)
-        return _check(case, names)
-    except BaseException as error:  # whatever the answer raises is what there is to report
+        _trace(executed, _TESTED, tracing)
+        return _check_case(case, names)
+    except BaseException as error:  # also SystemExit and KeyboardInterrupt
         sys.settrace(None)
-        return _raised(error, phase, case)
+        return _describe_exception(error, phase)
 
 
-def _check(case: dict[str, Any], names: dict[str, Any]) -> Result:
+def _check_case(case: Case, names: dict[str, Any]) -> Result:
     if case["left"] is None:
         _exec(_compile(case["source"], "<tests>", "exec"), names)
         sys.settrace(None)
-        return {"verdict": "passed"}
-    got = _eval(_compile(case["left"], "<tests>", "eval"), names)
+        return {"status": "passed"}
+    actual = _eval(_compile(case["left"], "<tests>", "eval"), names)
     sys.settrace(None)
     if case["operator"] in ("truthy", "falsy"):
-        held = bool(got) is (case["operator"] == "truthy")
-        return {"verdict": "passed"} if held else {"verdict": "failed", "got": _shown(got)}
+        holds = bool(actual) is (case["operator"] == "truthy")
+        return {"status": "passed"} if holds else {"status": "failed", "actual": _format_value(actual)}
     expected = _eval(_compile(case["right"], "<tests>", "eval"), names)
-    held = _eval(f"_got {case['operator']} _expected", {"_got": got, "_expected": expected})
-    return {"verdict": "passed"} if held else {"verdict": "failed", "got": _shown(got), "expected": _shown(expected)}
+    holds = _eval(f"_actual {case['operator']} _expected", {"_actual": actual, "_expected": expected})
+    if holds:
+        return {"status": "passed"}
+    return {"status": "failed", "actual": _format_value(actual), "expected": _format_value(expected)}
 
 
-def _raised(error: BaseException, phase: str, case: dict[str, Any]) -> Result:
-    frames = _answer_frames(error.__traceback__)
+def _describe_exception(error: BaseException, phase: str) -> Result:
+    frames = _traceback_extents(error.__traceback__)
     failed = isinstance(error, AssertionError) and not frames
-    kind = type(error)
     name = getattr(error, "name", None) if isinstance(error, ImportError | NameError | AttributeError) else None
     return {
-        "verdict": "failed" if failed else "raised",
+        "status": "failed" if failed else "raised",
         "phase": phase,
-        "kind": kind.__name__,
-        "family": [base.__name__ for base in kind.__mro__],
-        "message": _shown(error, str),
-        "name": name if type(name) is str else None,
-        "places": frames if len(frames) <= 20 else frames[:10] + frames[-10:],
+        "exception": type(error).__name__,
+        "exception_bases": [base.__name__ for base in type(error).__mro__],
+        "message": _format_value(error, str),
+        "missing_name": name if type(name) is str else None,
+        "traceback": frames if len(frames) <= 20 else frames[:10] + frames[-10:],
     }
 
 
-def _answer_frames(trace: TracebackType | None) -> list[list[int | None]]:
-    """The places in the answer, from the outermost call to where it was raised: line, column, end line, end column."""
+def _traceback_extents(trace: TracebackType | None) -> list[list[int | None]]:
+    """Return [line, column, end line, end column] of each frame of the program, outermost first."""
     found = []
     while trace is not None:
         code = trace.tb_frame.f_code
-        if code.co_filename == ANSWER:
+        if code.co_filename == FILE_NAME:
             positions = list(code.co_positions())[trace.tb_lasti // 2]
             line, end_line, column, end_column = positions
             found.append([line or trace.tb_lineno, column, end_line, end_column])
@@ -248,59 +241,59 @@ def _answer_frames(trace: TracebackType | None) -> list[list[int | None]]:
     return found
 
 
-def _stack(frame: FrameType | None) -> list[int]:
+def _stack_lines(frame: FrameType | None) -> list[int]:
     found = []
     while frame is not None:
-        if frame.f_code.co_filename == ANSWER:
+        if frame.f_code.co_filename == FILE_NAME:
             found.append(frame.f_lineno)
         frame = frame.f_back
     return found[:20]
 
 
-def _trace(seen: mmap.mmap, mark: int, tracing: bool) -> None:
+def _trace(executed: mmap.mmap, mark: int, tracing: bool) -> None:
     if not tracing:
         return
 
     def local(frame: FrameType, event: str, _: object) -> Any:
         if event == "line":
             line = frame.f_lineno
-            seen[_HEADER + line] |= mark
-            seen[:_HEADER] = line.to_bytes(_HEADER, "little")
+            executed[_HEADER + line] |= mark
+            executed[:_HEADER] = line.to_bytes(_HEADER, "little")
         return local
 
-    sys.settrace(lambda frame, event, argument: local if frame.f_code.co_filename == ANSWER else None)
+    sys.settrace(lambda frame, event, argument: local if frame.f_code.co_filename == FILE_NAME else None)
 
 
-def _watch(forbidden: list[list[Any]], readable: list[str]) -> Any:
-    """An audit hook that notes what an answer has no business doing, and the line that does it."""
+def _make_audit_hook(forbidden: list[list[Any]], readable: list[str]) -> Any:
+    """Return an audit hook that records forbidden actions of the program and their lines."""
     allowed = (os.getcwd(), os.devnull, "/proc/self", *readable)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        what = _WATCHED.get(event)
-        if event == "open" and isinstance(arguments[0], str) and not _inside(arguments[0], allowed):
+        action = _FORBIDDEN_EVENTS.get(event)
+        if event == "open" and isinstance(arguments[0], str) and not _is_inside(arguments[0], allowed):
             writes = isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")
-            what = f"{'writes' if writes else 'reads'} the file {arguments[0][:200]!r}"
-        if what is not None:
-            stack = _stack(sys._getframe())
+            action = f"{'writes' if writes else 'reads'} the file {arguments[0][:200]!r}"
+        if action is not None:
+            stack = _stack_lines(sys._getframe())
             if stack:
-                forbidden.append([what, stack[0]])
+                forbidden.append([action, stack[0]])
 
     return hook
 
 
-def _inside(path: str, folders: tuple[str, ...]) -> bool:
+def _is_inside(path: str, folders: tuple[str, ...]) -> bool:
     path = os.path.abspath(path)
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
-def _shown(value: Any, how: Callable[[Any], str] = repr) -> str:
-    """At most so many characters; showing a value runs code of the answer, which may fail in any way."""
+def _format_value(value: Any, convert: Callable[[Any], str] = repr) -> str:
+    """Return a shortened text of a value; `convert` may run code of the program, which may raise anything."""
     try:
-        text = how(value)
+        text = convert(value)
     except BaseException as error:
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
-    text = text.encode("utf-8", "replace").decode()  # half a character cannot be written down
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    text = text.encode("utf-8", "replace").decode()  # unpaired surrogates
+    return text if len(text) <= _MAX_VALUE else text[: _MAX_VALUE - 1] + "…"
 
 
 if __name__ == "__main__":

@@ -1,19 +1,22 @@
-"""What a reviewer writes after running the tests: what failed, how, and where the fault is."""
+"""The critique of a program after its tests: what failed, how, and where the fault is."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 
-from text2grad.align.program import Program, find_calls, find_statements, innermost_loop, top_level_names
-from text2grad.critics.code.execution import Mistake, ParserPlace, Place, Result, Trial
+from text2grad.align.program import Extent, Program, find_calls, find_statements, innermost_loop, top_level_names
+from text2grad.critics.code.runner import CaseResult, ExecutionReport, InvalidSyntax, ParserExtent
 from text2grad.critics.code.spectrum import suspicions
-from text2grad.critics.code.writing import Critique, ticked
+from text2grad.critics.writer import CritiqueWriter
+from text2grad.schema import Feedback, Label, Omission, Range, Span
 
-_SHOWN_CASES = 3
-_LOCALISED = 0.6  # how often a line that only its spectrum speaks against is one that a person would change
-_DRASTIC = frozenset({"kill", "killpg", "fork", "forkpty", "abort", "system", "Popen", "Process"})
+_MAX_CASES = 3
+_MAX_CODE = 100
+_LOCALISATION_CONFIDENCE = 0.6  # how often a line that is suspected by its spectrum alone is one to change
+_PROCESS_CALLS = frozenset({"kill", "killpg", "fork", "forkpty", "abort", "system", "Popen", "Process"})
 _LIMITS = {
     "memory": "The answer uses more memory than it may have",
     "cpu": "The answer uses more processor time than it may have",
@@ -23,100 +26,110 @@ _LIMITS = {
 }
 
 
-def review(answer: Program, completion: str, trial: Trial, wanted: frozenset[str], share: float) -> Critique:
-    """The critique of an answer that ran, or that could not. At most `share` of its lines are blamed, at least one."""
-    text = Critique(answer, completion)
-    if trial.mistake:
-        _syntax(text, answer, trial.mistake)
-    elif trial.ended:
-        _ended(text, answer, trial.ended)
+def write_review(
+    critic: str,
+    program: Program,
+    completion: str,
+    report: ExecutionReport,
+    required_names: frozenset[str],
+    max_blamed_share: float,
+) -> Feedback:
+    """Return feedback on a program; at most `max_blamed_share` of its statements are blamed, but at least one."""
+    review = _Review(critic, program, completion, report.results, required_names, max_blamed_share)
+    if report.invalid_syntax:
+        review.write_invalid_syntax(report.invalid_syntax)
+    elif report.terminated_by:
+        review.write_termination(report.terminated_by)
     else:
-        _Review(text, answer, trial.results, wanted, share).write()
-    text.text = text.text.rstrip()
-    return text
+        review.write_results()
+    return review.feedback(report.score)
 
 
-def score(trial: Trial) -> float:
-    """-1 if no test passes, 1 if all do, in proportion between."""
-    if not trial.results:
-        return -1.0
-    return 2 * sum(result.passed for result in trial.results) / len(trial.results) - 1
-
-
-def _sentence(text: Critique, words: str) -> None:
-    begin = len(text.text)
-    text.say(words)
-    text.end_sentence(begin)
-
-
-def _ended(text: Critique, answer: Program, limit: str) -> None:
-    """Whole test runs end by what the answer does to processes; which call that was is seen in its text alone."""
-    begin = len(text.text)
-    text.say(_LIMITS[limit])
-    for number, place in enumerate(find_calls(answer, _DRASTIC)):
-        span = answer.span(*place)
-        text.say("; look at " if number == 0 else " and ")
-        text.point(text.line(place[0], span), span, "poor")
-    text.end_sentence(begin)
-
-
-def _syntax(text: Critique, answer: Program, mistake: Mistake) -> None:
-    begin = len(text.text)
-    text.say(f"The answer is not valid Python: {mistake.message.rstrip('.')}")
-    place = mistake.place
-    if place and place[0]:
-        span = _parser_span(answer, place) or _last_line_before(answer, place[0])
-        text.say(" in ")
-        text.point(text.line(place[0], span), span, "poor")
-    text.end_sentence(begin)
-
-
-def _parser_span(answer: Program, place: ParserPlace) -> tuple[int, int] | None:
-    """What the parser points at, if that is more than one character; else the whole line."""
-    line, column, end_line, end_column = place
-    whole = answer.line_span(line or 1)
-    if line is None or not column or end_line != line or not end_column or end_column - column < 2 or whole is None:
-        return whole
-    text = answer.source.splitlines()[line - 1]
-    bounds = (len(text[: column - 1].encode()), len(text[: end_column - 1].encode()))
-    return answer.span(line, bounds[0], line, bounds[1]) or whole
-
-
-def _last_line_before(answer: Program, line: int) -> tuple[int, int] | None:
-    """A mistake at the end of the file shows where nothing is written: the last thing written is to blame."""
-    spans = (answer.line_span(earlier) for earlier in range(line, 0, -1))
-    return next((span for span in spans if span), None)
-
-
-class _Review:
-    """The sentences, in their order; each group of cases that fail alike gets one."""
-
+class _Review(CritiqueWriter):
     def __init__(
-        self, text: Critique, answer: Program, results: Sequence[Result], wanted: frozenset[str], share: float
+        self,
+        critic: str,
+        program: Program,
+        completion: str,
+        results: Sequence[CaseResult],
+        required_names: frozenset[str],
+        max_blamed_share: float,
     ) -> None:
-        self.text, self.answer, self.results, self.wanted = text, answer, results, wanted
+        super().__init__(critic)
+        self.program, self.completion, self.results, self.required_names = program, completion, results, required_names
         self.failing = [result for result in results if not result.passed]
         self.passing = [result for result in results if result.passed]
-        self.statements = find_statements(answer)
-        self.budget = max(1, int(share * len(self.statements)))
+        self.statements = find_statements(program)
+        self.max_blamed = max(1, int(max_blamed_share * len(self.statements)))
 
-    def write(self) -> None:
-        self._summary()
-        self._forbidden()
-        for alike in self._groups()[:_SHOWN_CASES]:
-            begin = len(self.text.text)
-            self._failure(alike[0])
-            if len(alike) > 1:
-                self.text.say(f"; {len(alike) - 1} more fail{'s' if len(alike) == 2 else ''} alike")
-            self.text.end_sentence(begin)
-        more = self._groups()[_SHOWN_CASES:]
-        if more:
-            count = sum(map(len, more))
-            _sentence(self.text, f"{count} more test{'s fail' if count > 1 else ' fails'}")
-        self._suspects()
-        self._praise()
+    def write_invalid_syntax(self, error: InvalidSyntax) -> None:
+        with self._sentence(f"The answer is not valid Python: {error.message.rstrip('.')}"):
+            if error.extent and error.extent[0]:
+                line = error.extent[0]
+                span = _parser_span(self.program, error.extent) or _last_line_before(self.program, line)
+                self.write(" in ")
+                self._point_to_line(line, span)
 
-    def _summary(self) -> None:
+    def write_termination(self, limit: str) -> None:
+        """Name the calls that can end a whole test run: which of them did is unknown."""
+        with self._sentence(_LIMITS[limit]):
+            for number, extent in enumerate(find_calls(self.program, _PROCESS_CALLS)):
+                self.write("; look at " if number == 0 else " and ")
+                self._point_to_line(extent[0], self.program.span(*extent))
+
+    def write_results(self) -> None:
+        self._write_summary()
+        self._write_forbidden()
+        groups = self._group_failures()
+        for group in groups[:_MAX_CASES]:
+            with self._sentence():
+                self._write_failure(group[0])
+                if len(group) > 1:
+                    self.write(f"; {len(group) - 1} more fail{'s' if len(group) == 2 else ''} alike")
+        if count := sum(map(len, groups[_MAX_CASES:])):
+            with self._sentence(f"{count} more test{'s fail' if count > 1 else ' fails'}"):
+                pass
+        self._write_suspects()
+        self._write_praise()
+
+    @contextmanager
+    def _sentence(self, opening: str = "") -> Iterator[None]:
+        """Close a sentence; it becomes the reason of the spans that its words point to."""
+        start, _ = self.write(opening)
+        yield
+        self.write(". ")
+        for span in self.spans:
+            if span.phrase is not None and span.phrase[0] >= start:
+                span.reason = self.text[start:].strip()
+
+    def _point(
+        self, words: str, span: Range | None, label: Label = "poor", severity: float = 1.0, confidence: float = 1.0
+    ) -> None:
+        """Write words that point to a span of the completion, unless earlier ones do already."""
+        phrase = self.write(words)
+        if span is not None and all((known.start, known.end) != span for known in self.spans):
+            self.spans.append(
+                Span(
+                    start=span[0],
+                    end=span[1],
+                    label=label,
+                    severity=severity,
+                    phrase=phrase,
+                    match="code",
+                    confidence=confidence,
+                )
+            )
+
+    def _point_to_line(
+        self, line: int, shown: Range | None, *, blamed: bool = True, severity: float = 1.0, confidence: float = 1.0
+    ) -> None:
+        """Point to a line of the source by its number in the completion's code and the code itself."""
+        words = f"line {self.program.line_number(line)}"
+        if shown and (code := self.completion[slice(*shown)]):
+            words += f", {_format_code(code)}"
+        self._point(words, shown if blamed else None, severity=severity, confidence=confidence)
+
+    def _write_summary(self) -> None:
         passed, total = len(self.passing), len(self.results)
         if not self.failing:
             words = "The test passes" if total == 1 else f"All {total} tests pass"
@@ -124,179 +137,196 @@ class _Review:
             words = "The test fails" if total == 1 else f"None of the {total} tests passes"
         else:
             words = f"{passed} of {total} tests pass{'es' if passed == 1 else ''}"
-        _sentence(self.text, words)
+        with self._sentence(words):
+            pass
 
-    def _groups(self) -> list[list[Result]]:
-        """Failing cases that fail alike: the same exception at the same place; wrong values are each their own."""
+    def _group_failures(self) -> list[list[CaseResult]]:
+        """Group cases with the same exception at the same place; a wrong value is a group of its own."""
 
-        def key(result: Result) -> tuple[object, ...]:
-            if result.verdict == "failed":
+        def key(result: CaseResult) -> tuple[object, ...]:
+            if result.status == "failed":
                 return ("failed", result.case.source)
-            return (result.verdict, result.kind, result.places[-1:], result.stack[:1], result.verdict)
+            return (result.status, result.exception, result.traceback[-1:], result.stack[:1])
 
         order: dict[tuple[object, ...], int] = {}
         for number, result in enumerate(self.failing):
             order.setdefault(key(result), number)
         ranked = sorted(self.failing, key=lambda result: order[key(result)])
-        return [list(alike) for _, alike in groupby(ranked, key)]
+        return [list(group) for _, group in groupby(ranked, key)]
 
-    def _forbidden(self) -> None:
-        found = dict.fromkeys(result.forbidden for result in self.results if result.forbidden)
-        for what, line in found:
-            begin = len(self.text.text)
-            self.text.say(f"The answer {what}, which is forbidden here, in ")
-            self._blame(line)
-            self.text.end_sentence(begin)
-
-    def _failure(self, result: Result) -> None:
-        call = ticked(result.case.left or result.case.source)
-        if result.verdict == "failed":
-            self._wrong_value(result, call)
-        elif result.verdict == "timeout":
-            self._timeout(result, call)
-        elif result.verdict == "vanished":
-            self._vanished(result, call)
-        elif result.verdict == "not run":
-            self.text.say(f"{call} was not tried, because the time was used up")
-        else:
-            self._raised(result, "Loading the answer" if result.phase == "import" else call)
-
-    def _wrong_value(self, result: Result, call: str) -> None:
-        operator, got, expected = result.case.operator, result.got, result.expected
-        if got is None:
-            said = f" ({result.message})" if result.message else ""
-            self.text.say(f"The test {ticked(result.case.source)} fails{said}")
-        elif operator == "==":
-            self.text.say(f"{call} should be {ticked(expected or '')} but is {ticked(got)}")
-        elif operator in ("truthy", "falsy"):
-            self.text.say(f"{call} should be {'true' if operator == 'truthy' else 'false'} but is {ticked(got)}")
-        else:
-            self.text.say(f"{call} should be {operator} {ticked(expected or '')} but is {ticked(got)}")
-
-    def _timeout(self, result: Result, call: str) -> None:
-        line = next(iter(result.stack), result.last)
-        loop = innermost_loop(self.answer, line) if line else None
-        if loop and loop.line >= self.answer.first_line:
-            self.text.say(f"{call} does not end: it keeps running in the loop of ")
-            self._blame(loop.line, loop.extent())
-        else:
-            self.text.say(f"{call} does not finish in time")
-            if line:
-                self.text.say("; it is still busy in ")
+    def _write_forbidden(self) -> None:
+        for action, line in dict.fromkeys(result.forbidden for result in self.results if result.forbidden):
+            with self._sentence(f"The answer {action}, which is forbidden here, in "):
                 self._blame(line)
 
-    def _vanished(self, result: Result, call: str) -> None:
-        crashed = result.status is not None and result.status < 0
-        what = f"crashes the interpreter (signal {-(result.status or 0)})" if crashed else "ends the whole process"
-        self.text.say(f"{call} {what}")
-        if result.last:
-            self.text.say(" in ")
-            self._blame(result.last)
-
-    def _raised(self, result: Result, what: str) -> None:
-        family = set(result.family)
-        if "NameError" in family and not result.places and result.name in self.wanted:
-            self._not_defined(result.name or "")
-        elif "TypeError" in family and not result.places:
-            self._cannot_be_called(result, what)
-        elif "ModuleNotFoundError" in family and result.name:
-            self.text.say(f"The answer imports {ticked(result.name)}, which is not installed, in ")
-            self._blame_place(result)
-        elif "SystemExit" in family:
-            code = f" with exit code {result.message}" if result.message not in ("", "None") else ""
-            self.text.say(f"{what} ends the program{code} instead of giving a result, in ")
-            self._blame_place(result)
-        elif "RecursionError" in family:
-            self.text.say(f"{what} calls itself without end (RecursionError) in ")
-            self._blame_place(result)
-        elif "MemoryError" in family:
-            self.text.say(f"{what} needs more memory than it may have (MemoryError) in ")
-            self._blame_place(result)
+    def _write_failure(self, result: CaseResult) -> None:
+        call = _format_code(result.case.left or result.case.source)
+        if result.status == "failed":
+            self._write_wrong_value(result, call)
+        elif result.status == "timeout":
+            self._write_timeout(result, call)
+        elif result.status == "died":
+            self._write_death(result, call)
+        elif result.status == "not_run":
+            self.write(f"{call} was not tried, because the time was used up")
         else:
-            said = f" ({result.message.rstrip('.')})" if result.message else ""
-            self.text.say(f"{what} raises {result.kind}{said}")
-            if result.places:
-                self.text.say(" in ")
-                self._blame_place(result)
+            self._write_exception(result, "Loading the answer" if result.phase == "import" else call)
 
-    def _not_defined(self, name: str) -> None:
-        self.text.omit(f"The tests use {ticked(name)}, which the answer does not define", f"a definition of {name}")
-        functions = [
-            statement for statement in self.statements.values() if getattr(statement.node, "name", None) is not None
-        ]
-        outer = [statement for statement in functions if statement.node.col_offset == 0]
-        if len(outer) == 1 and top_level_names(self.answer.source):
-            self.text.say("; it has only ")
+    def _write_wrong_value(self, result: CaseResult, call: str) -> None:
+        if result.actual is None:
+            message = f" ({result.message})" if result.message else ""
+            self.write(f"The test {_format_code(result.case.source)} fails{message}")
+            return
+        operator, expected = result.case.operator, _format_code(result.expected or "")
+        if operator in ("truthy", "falsy"):
+            expected = "true" if operator == "truthy" else "false"
+        elif operator != "==":
+            expected = f"{operator} {expected}"
+        self.write(f"{call} should be {expected} but is {_format_code(result.actual)}")
+
+    def _write_timeout(self, result: CaseResult, call: str) -> None:
+        line = next(iter(result.stack), result.last_line)
+        loop = innermost_loop(self.program, line) if line else None
+        if loop and loop.line >= self.program.first_line:
+            self.write(f"{call} does not end: it keeps running in the loop of ")
+            self._blame(loop.line, loop.extent())
+        else:
+            self.write(f"{call} does not finish in time")
+            if line:
+                self.write("; it is still busy in ")
+                self._blame(line)
+
+    def _write_death(self, result: CaseResult, call: str) -> None:
+        crashed = result.exit_code is not None and result.exit_code < 0
+        what = f"crashes the interpreter (signal {-(result.exit_code or 0)})" if crashed else "ends the whole process"
+        self.write(f"{call} {what}")
+        if result.last_line:
+            self.write(" in ")
+            self._blame(result.last_line)
+
+    def _write_exception(self, result: CaseResult, call: str) -> None:
+        bases = result.exception_bases
+        if "NameError" in bases and not result.traceback and result.missing_name in self.required_names:
+            self._write_not_defined(result.missing_name or "")
+            return
+        if "TypeError" in bases and not result.traceback:
+            self._write_not_callable(result, call)
+            return
+        if "ModuleNotFoundError" in bases and result.missing_name:
+            self.write(f"The answer imports {_format_code(result.missing_name)}, which is not installed, in ")
+        elif "SystemExit" in bases:
+            code = f" with exit code {result.message}" if result.message not in ("", "None") else ""
+            self.write(f"{call} ends the program{code} instead of giving a result, in ")
+        elif "RecursionError" in bases:
+            self.write(f"{call} calls itself without end (RecursionError) in ")
+        elif "MemoryError" in bases:
+            self.write(f"{call} needs more memory than it may have (MemoryError) in ")
+        else:
+            message = f" ({result.message.rstrip('.')})" if result.message else ""
+            self.write(f"{call} raises {result.exception}{message}")
+            if not result.traceback:
+                return
+            self.write(" in ")
+        self._blame_exception(result)
+
+    def _write_not_defined(self, name: str) -> None:
+        phrase = self.write(f"The tests use {_format_code(name)}, which the answer does not define")
+        self.omissions.append(Omission(text=f"a definition of {name}", phrase=phrase))
+        definitions = [one for one in self.statements.values() if getattr(one.node, "name", None) is not None]
+        outer = [statement for statement in definitions if statement.node.col_offset == 0]
+        if len(outer) == 1 and top_level_names(self.program.source):
+            self.write("; it has only ")
             self._blame(outer[0].line)
 
-    def _cannot_be_called(self, result: Result, call: str) -> None:
-        self.text.say(f"{call} cannot be evaluated ({result.message.rstrip('.')})")
-        named = [
-            statement
-            for statement in self.statements.values()
-            if f"{getattr(statement.node, 'name', None)}()" in result.message
-        ]
-        if named:
-            self.text.say("; it is defined in ")
-            self._blame(named[0].line)
+    def _write_not_callable(self, result: CaseResult, call: str) -> None:
+        self.write(f"{call} cannot be evaluated ({result.message.rstrip('.')})")
+        for statement in self.statements.values():
+            if f"{getattr(statement.node, 'name', None)}()" in result.message:
+                self.write("; it is defined in ")
+                self._blame(statement.line)
+                return
 
-    def _blame_place(self, result: Result) -> None:
-        """The expression in which it was raised; where the prompt's part raised it, nothing of the answer."""
-        own = [place for place in result.places if place[0] >= self.answer.first_line]
+    def _blame_exception(self, result: CaseResult) -> None:
+        """Blame the expression that raised; nothing where that is not the completion's own code."""
+        own = [extent for extent in result.traceback if extent[0] >= self.program.first_line]
         if own:
-            place = Counter(own).most_common(1)[0][0] if "RecursionError" in result.family else own[-1]
-            self._blame(place[0], place)
+            is_recursion = "RecursionError" in result.exception_bases
+            extent = Counter(own).most_common(1)[0][0] if is_recursion else own[-1]
+            self._blame(extent[0], extent)
         else:
-            self.text.say("code that is not the answer's own")
+            self.write("code that is not the answer's own")
 
-    def _blame(self, line: int, place: Place | None = None) -> None:
-        span = self.answer.span(*place) if place else None
-        if line >= self.answer.first_line:
-            span = span or self.answer.line_span(line)
-        room = sum(span.label == "poor" for span in self.text.spans) < self.budget
-        self.text.point(self.text.line(line, span), span if room else None, "poor")
+    def _blame(self, line: int, extent: Extent | None = None) -> None:
+        span = self.program.span(*extent) if extent else None
+        if line >= self.program.first_line:
+            span = span or self.program.line_span(line)
+        self._point_to_line(line, span, blamed=self._num_blamed() < self.max_blamed)
 
-    def _suspects(self) -> None:
-        """For wrong values: the most suspicious lines, as far as the share of lines to blame allows."""
-        wrong = [result for result in self.failing if result.verdict == "failed"]
-        room = self.budget - sum(span.label == "poor" for span in self.text.spans)
-        if not wrong or room <= 0:
+    def _num_blamed(self) -> int:
+        return sum(span.label == "poor" for span in self.spans)
+
+    def _write_suspects(self) -> None:
+        """For wrong values: blame the most suspicious lines, up to the maximum."""
+        wrong = [result.executed_lines for result in self.failing if result.status == "failed"]
+        free = self.max_blamed - self._num_blamed()
+        if not wrong or free <= 0:
             return
-        ranked = suspicions(
-            [result.lines for result in wrong], [result.lines for result in self.passing], self.statements
-        )
-        chosen = list(ranked.items())[:room]
-        begin = len(self.text.text)
-        for number, (line, suspicion) in enumerate(chosen):
-            span = self.answer.span(*self.statements[line].extent())
-            self.text.say("The fault is most likely in " if number == 0 else ", or in ")
-            self.text.point(self.text.line(line, span), span, "poor", round(suspicion, 3), _LOCALISED)
-        if chosen:
-            self.text.end_sentence(begin)
+        ranked = suspicions(wrong, [result.executed_lines for result in self.passing], self.statements)
+        selected = list(ranked.items())[:free]
+        if not selected:
+            return
+        with self._sentence():
+            for number, (line, suspicion) in enumerate(selected):
+                self.write("The fault is most likely in " if number == 0 else ", or in ")
+                span = self.program.span(*self.statements[line].extent())
+                severity = round(suspicion, 3)
+                self._point_to_line(line, span, severity=severity, confidence=_LOCALISATION_CONFIDENCE)
 
-    def _praise(self) -> None:
-        """What every passing test ran, and no failing one; without failing tests that is what works."""
+    def _write_praise(self) -> None:
+        """Praise the lines that every passing test ran and no failing one."""
         if not self.passing:
             return
-        shared = frozenset.intersection(*(result.lines for result in self.passing))
-        doubted = frozenset().union(*(result.lines for result in self.failing))
-        lines = sorted((shared - doubted) & self.statements.keys())
-        for run in _runs(lines, list(self.statements)):
-            begin = len(self.text.text)
+        shared = frozenset.intersection(*(result.executed_lines for result in self.passing))
+        doubtful = frozenset().union(*(result.executed_lines for result in self.failing))
+        lines = sorted((shared - doubtful) & self.statements.keys())
+        for run in _group_adjacent(lines, list(self.statements)):
             first, last = self.statements[run[0]].extent(), self.statements[run[-1]].extent()
-            numbers = sorted({self.answer.line_number(line) for line in (run[0], run[-1])})
+            numbers = sorted({self.program.line_number(line) for line in (run[0], run[-1])})
             words = f"Line {numbers[0]}" if len(numbers) == 1 else f"Lines {numbers[0]} to {numbers[-1]}"
-            self.text.point(words, self.answer.span(*first[:2], *last[2:]), "good", 0.5 if self.failing else 1.0)
-            self.text.say(" ran in every test that passes")
-            self.text.end_sentence(begin)
+            with self._sentence():
+                self._point(words, self.program.span(*first[:2], *last[2:]), "good", 0.5 if self.failing else 1.0)
+                self.write(" ran in every test that passes")
 
 
-def _runs(chosen: Sequence[int], lines: Sequence[int]) -> list[list[int]]:
-    """Chosen lines that stand next to each other among all lines, together."""
-    runs: list[list[int]] = []
-    for line in chosen:
-        if runs and lines.index(runs[-1][-1]) + 1 == lines.index(line):
-            runs[-1].append(line)
+def _parser_span(program: Program, extent: ParserExtent) -> Range | None:
+    """Return what the parser points to, if that is more than one character, else the whole line."""
+    line, column, end_line, end_column = extent
+    whole = program.line_span(line or 1)
+    if line is None or not column or end_line != line or not end_column or end_column - column < 2 or whole is None:
+        return whole
+    text = program.source.splitlines()[line - 1]
+    bounds = (len(text[: column - 1].encode()), len(text[: end_column - 1].encode()))
+    return program.span(line, bounds[0], line, bounds[1]) or whole
+
+
+def _last_line_before(program: Program, line: int) -> Range | None:
+    """Return the last line with code: a syntax error at the end of the file is reported after it."""
+    spans = (program.line_span(earlier) for earlier in range(line, 0, -1))
+    return next((span for span in spans if span), None)
+
+
+def _format_code(code: str) -> str:
+    """Return code for a sentence: in backticks, on one line, shortened."""
+    line = " ".join(code.split())
+    return f"`{line if len(line) <= _MAX_CODE else line[: _MAX_CODE - 1] + '…'}`"
+
+
+def _group_adjacent(selected: Sequence[int], lines: Sequence[int]) -> list[list[int]]:
+    """Group the selected lines that are adjacent among all lines."""
+    groups: list[list[int]] = []
+    for line in selected:
+        if groups and lines.index(groups[-1][-1]) + 1 == lines.index(line):
+            groups[-1].append(line)
         else:
-            runs.append([line])
-    return runs
+            groups.append([line])
+    return groups

@@ -1,4 +1,4 @@
-"""Which lines to suspect when a test fails without an exception: what failing tests run and passing ones do not."""
+"""Spectrum-based fault localisation: lines that failing tests run and passing ones do not are suspicious."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from text2grad.align.program import Statement
 
 
 def ochiai(failing: Sequence[Collection[int]], passing: Sequence[Collection[int]], line: int) -> float:
-    """ef / sqrt(F * (ef + ep)): of F failing tests, ef run the line; of the passing ones, ep do. In [0, 1]."""
-    run_and_failed = sum(line in lines for lines in failing)
-    run = run_and_failed + sum(line in lines for lines in passing)
-    return run_and_failed / math.sqrt(len(failing) * run) if run_and_failed else 0.0
+    """Return ef / sqrt(F * (ef + ep)), in [0, 1]: of F failing tests, ef run the line; of the passing ones, ep do."""
+    num_failing = sum(line in lines for lines in failing)
+    num_running = num_failing + sum(line in lines for lines in passing)
+    return num_failing / math.sqrt(len(failing) * num_running) if num_failing else 0.0
 
 
 def suspicions(
     failing: Sequence[Collection[int]], passing: Sequence[Collection[int]], statements: Mapping[int, Statement]
 ) -> dict[int, float]:
-    """How suspicious each statement is, in [0, 1], most suspicious first; those that no failing test ran are left out.
+    """Return the suspicion of each statement that a failing test ran, in (0, 1], most suspicious first.
 
-    Short programs have few tests, and often every line has the same spectrum. A long expression has more in it that can
-    be wrong than `return total` has, so Ochiai is weighted with the square root of the statement's size, relative to
-    the largest. Of equals, the later one is closer to the result.
+    Short programs have few tests, and often every line has the same spectrum. A long expression can be wrong in more
+    ways than `return total`, so Ochiai is weighted with the square root of the statement's size relative to the
+    largest. Of equals, the later one comes first: it is closer to the result.
     """
     largest = max((statement.size for statement in statements.values()), default=1)
     found = {

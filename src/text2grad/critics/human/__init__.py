@@ -1,1 +1,1 @@
-"""Comments by people: CSV, JSON lines, Label Studio, Argilla."""
+"""Comments by people, from CSV, JSON lines, Label Studio and Argilla."""

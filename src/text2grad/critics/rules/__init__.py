@@ -1,1 +1,1 @@
-"""Reading English prose without a model: words, names and numbers, key facts, and what is wrong with a summary."""
+"""Rule critics, which need no model: grounding (summaries), qa (answers to questions), lint (Python code)."""

@@ -1,11 +1,11 @@
-"""What can be wrong with a summary: one pure function a rule, from the summary (and its source) to findings."""
+"""Faults of a summary: one pure function per rule, from the summary (and its source) to findings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-from text2grad.critics.rules.marks import Finding, Mark
+from text2grad.critics.rules.findings import MAX_MARKED_WORDS, Finding, PlacedFinding
 from text2grad.critics.rules.source import Source
 from text2grad.text.lexicon import (
     ARTICLES,
@@ -18,21 +18,18 @@ from text2grad.text.lexicon import (
 from text2grad.text.words import Key, Text, consecutive_runs
 
 NUMBER, NAME, WORD = 0.8, 0.7, 0.25
-COPIED_LEAST, COPIED_PER_WORD, COPIED_PIECE = 0.6, 0.05, 20
-REPEATED_LEAST, REPEATED_PER_WORD = 0.3, 0.05
-LISTED_LEAST, LISTED_PER_WORD = 0.3, 0.1
+COPIED_MIN, COPIED_PER_WORD, COPIED_CHUNK = 0.6, 0.05, 20
+REPEATED_MIN, REPEATED_PER_WORD = 0.3, 0.05
+LISTED_MIN, LISTED_PER_WORD = 0.3, 0.1
 PADDING_PER_WORD = 0.05
 FILLER, BROKEN, LAYOUT, UNFINISHED = 0.5, 0.3, 0.2, 0.3
 
-# A long fault is marked over a few words only: there it could still have been avoided.
-REACH = 6
-_PIECE = 2 * REACH
-
+_CHUNK = 2 * MAX_MARKED_WORDS
 _REPEATED_RUN, _REPEATED_CONTENT = 4, 2
 _RESTATED_CONTENT, _RESTATED_SHARE = 4, 0.8
-_SHORTEST_SENTENCE = 4
-_LEAST_FUNCTION_SHARE = 0.1
-_ENUMERATION_STOPS, _ENUMERATION_STRIDE = 4, 5
+_MIN_SENTENCE = 4
+_MIN_FUNCTION_SHARE = 0.1
+_ENUMERATION_SEPARATORS, _ENUMERATION_ITEM = 4, 5
 
 _FINITE = word_set("is are was were has had will would")
 _NEVER_AFTER = (
@@ -40,7 +37,7 @@ _NEVER_AFTER = (
     | dict.fromkeys(word_set("of from with at for into"), CONJUNCTIONS | _FINITE | {"of"})
     | dict.fromkeys(word_set("in on to by"), _FINITE | {"of"})
 )
-_DOUBLED_RIGHTLY = frozenset({"had", "that"})
+_DOUBLED_CORRECTLY = frozenset({"had", "that"})
 _FILLER = re.compile(
     r"""
     (?:sure|certainly|of\ course|here(?:['’]s|\ is|\ are)|below\ is)\b[^.!?\n]{0,60}?[:,!]
@@ -61,43 +58,43 @@ def unsupported_numbers(summary: Text, source: Source) -> Iterator[Finding]:
     for i, word in enumerate(summary.words):
         previous = None if word.starts_sentence else summary.words[i - 1]
         if word.lexeme.is_number and not source.supports_number(word, previous):
-            yield Finding("number", range(i, i + 1), NUMBER, reach=1)
+            yield Finding("number", range(i, i + 1), NUMBER, max_words=1)
 
 
 def unsupported_names(summary: Text, found: Iterable[range], source: Source) -> Iterator[Finding]:
-    """One finding for each run of unsupported words in a name: of "Jo Falcato", only "Jo" if the source has Falcato."""
+    """Yield each run of unsupported words in a name: of "Jo Falcato", only "Jo" if the source has Falcato."""
     for name in found:
         is_supported = source.supports_name(summary.words[name.start : name.stop])
         for run in consecutive_runs(i for i, supported in zip(name, is_supported, strict=True) if not supported):
-            yield Finding("name", run, NAME, reach=len(run))
+            yield Finding("name", run, NAME, max_words=len(run))
 
 
 def unsupported_words(summary: Text, found: Iterable[range], source: Source) -> Iterator[Finding]:
-    """Content words that are neither numbers nor part of the names `found`."""
+    """Yield unsupported content words that are neither numbers nor part of the names `found`."""
     in_names = {i for name in found for i in name}
     for i, word in enumerate(summary.words):
         is_ordinary = word.is_content and not word.lexeme.is_number and i not in in_names
         if is_ordinary and not source.supports_word(word):
-            yield Finding("word", range(i, i + 1), WORD, reach=1)
+            yield Finding("word", range(i, i + 1), WORD, max_words=1)
 
 
 def fillers(summary: Text, source: Source) -> Iterator[Finding]:
-    """Openings of sentences that talk about the text, unless the source itself talks so."""
+    """Yield sentence openings that are about the text, unless the source uses the same words."""
     for sentence in summary.sentences:
         match = _FILLER.match(summary.string, summary.words[sentence.start].start)
         if match is None:
             continue
         opening = [i for i in sentence if summary.words[i].start < match.end()]
         if not all(source.supports_word(summary.words[i]) for i in opening if summary.words[i].is_content):
-            yield Finding("filler", range(opening[0], opening[-1] + 1), FILLER, reach=REACH)
+            yield Finding("filler", range(opening[0], opening[-1] + 1), FILLER)
 
 
 def copies(runs: Iterable[range]) -> Iterator[Finding]:
-    """Blame lies where a copied run goes on, not where it begins: any summary shares a few words with its source."""
+    """Yield the continuation of each copied run, not its start: any summary shares a few words with its source."""
     for run in runs:
-        for piece in _pieces(run, COPIED_PIECE):
-            going_on = piece[min(REACH, len(piece) // 2) :]
-            yield Finding("copied", going_on, max(COPIED_LEAST, COPIED_PER_WORD * len(piece)), REACH)
+        for chunk in _chunks(run, COPIED_CHUNK):
+            continuation = chunk[min(MAX_MARKED_WORDS, len(chunk) // 2) :]
+            yield Finding("copied", continuation, max(COPIED_MIN, COPIED_PER_WORD * len(chunk)))
 
 
 def repetitions(summary: Text) -> Iterator[Finding]:
@@ -105,18 +102,18 @@ def repetitions(summary: Text) -> Iterator[Finding]:
     runs = list(_repeated_runs(summary))
     yield from runs
     repeating = {summary.words[run.words.start].sentence for run in runs}
-    yield from _restated_sentences(summary, besides=repeating)
+    yield from _restated_sentences(summary, excluded=repeating)
 
 
 def _doubled_words(summary: Text) -> Iterator[Finding]:
     for i in range(1, len(summary.words)):
         previous, word = summary.words[i - 1].text.lower(), summary.words[i].text.lower()
-        if word == previous and summary.after(i - 1) == " " and word not in _DOUBLED_RIGHTLY:
-            yield Finding("repeated", range(i, i + 1), REPEATED_LEAST, reach=1)
+        if word == previous and summary.after(i - 1) == " " and word not in _DOUBLED_CORRECTLY:
+            yield Finding("repeated", range(i, i + 1), REPEATED_MIN, max_words=1)
 
 
 def _repeated_runs(summary: Text) -> Iterator[Finding]:
-    """Runs of words, each within a sentence, that the summary has had before."""
+    """Yield runs of words, each within a sentence, that occurred earlier in the summary."""
     keys = summary.keys
     first_at: dict[tuple[Key, ...], int] = {}
     for sentence in summary.sentences:
@@ -130,46 +127,46 @@ def _repeated_runs(summary: Text) -> Iterator[Finding]:
                 end += 1
             repeated_until = end
             if sum(summary.words[j].is_content for j in range(i, end)) >= _REPEATED_CONTENT:
-                for piece in _pieces(range(i, end), COPIED_PIECE):
-                    yield Finding("repeated", piece, max(REPEATED_LEAST, REPEATED_PER_WORD * len(piece)), REACH)
+                for chunk in _chunks(range(i, end), COPIED_CHUNK):
+                    yield Finding("repeated", chunk, max(REPEATED_MIN, REPEATED_PER_WORD * len(chunk)))
 
 
-def _restated_sentences(summary: Text, besides: set[int]) -> Iterator[Finding]:
-    said: set[Key] = set()
+def _restated_sentences(summary: Text, excluded: set[int]) -> Iterator[Finding]:
+    seen: set[Key] = set()
     for number, sentence in enumerate(summary.sentences):
         content = {summary.keys[i] for i in sentence if summary.words[i].is_content}
-        is_restated = len(content) >= _RESTATED_CONTENT and len(content & said) >= _RESTATED_SHARE * len(content)
-        if is_restated and number not in besides:
-            yield Finding("repeated", sentence, max(REPEATED_LEAST, REPEATED_PER_WORD * len(sentence)), REACH)
-        said |= content
+        is_restated = len(content) >= _RESTATED_CONTENT and len(content & seen) >= _RESTATED_SHARE * len(content)
+        if is_restated and number not in excluded:
+            yield Finding("repeated", sentence, max(REPEATED_MIN, REPEATED_PER_WORD * len(sentence)))
+        seen |= content
 
 
 def non_sentences(summary: Text) -> list[range]:
-    """Sentences that are none: scraps, strings of key words without function words, enumerations, no sign of a verb."""
+    """Return what is no sentence: fragments, key words without function words, enumerations, no sign of a verb."""
     return [
         sentence
         for sentence in summary.sentences
-        if len(sentence) < _SHORTEST_SENTENCE
-        or sum(not summary.words[i].is_content for i in sentence) < _LEAST_FUNCTION_SHARE * len(sentence)
-        or _enumerates(summary, sentence)
-        or not any(_hints_at_verb(summary, i, sentence) for i in sentence)
+        if len(sentence) < _MIN_SENTENCE
+        or sum(not summary.words[i].is_content for i in sentence) < _MIN_FUNCTION_SHARE * len(sentence)
+        or _is_enumeration(summary, sentence)
+        or not any(_suggests_verb(summary, i, sentence) for i in sentence)
     ]
 
 
-def _enumerates(summary: Text, sentence: range) -> bool:
-    """Whether commas and conjunctions leave only a few words in a row, all through the sentence."""
-    stops, stride, longest = 0, 0, 0
+def _is_enumeration(summary: Text, sentence: range) -> bool:
+    """Whether commas and conjunctions separate only a few words at a time, all through the sentence."""
+    separators, length, longest = 0, 0, 0
     for i in sentence[:-1]:
         is_conjunction = summary.words[i].text.lower() in CONJUNCTIONS
-        stride = 0 if is_conjunction else stride + 1
-        longest = max(longest, stride)
+        length = 0 if is_conjunction else length + 1
+        longest = max(longest, length)
         if is_conjunction or _COMMA.search(summary.after(i)):
-            stops, stride = stops + 1, 0
-    return stops >= _ENUMERATION_STOPS and max(longest, stride + 1) <= _ENUMERATION_STRIDE
+            separators, length = separators + 1, 0
+    return separators >= _ENUMERATION_SEPARATORS and max(longest, length + 1) <= _ENUMERATION_ITEM
 
 
-def _hints_at_verb(summary: Text, i: int, sentence: range) -> bool:
-    """An auxiliary, a past form, a subject pronoun, or a word in -s that follows a noun and is not followed by one."""
+def _suggests_verb(summary: Text, i: int, sentence: range) -> bool:
+    """Whether word `i` is an auxiliary, a past form, a subject pronoun, or a word in -s that is likely a verb."""
     word = summary.words[i]
     lowered = word.text.lower()
     if lowered in AUXILIARIES or lowered in SUBJECTS:
@@ -187,44 +184,44 @@ def _hints_at_verb(summary: Text, i: int, sentence: range) -> bool:
 
 def listings(non_sentences: Iterable[range]) -> Iterator[Finding]:
     for sentence in non_sentences:
-        for piece in _pieces(sentence, _PIECE):
-            yield Finding("listed", piece, max(LISTED_LEAST, LISTED_PER_WORD * len(piece)), REACH)
+        for chunk in _chunks(sentence, _CHUNK):
+            yield Finding("listed", chunk, max(LISTED_MIN, LISTED_PER_WORD * len(chunk)))
 
 
 def broken_grammar(summary: Text) -> Iterator[Finding]:
-    """Articles and prepositions before what never follows them: "the of", "a was", "from and"; "the" at the end."""
+    """Yield articles and prepositions before words that never follow them ("the of", "a was"), and a final "the"."""
     for i, word in enumerate(summary.words):
         spelling = word.text.lower() if word.starts_sentence else word.text  # "A" inside a sentence is a label
         if spelling not in _NEVER_AFTER:
             continue
         gap = summary.after(i)
         if gap == " " and i + 1 < len(summary.words) and summary.words[i + 1].text in _NEVER_AFTER[spelling]:
-            yield Finding("broken", range(i, i + 2), BROKEN, reach=2)
+            yield Finding("broken", range(i, i + 2), BROKEN, max_words=2)
         elif gap[:1] in (".", "!", "?") and spelling in ("the", "an"):
-            yield Finding("broken", range(i, i + 1), BROKEN, reach=1)
+            yield Finding("broken", range(i, i + 1), BROKEN, max_words=1)
 
 
-def padding(summary: Text, budget: int) -> Iterator[Finding]:
-    """The words beyond the budget, sentence by sentence."""
+def padding(summary: Text, limit: int) -> Iterator[Finding]:
+    """Yield the words beyond the limit, sentence by sentence."""
     for sentence in summary.sentences:
-        for piece in _pieces(range(max(budget, sentence.start), sentence.stop), _PIECE):
-            yield Finding("padding", piece, PADDING_PER_WORD * len(piece), reach=REACH // 2)
+        for chunk in _chunks(range(max(limit, sentence.start), sentence.stop), _CHUNK):
+            yield Finding("padding", chunk, PADDING_PER_WORD * len(chunk), max_words=MAX_MARKED_WORDS // 2)
 
 
-def layout(summary: Text) -> Iterator[Mark]:
-    """Line breaks and list marks between words. White space around the summary is no part of it."""
+def layout(summary: Text) -> Iterator[PlacedFinding]:
+    """Yield line breaks and list marks between words; white space around the summary does not count."""
     body = summary.string.strip()
     offset = summary.string.find(body)
     for match in _LINE_BREAK.finditer(body):
-        yield Mark("layout", offset + match.start(), offset + match.end(), LAYOUT)
+        yield PlacedFinding("layout", offset + match.start(), offset + match.end(), LAYOUT)
 
 
 def unfinished(summary: Text) -> Iterator[Finding]:
     if summary.words and not _COMPLETE.search(summary.string.rstrip()):
         last = len(summary.words) - 1
-        yield Finding("unfinished", range(last, last + 1), UNFINISHED, reach=1)
+        yield Finding("unfinished", range(last, last + 1), UNFINISHED, max_words=1)
 
 
-def _pieces(words: range, size: int) -> Iterator[range]:
+def _chunks(words: range, size: int) -> Iterator[range]:
     for start in range(words.start, words.stop, size):
         yield range(start, min(start + size, words.stop))

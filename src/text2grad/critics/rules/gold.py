@@ -1,4 +1,4 @@
-"""A known right answer, and where another answer gives it, contradicts it, or hedges."""
+"""Gold answers: where an answer gives one of them, gives another answer instead, or hedges."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from text2grad.text.words import Key, Text, Word, consecutive_runs, find_names, 
 
 Kind = Literal["number", "name", "phrase"]
 
-# More than this share of a right answer's words is a right answer too, worth as much less.
-ENOUGH = 0.5
-_MOST_BETWEEN = 1
-_LEAD = "is "  # in the middle of a sentence, capitals tell names
-_JOINT = re.compile(r"\s*(?:[,;/]?\s*\b(?:or|and)\b|[,;/]|\n\s*[-*•]?)\s*", re.IGNORECASE)
+# An answer with more than this share of a gold answer's words is correct, and worth that share.
+MIN_SHARE = 0.5
+_MAX_GAP = 1
+_LEAD = "is "  # within a sentence, capitals indicate names
+_SEPARATOR = re.compile(r"\s*(?:[,;/]?\s*\b(?:or|and)\b|[,;/]|\n\s*[-*•]?)\s*", re.IGNORECASE)
 
 
 class Gold(NamedTuple):
-    """A right answer of a few words. `keys` are its content words, or all of its words where none has content."""
+    """A gold answer of a few words. `keys` are its content words, or all of its words if it has none."""
 
     text: str
     kind: Kind
@@ -27,21 +27,21 @@ class Gold(NamedTuple):
     values: frozenset[Key]
 
     def mentions(self, answer: Text) -> Iterator[tuple[range, float]]:
-        """Runs of words, each within a sentence, that give this answer, with the share of its words that they have.
+        """Yield runs of words, each within a sentence, that give this answer, with the share of its words.
 
-        Numbers must all be there; of other words more than half, or the last one of a name.
+        They need all of its numbers, and more than half of its words or the last word of a name.
         """
         for sentence in answer.sentences:
             for group in _groups(answer, [i for i in sentence if answer.keys[i] in self.keys]):
                 distinct = {answer.keys[i] for i in group}
                 share = len(distinct) / len(set(self.keys))
                 is_surname = self.kind == "name" and self.keys[-1] in distinct
-                if self.values <= distinct and (share > ENOUGH or is_surname):
+                if self.values <= distinct and (share > MIN_SHARE or is_surname):
                     yield range(group[0], group[-1] + 1), share
 
 
-def read_gold(text: str) -> Gold:
-    """The kind of an answer, and what to look for."""
+def parse_gold(text: str) -> Gold:
+    """Determine the kind and the words of a gold answer."""
     words = parse_text(_LEAD + text)
     own = words.words[1:]
     content = [word for word in own if word.is_content] or list(own)
@@ -56,73 +56,73 @@ def read_gold(text: str) -> Gold:
     return Gold(text, kind, tuple(word.lexeme.key for word in content), values)
 
 
-def rivals(answer: Text, gold: Gold, known: frozenset[Key], proper: frozenset[Key]) -> list[range]:
-    """Runs of words that are another answer of the gold one's kind.
+def competing_answers(answer: Text, gold: Gold, question: frozenset[Key], names: frozenset[Key]) -> list[range]:
+    """Return runs of words that are another answer of the gold one's kind; for a phrase, any content words.
 
-    known: the words of the question, which are no answer to it. proper: words that are names in the passage, also where
-    the answer begins with one. For a phrase, any content words may be the answer.
+    question: the words of the question, which are no answer to it. names: the words of names in the passage, to tell a
+    name from another word at the start of a sentence.
     """
-    taken = known.union(gold.keys)
+    excluded = question.union(gold.keys)
 
-    def is_rival(i: int) -> bool:
+    def competes(i: int) -> bool:
         word = answer.words[i]
-        if word.lexeme.key in taken or not word.is_content:
+        if word.lexeme.key in excluded or not word.is_content:
             return False
         if gold.kind == "number":
             return word.lexeme.is_number or _is_calendar(word)
         if word.lexeme.is_number:
             return False
-        is_name = word.looks_like_name or (word.text[0].isupper() and word.lexeme.key in proper)
+        is_name = word.looks_like_name or (word.text[0].isupper() and word.lexeme.key in names)
         return is_name if gold.kind == "name" else True
 
-    return [run for sentence in answer.sentences for run in consecutive_runs(i for i in sentence if is_rival(i))]
+    return [run for sentence in answer.sentences for run in consecutive_runs(i for i in sentence if competes(i))]
 
 
 def hedges(
-    answer: Text, given: range, others: Sequence[range], known: frozenset[Key], passage: Text | None
+    answer: Text, given: range, others: Sequence[range], question: frozenset[Key], passage: Text | None
 ) -> list[range]:
-    """The rivals among `others` that are offered besides the given answer.
+    """Return the competing answers among `others` that are offered in addition to the given one.
 
-    Either lined up with it, as in "24, 308 or 136", but not "Denver, Colorado" if the passage says so; or in a sentence
-    of their own that says nothing else than the question does, as in "It was 24. It was 308."
+    They are listed with it, as in "24, 308 or 136", unless the passage does so ("Denver, Colorado"); or they have a
+    sentence of their own that only repeats the question, as in "It was 24. It was 308."
     """
-    lined_up = [given]
+    listed = [given]
     for direction in (others, others[::-1]):
         for run in direction:
-            if run not in lined_up and any(_joined(answer, run, other) for other in lined_up):
-                lined_up.append(run)
-    offered = [run for run in lined_up[1:] if passage is None or not _says(passage, answer, given, run)]
-    alone = [run for run in others if run not in lined_up and _is_alone(answer, run, given, known)]
+            if run not in listed and any(_are_listed(answer, run, other) for other in listed):
+                listed.append(run)
+    offered = [run for run in listed[1:] if passage is None or not _in_passage(passage, answer, given, run)]
+    alone = [run for run in others if run not in listed and _is_alone(answer, run, given, question)]
     return sorted([*offered, *alone], key=lambda run: run.start)
 
 
-def _is_alone(answer: Text, run: range, given: range, known: frozenset[Key]) -> bool:
+def _is_alone(answer: Text, run: range, given: range, question: frozenset[Key]) -> bool:
     sentence = answer.sentences[answer.words[run.start].sentence]
-    besides = [i for i in sentence if i not in run and answer.words[i].is_content]
-    return given.start not in sentence and all(answer.keys[i] in known for i in besides)
+    others = [i for i in sentence if i not in run and answer.words[i].is_content]
+    return given.start not in sentence and all(answer.keys[i] in question for i in others)
 
 
-def _joined(answer: Text, one: range, other: range) -> bool:
+def _are_listed(answer: Text, one: range, other: range) -> bool:
     first, second = sorted((one, other), key=lambda run: run.start)
     if first.stop > second.start:
         return False
     gap = answer.string[answer.words[first.stop - 1].end : answer.words[second.start].start]
     are_numbers = answer.words[first.stop - 1].lexeme.is_number and answer.words[second.start].lexeme.is_number
-    return _JOINT.fullmatch(gap) is not None or (are_numbers and not gap.strip())
+    return _SEPARATOR.fullmatch(gap) is not None or (are_numbers and not gap.strip())
 
 
-def _says(passage: Text, answer: Text, one: range, other: range) -> bool:
-    """Whether the passage has both in a row."""
+def _in_passage(passage: Text, answer: Text, one: range, other: range) -> bool:
+    """Whether the passage has the words from one to the other in a row."""
     both = answer.keys[min(one.start, other.start) : max(one.stop, other.stop)]
     return any(passage.keys[i : i + len(both)] == both for i in range(len(passage.keys) - len(both) + 1))
 
 
 def _groups(answer: Text, indices: Sequence[int]) -> list[list[int]]:
-    """Indices with at most one content word between neighbours."""
+    """Group indices with at most one content word between neighbours."""
     groups: list[list[int]] = []
     for i in indices:
         between = range(groups[-1][-1] + 1, i) if groups else range(0)
-        if groups and sum(answer.words[j].is_content for j in between) <= _MOST_BETWEEN:
+        if groups and sum(answer.words[j].is_content for j in between) <= _MAX_GAP:
             groups[-1].append(i)
         else:
             groups.append([i])

@@ -1,10 +1,10 @@
-"""The first process inside a sandbox: it starts the program, holds it to its limits and says how it ended.
+"""The first process inside a sandbox: starts the program, enforces its limits and reports how it terminated.
 
-It runs as a script of its own, `python -I -S ... STATUS_FD`, and needs nothing but the standard library. On its
-standard input it gets the job, marshalled behind its length; the other end stays open for as long as the program is
-wanted. What happened goes to STATUS_FD, marshalled too: both ends are the same interpreter, and json, typing and the
-like would double the time that this takes to start. When this process ends, the kernel ends whatever the program has
-left behind, because it is the first process of its namespace; where there is no namespace, it does that itself.
+It runs as a script, `python -I -S ... STATUS_FD`, and needs only the standard library. Its standard input carries the
+job, marshalled and preceded by its length, and stays open until the result is no longer needed. The report goes to
+STATUS_FD, also marshalled: both ends are the same interpreter, and importing json or typing would double the start-up
+time. When this process exits, the kernel kills whatever the program has left behind, because it is the first process
+of its namespace; without a namespace it kills them itself.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ if TYPE_CHECKING:
 _TICK_MS = 40
 _PR_SET_NOT_DUMPABLE, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = (4, 0), (36, 1), (38, 1)
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
-_SIGINT, _SIGKILL = 2, 9  # the module `signal` would take longer to import than all the others together
+_SIGINT, _SIGKILL = 2, 9  # importing `signal` takes longer than all other imports together
 
 
 def main(status_fd: int) -> None:
-    _signal.signal(_SIGINT, _signal.SIG_DFL)  # the kernel then keeps it from a first process, as all but its own
+    _signal.signal(_SIGINT, _signal.SIG_DFL)  # the kernel then does not deliver it to the first process
     os.set_inheritable(status_fd, False)
     job = _read_job()
     if os.getpid() != 1:
         _prctl(_PR_SET_CHILD_SUBREAPER)
         _prctl(_PR_SET_NO_NEW_PRIVS)
     if job["uid"] is None:
-        _prctl(_PR_SET_NOT_DUMPABLE)  # a program of the same user must not reach into this process through /proc
+        _prctl(_PR_SET_NOT_DUMPABLE)  # a program of the same user must not access this process through /proc
     _write_files(job["scratch"], job["files"])
-    child = _start(job, status_fd)
+    child = _start_program(job, status_fd)
     try:
-        status = _supervise(child, job["limits"])
+        report = _supervise(child, job["limits"])
     finally:
-        _kill_the_rest()
-    os.write(status_fd, marshal.dumps(status))
-    os._exit(0)  # nothing is left that the interpreter would have to tidy up
+        _kill_descendants()
+    os.write(status_fd, marshal.dumps(report))
+    os._exit(0)  # skips the interpreter's clean-up
 
 
 def _read_job() -> dict[str, Any]:
-    """The job, and not a byte beyond: the rest of the pipe only says that somebody is there."""
+    """Read the job and nothing after it: the open pipe means that the result is still needed."""
     message: dict[str, Any] = marshal.loads(_read(int.from_bytes(_read(8), "big")))
     return message
 
 
 def _read(size: int) -> bytes:
-    parts: list[bytes] = []
+    chunks: list[bytes] = []
     while size > 0:
-        part = os.read(0, min(size, 1 << 16))
-        if not part:
-            sys.exit("the job was cut off")
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+        chunk = os.read(0, min(size, 1 << 16))
+        if not chunk:
+            sys.exit("the job is incomplete")
+        chunks.append(chunk)
+        size -= len(chunk)
+    return b"".join(chunks)
 
 
 def _write_files(scratch: str, files: dict[str, str]) -> None:
@@ -72,7 +72,7 @@ def _write_files(scratch: str, files: dict[str, str]) -> None:
             out.write(text)
 
 
-def _start(job: dict[str, Any], status_fd: int) -> int:
+def _start_program(job: dict[str, Any], status_fd: int) -> int:
     child = os.fork()
     if child:
         return child
@@ -83,16 +83,16 @@ def _start(job: dict[str, Any], status_fd: int) -> int:
         os.dup2(stdin, 0)
         os.close(stdin)
         os.setsid()
-        _lose_privileges(job["uid"])
+        _drop_privileges(job["uid"])
         _set_limits(job["limits"])
         os.execve(job["argv"][0], job["argv"], job["env"])
     except (OSError, ValueError) as error:
-        os.write(status_fd, marshal.dumps({"failed": str(error)}))
+        os.write(status_fd, marshal.dumps({"error": str(error)}))
     os._exit(127)
 
 
-def _lose_privileges(uid: int | None) -> None:
-    """The kernel does not count the processes of the superuser: nothing would stop a fork bomb."""
+def _drop_privileges(uid: int | None) -> None:
+    """Change to user `uid`: the kernel does not limit the number of root's processes."""
     if uid is not None:
         os.setgroups([])
         os.setresgid(uid, uid, uid)
@@ -100,63 +100,67 @@ def _lose_privileges(uid: int | None) -> None:
 
 
 def _set_limits(limits: dict[str, Any]) -> None:
-    cpu = int(limits["cpu"]) + 1
+    cpu = int(limits["cpu_seconds"]) + 1
     bounds = {
         resource.RLIMIT_CPU: cpu,
-        resource.RLIMIT_AS: limits["memory"],
-        resource.RLIMIT_FSIZE: limits["file_size"],
+        resource.RLIMIT_AS: limits["max_memory"],
+        resource.RLIMIT_FSIZE: limits["max_file_size"],
         resource.RLIMIT_NOFILE: 64,
         resource.RLIMIT_CORE: 0,
     }
-    if limits["processes"] is not None:
-        bounds[resource.RLIMIT_NPROC] = limits["processes"]
+    if limits["max_processes"] is not None:
+        bounds[resource.RLIMIT_NPROC] = limits["max_processes"]
     for kind, bound in bounds.items():
         hard = resource.getrlimit(kind)[1]
-        wanted = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
-        resource.setrlimit(kind, (wanted, wanted))
+        value = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
+        resource.setrlimit(kind, (value, value))
 
 
 def _supervise(child: int, limits: dict[str, Any]) -> dict[str, Any]:
-    """Wait until the program ends, hits a limit, or nobody waits for it any more."""
-    deadline = time.monotonic() + limits["wall"]
-    watched = select.poll()
-    watched.register(0, select.POLLHUP)
-    watched.register(os.pidfd_open(child), select.POLLIN)
-    cpu, memory, over = 0.0, 0, None
-    while over is None:
-        ready = watched.poll(min(_TICK_MS, max(0, int(1000 * (deadline - time.monotonic())) + 1)))
+    """Wait until the program ends or exceeds a limit; exit when the other end of standard input is closed."""
+    deadline = time.monotonic() + limits["wall_seconds"]
+    poll = select.poll()
+    poll.register(0, select.POLLHUP)
+    poll.register(os.pidfd_open(child), select.POLLIN)
+    cpu, peak_memory, exceeded = 0.0, 0, None
+    while exceeded is None:
+        ready = poll.poll(min(_TICK_MS, max(0, int(1000 * (deadline - time.monotonic())) + 1)))
         code = _reap(child)
         if code is not None:
-            ending = "exit" if code >= 0 else "signal"
-            return {"ending": ending, "code": abs(code), "cpu": max(cpu, _cpu_of_reaped()), "memory": memory}
+            cpu = max(cpu, _cpu_of_reaped())
+            return _report("exit" if code >= 0 else "signal", abs(code), cpu, peak_memory)
         if any(fd == 0 for fd, _ in ready):
-            sys.exit("nobody waits for the result")
+            sys.exit("the result is no longer needed")
         cpu, resident = _usage()
-        memory = max(memory, resident)
-        over = _exceeded(cpu, resident, deadline, limits)
-    return {"ending": over, "code": None, "cpu": cpu, "memory": memory}
+        peak_memory = max(peak_memory, resident)
+        exceeded = _exceeded_limit(cpu, resident, deadline, limits)
+    return _report(exceeded, None, cpu, peak_memory)
 
 
-def _exceeded(cpu: float, resident: int, deadline: float, limits: dict[str, Any]) -> str | None:
-    if resident > limits["memory"]:
+def _report(termination: str, code: int | None, cpu: float, peak_memory: int) -> dict[str, Any]:
+    return {"termination": termination, "code": code, "cpu_seconds": cpu, "peak_memory": peak_memory}
+
+
+def _exceeded_limit(cpu: float, resident: int, deadline: float, limits: dict[str, Any]) -> str | None:
+    if resident > limits["max_memory"]:
         return "memory"
-    if cpu > limits["cpu"]:
+    if cpu > limits["cpu_seconds"]:
         return "cpu"
     return "time" if time.monotonic() >= deadline else None
 
 
 def _reap(child: int) -> int | None:
-    """The child's exit code, or minus its signal; None while it runs. Orphans are buried on the way."""
-    found = None
+    """Reap all ended processes; return the child's exit code, or minus its signal, or None while it runs."""
+    exit_code = None
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return found
+            return exit_code
         if pid == child:
-            found = os.waitstatus_to_exitcode(status)
+            exit_code = os.waitstatus_to_exitcode(status)
         if pid == 0:
-            return found
+            return exit_code
 
 
 def _cpu_of_reaped() -> float:
@@ -165,7 +169,7 @@ def _cpu_of_reaped() -> float:
 
 
 def _usage() -> tuple[float, int]:
-    """CPU seconds and bytes of resident memory, of all processes together."""
+    """Return CPU seconds and bytes of resident memory of all processes."""
     cpu, memory = _cpu_of_reaped(), 0
     for pid in _descendants():
         try:
@@ -181,7 +185,7 @@ def _usage() -> tuple[float, int]:
 
 
 def _descendants() -> list[int]:
-    """The processes that come from this one; in a namespace of its own, those are all the others."""
+    """Return the descendants of this process; in a namespace of its own, all other processes."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -199,10 +203,9 @@ def _descendants() -> list[int]:
     return found
 
 
-def _kill_the_rest() -> None:
-    """Where this process is not the first of a namespace, nobody else does it."""
+def _kill_descendants() -> None:
     if os.getpid() == 1:
-        return
+        return  # the kernel does it
     while remaining := _descendants():
         for pid in remaining:
             try:
@@ -214,7 +217,7 @@ def _kill_the_rest() -> None:
 
 
 def _prctl(setting: tuple[int, int]) -> None:
-    import ctypes  # only where it is needed: it takes a quarter of this process's time
+    import ctypes  # only where needed: it takes a quarter of this process's time
 
     if ctypes.CDLL(None, use_errno=True).prctl(*setting, 0, 0, 0):
         raise OSError(ctypes.get_errno(), f"prctl {setting}")

@@ -1,0 +1,145 @@
+"""Conversion of a single human comment, with or without a position in the completion, to Feedback."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from text2grad.align.comments import spans_from_comment
+from text2grad.align.normalize import splits_word
+from text2grad.align.quotes import locate_quote
+from text2grad.align.stance import detect_stances
+from text2grad.errors import UserError
+from text2grad.schema import Feedback, Label, Omission, Range, Severity, Span
+
+Meaning = Literal["good", "poor", "missing"]
+Units = Literal["characters", "utf16"]
+
+_WORDS: dict[Meaning, str] = {
+    "good": "good positive praise praised correct right helpful great strength",
+    "poor": "poor bad negative blame blamed error wrong incorrect unhelpful mistake weakness hallucination unsupported "
+    "irrelevant redundant",
+    "missing": "missing omission omitted incomplete",
+}
+LABELS: dict[str, Meaning] = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
+
+
+class HumanComment(BaseModel):
+    """A comment; one without offsets or a quote is about what it quotes or names.
+
+    label: the annotator's own label, see `LabelMeanings`. units: of the offsets; browsers count UTF-16 code units.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+    comment: str = ""
+    start: Annotated[int, Field(ge=0)] | None = None
+    end: Annotated[int, Field(ge=0)] | None = None
+    quote: str | None = None
+    label: str | None = None
+    severity: Severity = 1.0
+    annotator: str | None = None
+    units: Units = "characters"
+
+    @property
+    def critic(self) -> str:
+        return f"human:{self.annotator}" if self.annotator else "human"
+
+
+class LabelMeanings:
+    """The meanings of annotators' labels: `LABELS` and the user's own."""
+
+    def __init__(self, own: Mapping[str, str] | None = None) -> None:
+        for name, meaning in (own or {}).items():
+            if meaning not in get_args(Meaning):
+                raise UserError(f'label "{name}" is given the meaning "{meaning}"; it must be good, poor or missing')
+        self._meanings: dict[str, Any] = LABELS | {_normalize(name): value for name, value in (own or {}).items()}
+
+    def __contains__(self, label: str) -> bool:
+        return _normalize(label) in self._meanings
+
+    def resolve(self, label: str | None) -> Meaning | None:
+        """Return the meaning of a label, None without a label; raise UserError for an unknown one."""
+        if label is None or not label.strip():
+            return None
+        if label not in self:
+            raise UserError(f'the meaning of label "{label}" is unknown; give it, as in labels={{"{label}": "poor"}}')
+        meaning: Meaning = self._meanings[_normalize(label)]
+        return meaning
+
+
+def comment_to_feedback(comment: HumanComment, completion: str, labels: LabelMeanings) -> Feedback:
+    """Convert a comment to Feedback.
+
+    Offsets must be valid; a quote that is not found becomes `unmatched`. Without a label, the text's stance counts.
+    """
+    meaning = labels.resolve(comment.label)
+    text = comment.comment.strip()
+    phrase = (0, len(text)) if text else None
+    reason = text or comment.label
+    if meaning == "missing":
+        omission = Omission(text=reason or "", severity=comment.severity, phrase=phrase)
+        return Feedback(critique=text, omissions=[omission], critic=comment.critic)
+    if comment.start is None and comment.end is None and not comment.quote:
+        spans, unmatched = spans_from_comment(text, completion, label=meaning, critic=comment.critic)
+        spans = [span.model_copy(update={"severity": comment.severity}) for span in spans]
+        return Feedback(critique=text, spans=spans, unmatched=unmatched, critic=comment.critic)
+    location = _locate(comment, completion)
+    if location is None:
+        return Feedback(critique=text, unmatched=[comment.quote or ""], critic=comment.critic)
+    label = meaning or _stance(text)
+    span = Span(**location, label=label, severity=comment.severity, phrase=phrase, reason=reason)
+    return Feedback(critique=text, spans=[span], critic=comment.critic)
+
+
+def _locate(comment: HumanComment, completion: str) -> dict[str, Any] | None:
+    """Return the fields of a Span that tell its position; None if the quote is not found."""
+    if comment.start is not None or comment.end is not None:
+        start, end = _resolve_offsets(comment, completion)
+        return {"start": start, "end": end}
+    match = locate_quote(comment.quote or "", completion, context=comment.comment or None)
+    if match is None:
+        return None
+    return {"start": match.start, "end": match.end, "match": match.kind, "confidence": match.confidence}
+
+
+def _resolve_offsets(comment: HumanComment, completion: str) -> Range:
+    """Return offsets in characters, in the units that agree with the quote or, without one, with word boundaries."""
+    if comment.start is None or comment.end is None:
+        raise UserError(f"{'start' if comment.start is None else 'end'} is missing; give both or neither")
+    characters = (comment.start, comment.end)
+    utf16 = _from_utf16(characters, completion)
+    candidates = [utf16, characters] if comment.units == "utf16" else [characters, utf16]
+    inside = [(start, end) for start, end in candidates if 0 <= start < end <= len(completion)]
+    if not inside:
+        given = f"start is {comment.start} and end {comment.end}"
+        raise UserError(f"{given}, but the completion has {len(completion)} characters")
+    if comment.quote:
+        # labelling tools change white space
+        matching = [bounds for bounds in inside if completion[slice(*bounds)].split() == comment.quote.split()]
+        if not matching:
+            found = completion[slice(*inside[0])]
+            raise UserError(f'start and end point at "{found}", but the quote is "{comment.quote}"')
+        return matching[0]
+    if comment.units == "utf16":
+        whole = [bounds for bounds in inside if not any(splits_word(completion, bound) for bound in bounds)]
+        return (whole or inside)[0]
+    return inside[0]
+
+
+def _from_utf16(bounds: Range, text: str) -> Range:
+    """Convert UTF-16 code units to characters: an emoji is two of the former."""
+    units = text.encode("utf-16-le", errors="surrogatepass")
+    start, end = (len(units[: 2 * max(bound, 0)].decode("utf-16-le", errors="ignore")) for bound in bounds)
+    return (start, end) if 2 * bounds[1] <= len(units) else (0, 0)
+
+
+def _stance(comment: str) -> Label:
+    end = (len(comment), len(comment))
+    return "good" if detect_stances(comment, [end], occurs=lambda _: True)[0] == "good" else "poor"
+
+
+def _normalize(label: str) -> str:
+    return label.strip().casefold()
