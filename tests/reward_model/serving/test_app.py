@@ -356,60 +356,51 @@ from text2grad.schema import Feedback
 
 class Slow:
     def critique(self, examples):
-        time.sleep(1)
+        print("scoring", flush=True)
+        time.sleep({seconds})
         return [Feedback(critic="slow", critique=example.completion) for example in examples]
 
-serve(Slow(), ServeSettings(name="slow", port=0))
+serve(Slow(), ServeSettings(name="slow", port=0, shutdown_timeout={shutdown_timeout}))
 print("stopped")
 """
 
 
-def program_running(program: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", program],
+def stop_while_scoring(number: signal.Signals, **timing: int) -> tuple[httpx2.Response, int, str, str]:
+    """Send a request, then the signal while it is scored; return the response, and exit code, stdout and stderr."""
+    responses = []
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW_SERVER.format(**timing)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=restore_sigint,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
+    ) as process:
+        greeting = process.stdout.readline()
+        assert greeting.startswith("Serving slow at http://127.0.0.1:")
+        url = greeting.split()[3].rstrip(";")
+        client = threading.Thread(
+            target=lambda: responses.append(httpx2.post(url, json={"examples": [ONE]}, timeout=60))
+        )
+        client.start()
+        assert process.stdout.readline() == "scoring\n"
+        process.send_signal(number)
+        client.join()
+        out, err = process.communicate(timeout=60)
+    return responses[0], process.returncode, out, err
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_shutdown_finishes_running_requests(stop):
-    with program_running(SLOW_SERVER) as process:
-        said = process.stdout.readline()
-        assert said.startswith("Serving slow at http://127.0.0.1:")
-        answers = []
-        url = said.split()[3].rstrip(";")
-        asking = threading.Thread(target=lambda: answers.append(httpx2.post(url, json={"examples": [ONE]}, timeout=30)))
-        asking.start()
-        _until(lambda: httpx2.get(url.replace("v1/score", "health")).status_code == 200)
-        time.sleep(0.3)
-        process.send_signal(stop)
-        asking.join()
-        out, err = process.communicate(timeout=30)
-
-    assert answers[0].json()["feedback"][0]["critique"] == "It is a fox."
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_shutdown_finishes_running_requests(number):
+    response, code, out, err = stop_while_scoring(number, seconds=1, shutdown_timeout=30)
+    assert response.json()["feedback"][0]["critique"] == "It is a fox."
     assert "Traceback" not in err
-    assert (process.returncode, out) == ((0, "stopped\n") if stop == signal.SIGINT else (-signal.SIGTERM, ""))
+    assert (code, out) == ((0, "stopped\n") if number == signal.SIGINT else (-signal.SIGTERM, ""))
 
 
 def test_requests_that_outlast_the_shutdown_timeout_get_503():
-    program = SLOW_SERVER.replace("time.sleep(1)", "time.sleep(4)").replace("port=0", "port=0, shutdown_timeout=1")
-    with program_running(program) as process:
-        url = process.stdout.readline().split()[3].rstrip(";")
-        answers = []
-        asking = threading.Thread(target=lambda: answers.append(httpx2.post(url, json={"examples": [ONE]}, timeout=30)))
-        asking.start()
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        asking.join()
-        _, err = process.communicate(timeout=30)
-    assert (answers[0].status_code, answers[0].json()) == (
-        503,
-        {"detail": "the server is shutting down"},
-    )
+    response, _, _, err = stop_while_scoring(signal.SIGINT, seconds=4, shutdown_timeout=1)
+    assert (response.status_code, response.json()) == (503, {"detail": "the server is shutting down"})
     assert "Traceback" not in err
 
 
