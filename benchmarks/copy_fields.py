@@ -79,25 +79,25 @@ Curve = list[float]  # held-out score before training, then every EVERY steps
 def main() -> None:
     args = harness.options(__doc__ or "")
     seeds, batches, steps = (range(1), (8,), 20) if args.quick else (SEEDS, BATCHES, STEPS)
-    figures: dict[str, Any] = {"arms": {}}
+    results: dict[str, Any] = {"arms": {}}
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)), get_context("spawn"), torch.set_num_threads, (1,)) as pool:
         for batch in batches:
             runs = {arm: [pool.submit(learn, arm, seed, batch, steps) for seed in seeds] for arm in ARMS}
             curves = {arm: [run.result() for run in of_arm] for arm, of_arm in runs.items()}
-            figures["arms"][str(batch)] = arms = compare(curves)
+            results["arms"][str(batch)] = arms = compare(curves)
             show(batch, arms)
-            figures |= summary(arms, batch, steps)
+            results |= summary(arms, batch, steps)
         for trap in (never_stops, falls_silent):
             shares = {
                 arm: list(pool.map(trap, [arm] * len(STOPPING_SEEDS), STOPPING_SEEDS, [args.quick] * 3))
                 for arm in ("span, paper", WORD_BY_WORD, "span, reinforce", OURS)
             }
-            figures[trap.__name__] = shares
+            results[trap.__name__] = shares
             rows = [[arm, " ".join(f"{share:.2f}" for share in of_arm)] for arm, of_arm in shares.items()]
             harness.show(str(trap.__doc__), ["credit", "by seed"], rows)
-    figures["ours_never_stops"] = max(figures["never_stops"][OURS])
-    figures["ours_falls_silent"] = min(figures["falls_silent"][OURS])
-    harness.report("copy_fields", figures, {} if args.quick else BARS, args)
+    results["ours_never_stops"] = max(results["never_stops"][OURS])
+    results["ours_falls_silent"] = min(results["falls_silent"][OURS])
+    harness.report("copy_fields", results, {} if args.quick else BARS, args)
 
 
 def learn(arm: str, seed: int, batch: int, steps: int) -> Curve:

@@ -159,12 +159,12 @@ def pretrain(
     model.train()
     for _ in range(steps):
         rows = [next(examples) for _ in range(batch)]
-        width = max(len(prompt) + len(answer) for prompt, answer in rows)
+        width = max(len(prompt) + len(completion) for prompt, completion in rows)
         ids, labels = torch.zeros(batch, width, dtype=torch.long), torch.full((batch, width), -100)
-        for i, (prompt, answer) in enumerate(rows):
-            end = len(prompt) + len(answer)
-            ids[i, :end] = torch.tensor(prompt + answer)
-            labels[i, len(prompt) : end] = torch.tensor(answer)
+        for i, (prompt, completion) in enumerate(rows):
+            end = len(prompt) + len(completion)
+            ids[i, :end] = torch.tensor(prompt + completion)
+            labels[i, len(prompt) : end] = torch.tensor(completion)
         model(input_ids=ids, labels=labels).loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -176,5 +176,5 @@ def _pretraining_rows(tokenizer: PreTrainedTokenizerFast, seed: int) -> Iterator
     while True:
         fields = draw_fields(rng)
         prompt = tokenizer(_example("", fields).prompt_text)["input_ids"]
-        answer = tokenizer(" ".join(faulty_sentence(fields, rng)))["input_ids"]
-        yield prompt, [*answer, tokenizer.eos_token_id]
+        completion = tokenizer(" ".join(faulty_sentence(fields, rng)))["input_ids"]
+        yield prompt, [*completion, tokenizer.eos_token_id]

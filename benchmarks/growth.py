@@ -40,14 +40,14 @@ def main() -> None:
         print(json.dumps(measure(json.loads(sys.argv[2]))))
         return
     args = options(__doc__ or "")
-    figures: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, values in SWEEPS.items():
         points = []
         for value in values[:2] if args.quick else values:
             command = [sys.executable, __file__, "--one", json.dumps(DEFAULTS | {name: value, "device": args.device})]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
             points.append({"value": value, **json.loads(done.stdout.strip().splitlines()[-1])})
-        figures[name] = points
+        results[name] = points
         parts = [part for part in points[0] if part not in ("value", "seconds", "gib")]
         show(
             f"Growth with the {TITLES[name]}",
@@ -55,8 +55,8 @@ def main() -> None:
             [[f"{p['value']:,}", *(f"{p[k]:.2f}" for k in ("seconds", *parts, "gib"))] for p in points],
         )
     if not args.quick:
-        (ROOT / "docs" / "growth.svg").write_text(plot(figures), encoding="utf-8")
-    report("growth", figures, {}, args)
+        (ROOT / "docs" / "growth.svg").write_text(plot(results), encoding="utf-8")
+    report("growth", results, {}, args)
 
 
 def measure(point: dict[str, Any]) -> dict[str, float]:
@@ -105,10 +105,10 @@ def _peak(on_gpu: bool) -> int:
     return torch.cuda.max_memory_allocated() if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def plot(figures: dict[str, Any]) -> str:
+def plot(results: dict[str, Any]) -> str:
     """One panel per sweep: seconds (solid) and GiB (dashed) on axes from zero, each relative to its largest."""
     panels = []
-    for number, (name, points) in enumerate(figures.items()):
+    for number, (name, points) in enumerate(results.items()):
         left, most = 40 + 260 * number, max(p["value"] for p in points)
         lines = []
         for key, dash in (("seconds", ""), ("gib", ' stroke-dasharray="5 4"')):

@@ -33,7 +33,7 @@ def main() -> None:
         for name, f in result["figures"].items()
     ]
     harness.show("Quickstart, held-out completions", columns, rows)
-    figures: dict[str, Any] = {
+    results: dict[str, Any] = {
         "runs": runs,
         "worst_score_low": min(r["figures"]["score"]["low"] for r in runs.values()),
         "worst_rouge_l_high": min(r["figures"]["rouge_l"]["high"] for r in runs.values()),
@@ -46,7 +46,7 @@ def main() -> None:
         "most_minutes": harness.Bar(at_most=8.0),
         "most_gib": harness.Bar(at_most=4.0),
     }
-    harness.report("quickstart", figures, bars, args)
+    harness.report("quickstart", results, bars, args)
 
 
 def run(seed: int, overrides: list[str]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         setup = {
             "model": small_model(Path(scratch, "model")) if small else resolve(DEFAULT_MODEL),
-            "answers": 8 if small else 192,
+            "completions": 8 if small else 192,
         }
         results = {name: run_in_process(name, setup) for name in ("ours", *TRL)}
     rows = [
@@ -56,14 +56,14 @@ def main() -> None:
     ]
     show("One step", ["", "seconds", "GiB", "stages"], rows)
     fastest = min((name for name in TRL), key=lambda name: results[name]["seconds"])
-    figures: dict[str, Any] = {
-        "answers": setup["answers"],
+    summary: dict[str, Any] = {
+        "completions": setup["completions"],
         **{f"{name}": result for name, result in results.items()},
         "share_of_trl_time": results["ours"]["seconds"] / results[fastest]["seconds"],
         "share_of_trl_memory": results["ours"]["gib"] / min(results[name]["gib"] for name in TRL),
     }
     bars = {"share_of_trl_time": Bar(at_most=0.5), "share_of_trl_memory": Bar(at_most=1.0)}
-    report("trl_speed" if not small else "trl_speed_cpu", figures, bars, args)
+    report("trl_speed" if not small else "trl_speed_cpu", summary, bars, args)
 
 
 def run_in_process(name: str, setup: dict[str, Any]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def ours(setup: dict[str, Any], folder: str) -> tuple[list[float], dict[str, flo
         args=Text2GradConfig(
             output_dir=Path(folder, "run"),
             max_steps=WARM_UP + STEPS,
-            per_device_train_batch_size=setup["answers"],
+            per_device_train_batch_size=setup["completions"],
             num_generations=GENERATIONS,
             num_iterations=PASSES,
             max_completion_length=LONGEST,
@@ -112,7 +112,7 @@ def ours(setup: dict[str, Any], folder: str) -> tuple[list[float], dict[str, flo
             num_logged_completions=0,
             save_steps=1_000_000,
         ),
-        train_dataset=prompts(setup["answers"]),
+        train_dataset=prompts(setup["completions"]),
         callbacks=[clock := Clock()],
     )
     began = time.perf_counter()
@@ -145,13 +145,13 @@ def trl(
         return [vowels(c[-1]["content"] if isinstance(c, list) else c) for c in completions]
 
     clock = Clock()
-    rows = [{"prompt": [{"role": "user", "content": e.prompt_text}]} for e in prompts(setup["answers"])]
+    rows = [{"prompt": [{"role": "user", "content": e.prompt_text}]} for e in prompts(setup["completions"])]
     trainer = GRPOTrainer(
         model=setup["model"],
         reward_funcs=reward,
         args=GRPOConfig(
             output_dir=folder,
-            per_device_train_batch_size=setup["answers"] // micro_batches,
+            per_device_train_batch_size=setup["completions"] // micro_batches,
             gradient_accumulation_steps=micro_batches,
             num_generations=GENERATIONS,
             num_iterations=PASSES,
@@ -191,9 +191,9 @@ def vowels(text: str) -> float:
     return sum(letter in "aeiou" for letter in text) / max(len(text), 1)
 
 
-def prompts(answers: int) -> list[Example]:
+def prompts(num_completions: int) -> list[Example]:
     """Enough prompts for a whole run, without duplicates."""
-    needed = (WARM_UP + STEPS) * answers // GENERATIONS
+    needed = (WARM_UP + STEPS) * num_completions // GENERATIONS
     found = list(islice(scitldr.read(data_folder() / "scitldr_a" / "train.jsonl.gz"), needed))
     return [e.model_copy(update={"reference": None, "meta": {}}) for e in found]
 

@@ -1,8 +1,9 @@
 """Extracts the code blocks of Markdown pages and executes them in a prepared folder.
 
-Blocks marked bash, sh, console (lines that begin with `$ `) and python are executed in order; the Python blocks of a
-page share their names. `<!-- no-test: reason -->` before a block skips it. The default model is replaced by a tiny one,
-training is limited to a few steps, servers are stopped after some seconds, and the programs in `SKIPPED` do nothing.
+Blocks marked bash, sh, console (lines that begin with `$ `) and python are executed in order. Python blocks of a page
+share their names, and begin with `prompts`, `heldout`, `examples` and `critic`. `<!-- no-test: reason -->` before a
+block skips it. The default model is replaced by a tiny one, training is limited to a few steps, servers are stopped
+after some seconds, and the programs in `SKIPPED` do nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import text2grad
+from text2grad.critics.rules.grounding import GroundingCritic
 from text2grad.schema import Example, Feedback, Span, write_examples
 
 SKIPPED = [
@@ -99,7 +101,8 @@ class DocumentationRunner:
         self.folder = self.current = folder / "project"
         self.folder.mkdir()
         self.environment = _environment(folder, model, server_seconds)
-        self.names: dict[str, object] = {"__name__": "__main__"}
+        self.names: dict[str, object] = {"__name__": "__main__", "critic": GroundingCritic()}
+        self.names |= dict.fromkeys(("prompts", "heldout", "examples"), examples())
         write_files(self.folder)
 
     def run(self, block: Block, page: str) -> None:
@@ -107,7 +110,9 @@ class DocumentationRunner:
         where = f"{page}:{block.line}"
         if block.language == "python":
             code = re.sub(r"max_steps=\d+", "max_steps=2", block.code)
-            code = "\n" * block.line + code  # so that a traceback names the line of the page
+            if "max_steps" not in code:
+                code = code.replace("Text2GradConfig(", "Text2GradConfig(max_steps=2, ")
+            code = "\n" * (block.line - 1) + code  # so that a traceback names the line of the page
             exec(compile(code, where, "exec"), self.names)
             return
         marker = self.folder.parent / "current_folder"

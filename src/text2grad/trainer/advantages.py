@@ -26,18 +26,28 @@ class AdvantageEstimate(NamedTuple):
     returns: Tensor
 
 
+class EstimatorInputs(NamedTuple):
+    """rewards, values, mask: (samples, tokens). group_size: samples per prompt, in neighbouring rows."""
+
+    rewards: Tensor
+    values: Tensor
+    mask: Tensor
+    group_size: int
+    gamma: float
+    lam: float
+
+
 @dataclass(frozen=True)
 class Estimator:
     """An estimator with its defaults and requirements.
 
-    compute: called with (rewards, values, mask, group_size, gamma, lam).
     gamma, lam: used where the caller gives none.
     values: whether the estimator reads values, and its value head is trained; optional values default to 0.
     needs_groups: requires at least two samples per prompt.
     needs_decay: requires gamma * lam < 1.
     """
 
-    compute: Callable[[Tensor, Tensor, Tensor, int, float, float], AdvantageEstimate]
+    compute: Callable[[EstimatorInputs], AdvantageEstimate]
     gamma: float = 1.0
     lam: float = 1.0
     values: Literal["unused", "optional", "required"] = "unused"
@@ -74,9 +84,8 @@ def span_advantages(
         raise ValueError(f"estimator {estimator} needs a group_size of 2 or more")
     if len(rewards) % group_size:
         raise ValueError(f"{len(rewards)} samples are not a multiple of group_size ({group_size})")
-    return settings.compute(
-        rewards, torch.zeros_like(rewards) if values is None else values, mask, group_size, gamma, lam
-    )
+    values = torch.zeros_like(rewards) if values is None else values
+    return settings.compute(EstimatorInputs(rewards, values, mask, group_size, gamma, lam))
 
 
 def gae(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, lam: float) -> AdvantageEstimate:
@@ -182,12 +191,10 @@ def _leave_one_out(numbers: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
     return (numbers.sum(1, keepdim=True) - numbers) / count.clamp(min=1), count
 
 
-def _local(
-    rewards: Tensor, values: Tensor, mask: Tensor, group_size: int, gamma: float, lam: float
-) -> AdvantageEstimate:
+def _local(x: EstimatorInputs) -> AdvantageEstimate:
     """`local_credit` minus the values, which are a baseline only: they learn the credit itself, not the return."""
-    credit = local_credit(rewards, mask, group_size, gamma, lam)
-    return AdvantageEstimate((credit - values) * mask, credit)
+    credit = local_credit(x.rewards, x.mask, x.group_size, x.gamma, x.lam)
+    return AdvantageEstimate((credit - x.values) * x.mask, credit)
 
 
 def _without_values(advantages: Tensor) -> AdvantageEstimate:
@@ -196,23 +203,11 @@ def _without_values(advantages: Tensor) -> AdvantageEstimate:
 
 ESTIMATORS: dict[EstimatorName, Estimator] = {
     "local": Estimator(_local, gamma=0.7, lam=0.3, values="optional", needs_decay=True),
-    "gae": Estimator(
-        lambda rewards, values, mask, group_size, gamma, lam: gae(rewards, values, mask, gamma, lam),
-        lam=0.95,
-        values="required",
-    ),
-    "reinforce": Estimator(
-        lambda rewards, values, mask, group_size, gamma, lam: _without_values(return_to_go(rewards, mask, gamma * lam))
-    ),
-    "rloo": Estimator(
-        lambda rewards, values, mask, group_size, gamma, lam: _without_values(rloo(rewards, mask, group_size)),
-        needs_groups=True,
-    ),
+    "gae": Estimator(lambda x: gae(x.rewards, x.values, x.mask, x.gamma, x.lam), lam=0.95, values="required"),
+    "reinforce": Estimator(lambda x: _without_values(return_to_go(x.rewards, x.mask, x.gamma * x.lam))),
+    "rloo": Estimator(lambda x: _without_values(rloo(x.rewards, x.mask, x.group_size)), needs_groups=True),
     "rloo_tokens": Estimator(
-        lambda rewards, values, mask, group_size, gamma, lam: _without_values(
-            rloo_tokens(rewards, mask, group_size, gamma * lam)
-        ),
-        needs_groups=True,
+        lambda x: _without_values(rloo_tokens(x.rewards, x.mask, x.group_size, x.gamma * x.lam)), needs_groups=True
     ),
 }
 
