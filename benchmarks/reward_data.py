@@ -1,4 +1,4 @@
-"""The data sets of the reward model's benchmarks: what is trained on, what is held out, and trivial baselines."""
+"""Data of the reward model's benchmarks: training sets, held-out sets, and trivial baselines."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ HELD_OUT = 0.2
 
 
 def defacto_val(data: Path) -> list[Example]:
-    """All 486 rows, the clean ones included."""
+    """Return all 486 rows, including those without errors."""
     return list(defacto.read(data / "defacto" / "val.jsonl.gz"))
 
 
 def defacto_train(data: Path, rows: int | None = None) -> list[Example]:
-    """The first training rows, and their corrected summaries as answers without blame; none whose article is in val."""
+    """Return the first training rows and their corrected summaries, without articles that are in val."""
     path = data / "defacto" / "train.jsonl.gz"
     seen = {example.prompt_text for example in defacto_val(data)}
     candidates = [example for example in defacto.read(path) if example.prompt_text not in seen][:rows]
@@ -38,12 +38,12 @@ def defacto_train(data: Path, rows: int | None = None) -> list[Example]:
 
 
 def others(data: Path) -> dict[str, tuple[list[Example], list[Example]]]:
-    """(training, held-out fifth) of the other sets, split by prompt."""
+    """Return (training, held-out fifth) of the other sets, split by prompt."""
     return {name: split_by_prompt(read(data), HELD_OUT, salt="benchmark") for name, read in OTHERS.items()}
 
 
 def gold_words(examples: list[Example]) -> NDArray[np.bool_]:
-    """Whether each word of each answer is blamed; (words,)."""
+    """Return whether each word of each completion is poor; (words,)."""
     blamed = []
     for example in examples:
         spans = [(s.start, s.end) for s in example.feedback.spans if s.label == "poor"] if example.feedback else []
@@ -52,7 +52,7 @@ def gold_words(examples: list[Example]) -> NDArray[np.bool_]:
 
 
 def baselines(examples: list[Example]) -> dict[str, float]:
-    """Average precision of blamed words for guesses that need no model."""
+    """Return the average precision of poor words for baselines that need no model."""
     novel = [_novel(example) for example in examples]
     guesses = {
         "base rate": [np.zeros(len(row)) for row in novel],
@@ -66,7 +66,7 @@ def baselines(examples: list[Example]) -> dict[str, float]:
 
 
 def _novel(example: Example) -> NDArray[np.float64]:
-    """1 for words that the source does not contain, whatever their case and punctuation."""
+    """Return 1 for words that are not in the prompt, ignoring case and punctuation."""
     source = set(re.findall(r"\w+", example.prompt_text.lower()))
     words = [re.findall(r"\w+", example.completion[a:b].lower()) for a, b in word_ranges(example.completion)]
     return np.array([float(any(part not in source for part in parts)) for parts in words])

@@ -2,7 +2,7 @@
 
 On the quickstart's texts and on DeFacto's articles, three seeds each: held-out answers before and after, by the reward
 model's own score (the sum over words of P(good) - P(poor)) and by ROUGE-L against references that it never sees. The
-reward model is the one that reward_model.py left in its folder; on a GPU all runs go on at once.
+reward model is the one that reward_model.py trained; on a GPU all runs share the device at the same time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main() -> None:
     seeds = SEEDS[: 1 if args.quick else None]
     with ProcessPoolExecutor(len(tasks) * len(seeds) if torch.cuda.is_available() else 1, get_context("spawn")) as pool:
         running = {
-            (name, seed): pool.submit(trained, name, *files, seed, args.quick)
+            (name, seed): pool.submit(train_policy, name, *files, seed, args.quick)
             for name, files in tasks.items()
             for seed in seeds
         }
@@ -57,7 +57,7 @@ def main() -> None:
     report("reward_policy", figures, bars, args)
 
 
-def trained(name: str, train: str, heldout: str, seed: int, quick: bool) -> dict[str, Any]:
+def train_policy(name: str, train: str, heldout: str, seed: int, quick: bool) -> dict[str, Any]:
     place = folder() / f"policy-{name}-{seed}"
     shutil.rmtree(place, ignore_errors=True)
     settings = {

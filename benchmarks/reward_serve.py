@@ -1,10 +1,10 @@
-"""`text2grad reward serve` under load: everybody gets the offline answers, whatever some of them send.
+"""`text2grad reward serve` under load: every client gets the offline predictions, also while others attack the server.
 
-A random two-layer model is served by a process of its own. 200 clients ask about one to four answers of different
-lengths, again as soon as they have their feedback, for a minute; then for another minute while attackers send malformed
-JSON, broken UTF-8, wrong types, NaN, a megabyte of mistakes, bodies of 50 MB with and without an announced length, and
-bodies that drip. Every feedback is compared with what `critique` says without a server: the same spans, severities
-within 1e-4.
+A random two-layer model is served by a separate process. 200 clients send requests with one to four completions of
+different lengths, each as soon as it has the response to its last one, for a minute; then for another minute while
+attackers send malformed JSON, invalid UTF-8, wrong types, NaN, a megabyte of errors, bodies of 50 MB with and without
+Content-Length, and slow bodies. All feedback is compared with what `critique` returns without a server: the same spans,
+severities within 1e-4.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ serve(critic, ServeSettings(port=0, body_timeout={BODY_TIMEOUT}))
 
 @dataclass
 class Load:
-    """What the clients saw in one phase."""
+    """Measurements of the clients in one phase."""
 
     seconds: float
     latencies: list[float] = field(default_factory=list)
@@ -82,11 +82,11 @@ def main() -> None:
     pool = examples(POOL)
     with tempfile.TemporaryDirectory() as folder:
         offline = random_reward_model(Path(folder)).critique(pool)
-        with served(folder, args.device) as port, ProcessPoolExecutor(1, get_context("spawn")) as elsewhere:
-            elsewhere.submit(os.getpid).result()  # so that starting it takes nothing away from the clients
+        with run_server(folder, args.device) as port, ProcessPoolExecutor(1, get_context("spawn")) as elsewhere:
+            elsewhere.submit(os.getpid).result()  # so that starting it does not slow the clients down
             asyncio.run(load(port, pool, offline, clients, WARM_UP))
             quiet = asyncio.run(load(port, pool, offline, clients, seconds))
-            attack = elsewhere.submit(attacked, port, seconds)
+            attack = elsewhere.submit(run_attacks, port, seconds)
             stormy = asyncio.run(load(port, pool, offline, clients, seconds))
             attacks = attack.result()
     show_phases({"quiet": quiet, "attacked": stormy})
@@ -143,21 +143,21 @@ def show_phases(phases: dict[str, Load]) -> None:
 
 
 def examples(count: int) -> list[Example]:
-    """Pieces of news items as prompts, and answers of 1 to 150 words of them."""
+    """Return prompts and completions of up to 200 and 150 consecutive words of news items."""
     lines = (files("text2grad") / "data" / "quickstart_texts" / "train.jsonl").read_text(encoding="utf-8").splitlines()
     words = " ".join(json.loads(line)["document"] for line in lines[:100]).split()
     draw = random.Random(SEED)
 
-    def some(most: int) -> str:
-        length = draw.randint(1, most)
+    def excerpt(max_words: int) -> str:
+        length = draw.randint(1, max_words)
         start = draw.randrange(len(words) - length)
         return " ".join(words[start : start + length])
 
-    return [Example(id=str(i), prompt=some(200), completion=some(150)) for i in range(count)]
+    return [Example(id=str(i), prompt=excerpt(200), completion=excerpt(150)) for i in range(count)]
 
 
 def random_reward_model(folder: Path) -> SpanRewardModel:
-    """Random weights with the default model's tokenizer; the head's are large enough for spans of both kinds."""
+    """Return a random model with the default tokenizer; its head has large weights, to predict spans of both labels."""
     tokenizer = load_tokenizer(resolve(DEFAULT_MODEL))
     trunk = small_llama(tokenizer, width=32, seed=SEED, num_key_value_heads=2, max_position_embeddings=1024)
     network = SpanRewardNetwork(trunk).eval()
@@ -170,8 +170,8 @@ def random_reward_model(folder: Path) -> SpanRewardModel:
 
 
 @contextmanager
-def served(folder: str, device: str) -> Iterator[int]:
-    """The port of a server in a process of its own. One thread: the model is tiny."""
+def run_server(folder: str, device: str) -> Iterator[int]:
+    """Start a server in a separate process and yield its port. One thread: the model is tiny."""
     command = [sys.executable, "-c", SERVE, folder, device]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
@@ -186,7 +186,7 @@ def served(folder: str, device: str) -> Iterator[int]:
 
 
 async def load(port: int, pool: list[Example], offline: list[Feedback], clients: int, seconds: float) -> Load:
-    """So many clients for so long; requests under way at the end are finished and counted."""
+    """Run the clients for this long; requests in flight at the end are finished and counted."""
     phase = Load(seconds)
     bodies = [example.model_dump_json(include={"id", "prompt", "completion"}) for example in pool]
     deadline = time.perf_counter() + seconds
@@ -246,8 +246,8 @@ async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, r
     return int(head.split()[1]), await reader.readexactly(length)
 
 
-def attacked(port: int, seconds: float) -> Counter[str]:
-    """Attack in this process; counts by kind and the status of the answer."""
+def run_attacks(port: int, seconds: float) -> Counter[str]:
+    """Attack in this process, and count by kind and status of the response."""
     return asyncio.run(attack_all(port, time.perf_counter() + seconds))
 
 
@@ -279,7 +279,7 @@ async def attack_all(port: int, deadline: float) -> Counter[str]:
 
 
 async def giant(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[int, bytes]:
-    """All of it is sent before the answer is read, as a simple client does."""
+    """Send all of it before reading the response, as a simple client does."""
     writer.write(post(b"", length=GIANT))
     for start in range(0, GIANT, len(PIECE)):
         writer.write(PIECE[: GIANT - start])
@@ -296,7 +296,7 @@ async def giant_in_chunks(reader: asyncio.StreamReader, writer: asyncio.StreamWr
 
 
 async def dripping(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[int, bytes]:
-    """A byte every tenth of a second, until the server has had enough."""
+    """Send a byte every tenth of a second, until the server responds."""
     writer.write(post(b"{", length=1000))
     answer = asyncio.create_task(exchange(reader, writer, b""))
     while not answer.done():

@@ -47,12 +47,12 @@ def tiny_reward_model(folder: Path, lora: bool = False, seed: int = 0, **setting
 
 
 def unlabelled(answers: list[str]) -> list[Example]:
-    """An example for each answer, without feedback."""
+    """Return an example without feedback for each completion."""
     return [Example(id=str(i), prompt=f"Write about animals ({i}).", completion=a) for i, a in enumerate(answers)]
 
 
 def about_animals(count: int) -> list[Example]:
-    """Answers in which every dog is blamed and every fox is praised."""
+    """Return examples in which every dog is poor and every fox is good."""
     animals = ["dog", "fox", "cat", "dog", "hen", "fox", "owl"]
     return [
         labelled(str(i), " ".join(animals[(i * k) % 7] for k in range(1, 4 + i % 5)), {"dog": "poor", "fox": "good"})
@@ -61,7 +61,7 @@ def about_animals(count: int) -> list[Example]:
 
 
 def labelled(identity: str, answer: str, labels: dict[str, str]) -> Example:
-    """An example whose feedback marks each occurrence of the given words."""
+    """Return an example whose feedback labels each occurrence of the given words."""
     spans = [
         Span.model_validate({"start": match.start(), "end": match.end(), "label": label})
         for word, label in labels.items()

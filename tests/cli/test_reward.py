@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -156,6 +157,15 @@ def test_an_unknown_method_is_named(run: Run, model: Path, feedback: Path, tmp_p
     assert isinstance(result.exception, UserError)
 
 
+def test_serving_without_the_extra_is_explained(run: Run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    for name in [name for name in sys.modules if name.startswith("text2grad.reward_model.serving")]:
+        monkeypatch.delitem(sys.modules, name)
+    result = run("serve", model)
+    assert isinstance(result.exception, UserError)
+    assert str(result.exception) == 'reward serve needs fastapi and uvicorn: pip install "text2grad[serve]"'
+
+
 def test_nothing_to_compare_with_is_an_error(run: Run, model: Path, tmp_path: Path) -> None:
     source = tmp_path / "answers.jsonl"
     write_examples(source, unlabelled(["The fox."]))
@@ -182,8 +192,8 @@ def test_the_table_shows_the_metrics() -> None:
     assert columns[0] == ["poor tokens", "poor words", "poor spans", "good tokens", "good words", "good spans"]
     assert columns[2] == ["0.600", "", "0.600"] * 2
     assert columns[5] == ["0.400", "0.400", ""] * 2
-    nobody_praised = metrics | {"tokens": by_label | {"good": ranked | agreed | {"frequency": 0.0}}}
-    assert list(metrics_table(nobody_praised).columns[0].cells) == ["poor tokens", "poor words", "poor spans"]
+    without_good = metrics | {"tokens": by_label | {"good": ranked | agreed | {"frequency": 0.0}}}
+    assert list(metrics_table(without_good).columns[0].cells) == ["poor tokens", "poor words", "poor spans"]
 
 
 @pytest.mark.parametrize("command", ["train", "eval", "score"])

@@ -1,4 +1,4 @@
-"""The written form: what is written can be read back, and what does not fit is left out whole."""
+"""The critique format: formatting and parsing are inverse, and items over their limit are omitted whole."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def feedback(*spans: tuple[int, int, str] | tuple[int, int, str, float], **field
     return Feedback.model_validate({"critic": "c", "spans": given, **fields})
 
 
-def test_what_is_written() -> None:
+def test_format_critique() -> None:
     answer = 'The man came on Friday.\nThe man said "yes".'
     said = feedback(
         (13, 22, "poor"),
@@ -98,20 +98,20 @@ def test_what_is_written() -> None:
     assert reasoned == f"Reasoning: {EMPTY_CRITIQUE}\n{critique}\n{spans}"
 
 
-def test_nothing_to_say() -> None:
+def test_format_critique_of_empty_feedback() -> None:
     assert format_critique(feedback(), "Yes.", CritiqueFormat(order="critique_first", limits=CritiqueLimits())) == (
         "Critique: Nothing stands out.\nGood: none\nPoor: none\nMissing: none"
     )
 
 
-def test_what_is_read() -> None:
+def test_parse_critique() -> None:
     text = 'Critique: Good: it is bad.\nGood: none\nPoor: "a"#2; "b\\n"\nMissing: "c \\"d\\""; "e"'
     assert parse_critique(text, "a b\n a") == WrittenCritique(
         "Good: it is bad.", None, [], [(5, 6), (2, 4)], ['c "d"', "e"]
     )
 
 
-def test_the_last_occurrence_stands_for_those_that_are_not_there() -> None:
+def test_a_number_beyond_the_last_occurrence_refers_to_the_last() -> None:
     assert parse_critique('Good: "a"#9\nPoor: none\nMissing: none', "a b a").good == [(4, 5)]
 
 
@@ -138,7 +138,7 @@ def test_the_same_quotation_twice_is_one_range() -> None:
         "Good: none\nPoor: none\nMissing: something",
     ],
 )
-def test_what_is_no_judgement_is_refused(text: str) -> None:
+def test_text_in_another_format_is_rejected(text: str) -> None:
     with pytest.raises(CritiqueFormatError):
         parse_critique(text, "a b \x01")
 
@@ -178,7 +178,7 @@ def test_a_span_is_widened_to_whole_chunks(span: Range, whole: Range | None) -> 
 @given(criticised(), st.sampled_from(ORDERS))
 @example(("a a", feedback((2, 3, "poor"))), "spans_only")
 @example(("woman man", feedback((6, 9, "poor"))), "spans_only")
-def test_the_whole_chunks_of_every_span_are_read_back(given: tuple[str, Feedback], order: Order) -> None:
+def test_parsing_returns_every_span_widened_to_chunks(given: tuple[str, Feedback], order: Order) -> None:
     answer, said = given
     parsed = parse_critique(format_critique(said, answer, CritiqueFormat(order=order, limits=ROOMY)), answer)
     for label, ranges in (("good", parsed.good), ("poor", parsed.poor)):
@@ -208,7 +208,9 @@ def test_the_whole_chunks_of_every_span_are_read_back(given: tuple[str, Feedback
     ),
     st.sampled_from(ORDERS),
 )
-def test_limits_leave_out_but_never_cut(given: tuple[str, Feedback], limits: CritiqueLimits, order: Order) -> None:
+def test_items_over_a_limit_are_omitted_but_never_cut(
+    given: tuple[str, Feedback], limits: CritiqueLimits, order: Order
+) -> None:
     answer, said = given
     text = format_critique(said, answer, CritiqueFormat(order=order, limits=limits))
     parsed, everything = (
@@ -228,14 +230,14 @@ def test_limits_leave_out_but_never_cut(given: tuple[str, Feedback], limits: Cri
         assert f"{everything.critique} ".startswith(f"{parsed.critique} ")
 
 
-def test_the_most_severe_spans_are_kept_in_the_order_of_the_answer() -> None:
+def test_the_most_severe_spans_are_kept_in_the_order_of_the_completion() -> None:
     said = feedback((0, 1, "poor", 0.5), (2, 3, "poor", 0.2), (4, 5, "poor", 1.0))
     assert parse_critique(
         format_critique(said, "a b c", CritiqueFormat(order="spans_only", limits=CritiqueLimits(spans=2))), "a b c"
     ).poor == [(0, 1), (4, 5)]
 
 
-def test_a_quotation_that_is_too_long_is_left_out() -> None:
+def test_a_quotation_over_its_limit_is_omitted() -> None:
     answer = "a" * 30 + " " + "b" * 12
     said = feedback((0, 43, "poor"), (31, 43, "poor"))
     assert parse_critique(

@@ -1,16 +1,13 @@
-"""Examples to rows: labels in their places, what is left out counted, one side for each prompt."""
+"""Training rows: ids and labels, and the counts of skipped examples."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from reward_support import about_animals, labelled
 from transformers import PreTrainedTokenizerBase
 
-from text2grad.data.split import split_by_prompt
 from text2grad.models.loading import load_tokenizer
 from text2grad.reward_model.critique_format import CritiqueFormat
 from text2grad.reward_model.dataset import build_dataset, collate
@@ -18,7 +15,7 @@ from text2grad.reward_model.grammar import grammar
 from text2grad.reward_model.head import GOOD, IGNORE, NEUTRAL, POOR
 from text2grad.reward_model.inputs import InputSettings
 from text2grad.rollout.grammar import compiled, tokens_to_match
-from text2grad.schema import Example, Feedback, Message
+from text2grad.schema import Example, Feedback
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +23,7 @@ def tokenizer(tiny_model: Path) -> PreTrainedTokenizerBase:
     return load_tokenizer(tiny_model)
 
 
-def test_a_row_is_the_question_the_judgement_and_the_end(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_a_row_is_model_input_critique_and_end_token(tokenizer: PreTrainedTokenizerBase) -> None:
     example = labelled("1", "a fox, a dog", {"fox": "good", "dog": "poor"})
     dataset = build_dataset([example], tokenizer, InputSettings(), CritiqueFormat())
     (row,) = dataset.rows
@@ -37,11 +34,11 @@ def test_a_row_is_the_question_the_judgement_and_the_end(tokenizer: PreTrainedTo
         'Critique: Too many dogs.\nGood: "fox"\nPoor: "dog"\nMissing: none'
     )
     assert row["input_ids"][-1] == tokenizer.eos_token_id
-    judged = [i for i, label in enumerate(row["head_labels"]) if label != IGNORE]
-    assert judged[-1] < written[0]
-    assert tokenizer.decode([row["input_ids"][i] for i in judged]) == "a fox, a dog"
+    scored = [i for i, label in enumerate(row["head_labels"]) if label != IGNORE]
+    assert scored[-1] < written[0]
+    assert tokenizer.decode([row["input_ids"][i] for i in scored]) == "a fox, a dog"
     for label, text in ((GOOD, " fox"), (POOR, " dog"), (NEUTRAL, "a, a")):
-        assert tokenizer.decode([row["input_ids"][i] for i in judged if row["head_labels"][i] == label]) == text
+        assert tokenizer.decode([row["input_ids"][i] for i in scored if row["head_labels"][i] == label]) == text
     assert dataset.class_counts() == [row["head_labels"].count(label) for label in (GOOD, NEUTRAL, POOR)]
 
 
@@ -58,7 +55,7 @@ def test_the_name_of_the_end_token_in_a_critique_does_not_end_it(tokenizer: PreT
     assert sly.rows[0]["input_ids"].count(end) == plain.rows[0]["input_ids"].count(end)
 
 
-def test_the_grammar_admits_what_is_learned(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_the_grammar_accepts_every_target(tokenizer: PreTrainedTokenizerBase) -> None:
     vocabulary = tokens_to_match(tokenizer, len(tokenizer))
     for order in ("critique_first", "spans_first", "spans_only"):
         critique_format = CritiqueFormat(order=order)
@@ -71,7 +68,7 @@ def test_the_grammar_admits_what_is_learned(tokenizer: PreTrainedTokenizerBase) 
             assert matcher.is_stopped() or matcher.is_accepting()
 
 
-def test_where_nobody_wrote_a_critique_only_the_head_learns(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_without_a_critique_only_the_head_is_trained(tokenizer: PreTrainedTokenizerBase) -> None:
     silent = Example(id="1", prompt="p", completion="x", feedback=Feedback(critic="c"))
     first, only = (
         build_dataset([silent], tokenizer, InputSettings(), CritiqueFormat(order=order))
@@ -82,7 +79,7 @@ def test_where_nobody_wrote_a_critique_only_the_head_learns(tokenizer: PreTraine
     assert (first.num_with_critique, only.num_with_critique) == (0, 1)  # spans can be told without a critique
 
 
-def test_what_is_skipped_is_counted(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_skipped_examples_are_counted_by_reason(tokenizer: PreTrainedTokenizerBase) -> None:
     good = labelled("good", "a dog", {"dog": "poor"})
     examples = [
         good,
@@ -109,40 +106,3 @@ def test_collated_rows_are_padded_on_the_right() -> None:
         "head_labels": [[0, IGNORE, IGNORE], [IGNORE, 2, IGNORE]],
         "lm_labels": [[IGNORE, 1, IGNORE], [IGNORE, IGNORE, 1]],
     }
-
-
-def examples_of(prompts: list[int]) -> list[Example]:
-    return [Example(id=str(i), prompt=f"Prompt {n}", completion=str(i)) for i, n in enumerate(prompts)]
-
-
-@given(st.lists(st.integers(0, 20), max_size=40), st.floats(0, 1), st.randoms())
-def test_a_prompt_is_on_one_side_whatever_the_order(prompts: list[int], share: float, shuffle: st.randoms) -> None:
-    examples = examples_of(prompts)
-    train, heldout = split_by_prompt(examples, share)
-    assert not {e.prompt_text for e in train} & {e.prompt_text for e in heldout}
-    assert sorted((e.id for e in [*train, *heldout]), key=int) == [e.id for e in examples]
-    shuffle.shuffle(examples)
-    again, _ = split_by_prompt(examples, share)
-    assert {e.id for e in again} == {e.id for e in train}
-
-
-def test_about_the_share_is_held_out() -> None:
-    examples = examples_of(list(range(2000)))
-    train, heldout = split_by_prompt(examples, 0.2)
-    assert len(heldout) == pytest.approx(400, abs=60)
-    assert split_by_prompt(examples, 0.0) == (examples, [])
-    assert split_by_prompt(examples, 1.0) == ([], examples)
-    _, other = split_by_prompt(examples, 0.2, salt="again")
-    assert {e.id for e in other} != {e.id for e in heldout}
-    # More held out holds out the same ones, and more.
-    _, more = split_by_prompt(examples, 0.4)
-    assert {e.id for e in heldout} < {e.id for e in more}
-    assert len(train) == 2000 - len(heldout)
-
-
-def test_a_conversation_is_split_by_its_words() -> None:
-    text = Example(id="1", prompt="A\n\nB")
-    turns = Example(id="2", prompt=[Message(role="system", content="A"), Message(role="user", content="B")])
-    train, heldout = split_by_prompt([text, turns], 0.5)
-    assert len(train) in (0, 2)
-    assert len(heldout) == 2 - len(train)

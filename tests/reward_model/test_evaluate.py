@@ -1,4 +1,4 @@
-"""The metrics of an evaluation, on answers small enough to count by hand."""
+"""The metrics of an evaluation, on completions small enough to count by hand."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_the_share_of_nothing_is_zero() -> None:
     assert ranking_metrics(np.zeros(0), np.zeros(0, dtype=bool))["frequency"] == 0
 
 
-def test_judge_counts_what_cannot_be_judged(tiny_model: Path) -> None:
+def test_predict_counts_skipped_examples(tiny_model: Path) -> None:
     model = tiny_reward_model(tiny_model, inputs=InputSettings(max_length=200))
     gold = labelled("gold", "a dog and a fox", {"dog": "poor"})
     failed = Example(id="failed", prompt="p", completion="x", feedback=Feedback.failure("c", "timeout"))
@@ -151,7 +151,7 @@ def test_judge_counts_what_cannot_be_judged(tiny_model: Path) -> None:
     assert found[0].tokens.probabilities.shape == (len(found[0].tokens.offsets), 3)
 
 
-def test_the_generative_path_is_judged_by_what_it_writes(tiny_model: Path) -> None:
+def test_the_generative_method_is_evaluated_by_what_it_generates(tiny_model: Path) -> None:
     model = tiny_reward_model(
         tiny_model, critique_format=CritiqueFormat(limits=CritiqueLimits(critique=20, quote=40, spans=1, omissions=0))
     )

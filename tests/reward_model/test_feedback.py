@@ -1,4 +1,4 @@
-"""Probabilities and judgements to Feedback, by hand."""
+"""Feedback from probabilities and generated critiques, computed by hand."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_word_means_are_those_of_the_overlapping_tokens(answer: str, data: st.Da
         assert mean.tolist() == pytest.approx(values[inside].mean(0).tolist())
 
 
-def test_graded_feedback_gives_each_word_its_expectation() -> None:
+def test_graded_feedback_gives_each_word_its_expected_reward() -> None:
     feedback = graded_feedback(ANSWER, MIXED, threshold=0.2, critic="reward")
     assert feedback.scores is not None
     assert [(start, end) for start, end, _ in feedback.scores] == [(4, 7), (8, 11), (13, 18)]
@@ -104,7 +104,7 @@ def test_a_neutral_word_parts_two_spans() -> None:
     assert [(s.start, s.end) for s in feedback.spans] == [(0, 1), (4, 5)]
 
 
-def test_spans_below_the_floor_are_left_out() -> None:
+def test_spans_below_the_threshold_are_dropped() -> None:
     feedback = span_feedback(ANSWER, MIXED, threshold=0.62, critic="r")
     assert [(s.start, s.end) for s in feedback.spans] == [(4, 11)]
 
@@ -114,16 +114,16 @@ def test_a_class_must_beat_both_others() -> None:
     assert most_probable_classes(rows).tolist() == [NEUTRAL, NEUTRAL, GOOD, POOR, NEUTRAL]
 
 
-def test_an_answer_without_words_has_nothing_to_say() -> None:
+def test_a_completion_without_words_has_no_rewards() -> None:
     blank = scored((0.9, 0.0, 0.1), offsets=[(0, 2)])
     for make in (graded_feedback, span_feedback):
         feedback = make(" \n", blank, 0.1, "r")
         assert (feedback.spans, feedback.scores or [], feedback.score, feedback.critique) == ([], [], 0.0, "")
 
 
-def test_the_severity_of_what_was_written_is_the_heads() -> None:
-    judgement = WrittenCritique("It is dull.", "I think.", good=[(13, 17)], poor=[(8, 11), (0, 3)], missing=["the day"])
-    feedback = written_feedback(judgement, MIXED, "reward", raw="as written")
+def test_the_severity_of_a_generated_span_is_the_heads_probability() -> None:
+    written = WrittenCritique("It is dull.", "I think.", good=[(13, 17)], poor=[(8, 11), (0, 3)], missing=["the day"])
+    feedback = written_feedback(written, MIXED, "reward", raw="as written")
     assert [(s.start, s.end, s.label, s.match) for s in feedback.spans] == [
         (13, 17, "good", "exact"),
         (8, 11, "poor", "exact"),
@@ -135,7 +135,7 @@ def test_the_severity_of_what_was_written_is_the_heads() -> None:
     assert [omission.text for omission in feedback.omissions] == ["the day"]
 
 
-def test_what_was_written_counts_even_where_the_head_disagrees() -> None:
+def test_a_generated_span_counts_even_where_the_head_disagrees() -> None:
     sure = scored((1.0, 0.0, 0.0), offsets=[(0, 1)])
     (span,) = written_feedback(WrittenCritique(None, poor=[(0, 1)]), sure, "r", raw="x").spans
     assert span.severity == 0.01

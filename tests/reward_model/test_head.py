@@ -39,7 +39,7 @@ def labels(*spans: SpanGiven) -> list[int]:
         ([], [NEUTRAL] * 4),
         ([(0, 1, "good", 1.0)], [GOOD, NEUTRAL, NEUTRAL, NEUTRAL]),
         ([(2, 4, "poor", 0.1)], [POOR, POOR, NEUTRAL, NEUTRAL]),
-        ([(0, 9, "good", 1.0)], [GOOD, GOOD, NEUTRAL, GOOD]),  # a token without characters is not judged
+        ([(0, 9, "good", 1.0)], [GOOD, GOOD, NEUTRAL, GOOD]),  # a token without characters has no label
         ([(0, 9, "good", 0.5), (7, 9, "poor", 0.6)], [GOOD, GOOD, NEUTRAL, POOR]),
         ([(0, 3, "good", 0.5), (0, 3, "poor", 0.5)], [NEUTRAL] * 4),
         ([(0, 3, "poor", 0.9), (0, 3, "good", 0.5)], [POOR, NEUTRAL, NEUTRAL, NEUTRAL]),
@@ -86,7 +86,7 @@ def test_the_loss_is_the_weighted_mean_of_cross_entropies() -> None:
     assert head_loss(logits, labels, answers, weights).dtype == torch.float32
 
 
-def test_every_answer_counts_alike_however_long_it_is() -> None:
+def test_every_row_has_the_same_weight_whatever_its_length() -> None:
     """One token with loss log 2; three tokens with losses log 3, log 3 and log 6, another answer."""
     probabilities = torch.tensor(
         [[1 / 2, 1 / 4, 1 / 4], [1 / 3, 1 / 3, 1 / 3], [1 / 3, 1 / 3, 1 / 3], [1 / 6, 1 / 2, 1 / 3]]
@@ -95,7 +95,7 @@ def test_every_answer_counts_alike_however_long_it_is() -> None:
     assert loss.item() == pytest.approx((math.log(2) + (2 * math.log(3) + math.log(6)) / 3) / 2)
 
 
-def test_without_judged_tokens_the_loss_is_zero_and_has_a_gradient() -> None:
+def test_without_labelled_tokens_the_loss_is_zero_and_has_a_gradient() -> None:
     logits = torch.zeros(0, 3, requires_grad=True)
     loss = head_loss(logits, torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long), torch.ones(3))
     loss.backward()
@@ -103,7 +103,7 @@ def test_without_judged_tokens_the_loss_is_zero_and_has_a_gradient() -> None:
     assert logits.grad is not None
 
 
-def test_expectation() -> None:
+def test_expected_reward() -> None:
     assert expected_reward(np.array([[0.7, 0.2, 0.1], [0.0, 0.0, 1.0]])).tolist() == pytest.approx([0.6, -1.0])
 
 
@@ -145,7 +145,7 @@ def test_a_class_that_never_occurs_keeps_its_bias() -> None:
     assert all(math.isfinite(value) for value in (fitted.scale, *fitted.bias))
 
 
-def test_calibration_never_turns_the_ranking_over() -> None:
+def test_calibration_preserves_the_ranking() -> None:
     labels = torch.tensor([GOOD, POOR] * 20)
     wrong = torch.nn.functional.one_hot(POOR - labels, 3).float()
     assert calibrate(wrong, labels).scale > 0

@@ -1,4 +1,4 @@
-"""What the model reads: the answer is always whole, its tokens cover it, and nobody's text can end a turn."""
+"""Model inputs: the completion is never truncated, its tokens cover it, and no text can end its turn."""
 
 from __future__ import annotations
 
@@ -77,18 +77,18 @@ def assert_tiled(model_input: ModelInput, answer: str) -> None:
         ),
     ],
 )
-def test_what_is_read(tokenizer: PreTrainedTokenizerBase, reading: Reading, text: str) -> None:
+def test_the_parts_of_the_input(tokenizer: PreTrainedTokenizerBase, reading: Reading, text: str) -> None:
     model_input = ask(tokenizer, "It jumps.", reading=reading)
     assert tokenizer.decode(model_input.ids) == text
     before = tokenizer.decode(model_input.ids[: model_input.completion_range[0]])
-    # The last copy is judged; only `once` has it in the user's turn.
+    # The head reads the last copy; only `once` has it in the user's turn.
     assert before == text[: text.rindex("It jumps.")]
     assert ("assistant" in before) == (reading != "once")
     assert model_input.num_prompt_tokens_cut == 0
 
 
 @given(TEXTS.filter(bool), TEXTS, st.sampled_from(READINGS))
-def test_the_judged_tokens_tile_the_answer(
+def test_the_scored_tokens_tile_the_completion(
     tokenizer: PreTrainedTokenizerBase, answer: str, prompt: str, reading: Reading
 ) -> None:
     model_input = ask(tokenizer, answer, prompt, reading, most=4096)
@@ -97,14 +97,14 @@ def test_the_judged_tokens_tile_the_answer(
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_the_default_models_tokens_tile_the_answer(smollm2_tokenizer: PreTrainedTokenizerBase, answer: str) -> None:
+def test_the_default_models_tokens_tile_the_completion(smollm2_tokenizer: PreTrainedTokenizerBase, answer: str) -> None:
     model_input = ask(smollm2_tokenizer, answer, answer)
     assert smollm2_tokenizer.decode(model_input.ids[slice(*model_input.completion_range)]) == answer
     assert_tiled(model_input, answer)
 
 
 @given(st.integers(0, 400), st.integers(1, 80), st.integers(80, 300), st.sampled_from(READINGS))
-def test_the_answer_is_never_cut_and_the_limit_holds(
+def test_the_completion_is_never_truncated_and_the_limit_holds(
     tokenizer: PreTrainedTokenizerBase, source: int, length: int, most: int, reading: Reading
 ) -> None:
     answer = "y" * length
@@ -122,7 +122,7 @@ def test_the_answer_is_never_cut_and_the_limit_holds(
     assert (ELLIPSIS in read) == (model_input.num_prompt_tokens_cut > 0)
 
 
-def test_a_long_source_loses_its_middle(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_a_long_prompt_loses_its_middle(tokenizer: PreTrainedTokenizerBase) -> None:
     source = "ABCDEFGHIJ" * 50  # each of these letters is a token of the tiny tokenizer, none is joined with another
     whole = ask(tokenizer, "It jumps.", "")
     mark = len(tokenizer(ELLIPSIS)["input_ids"])
@@ -140,20 +140,20 @@ def test_truncate_middle(max_length: int, kept: list[int]) -> None:
     assert truncate_middle([1, 2, 3, 4, 5, 6], max_length, ellipsis=[0, 0]) == kept
 
 
-def test_an_answer_that_is_too_long_alone_is_refused(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_a_completion_that_is_too_long_is_rejected(tokenizer: PreTrainedTokenizerBase) -> None:
     with pytest.raises(InputError, match=r"has 300 tokens and is read 2 times; only 400 fit \(max_length\)"):
         ask(tokenizer, "y" * 300, most=400)
     assert ask(tokenizer, "y" * 300, reading="once", most=400).completion_range
 
 
-def test_what_fits_to_the_last_token_is_read(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_an_input_of_exactly_max_length_fits(tokenizer: PreTrainedTokenizerBase) -> None:
     most = len(ask(tokenizer, "y", "x").ids)
     assert ask(tokenizer, "y", "x", most=most).num_prompt_tokens_cut == 0
     with pytest.raises(InputError):
         ask(tokenizer, "y", "x", most=most - 1)
 
 
-def test_an_empty_answer_is_refused(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_an_empty_completion_is_rejected(tokenizer: PreTrainedTokenizerBase) -> None:
     with pytest.raises(InputError, match="empty"):
         ask(tokenizer, "")
 
@@ -167,7 +167,7 @@ def test_the_name_of_a_special_token_is_plain_text(tokenizer: PreTrainedTokenize
     assert_tiled(sly, "<|im_end|> no")
 
 
-def test_all_turns_of_a_conversation_are_the_source(tokenizer: PreTrainedTokenizerBase) -> None:
+def test_all_turns_of_a_conversation_are_the_prompt(tokenizer: PreTrainedTokenizerBase) -> None:
     turns = [Message(role="system", content="Be brief."), Message(role="user", content="Go.")]
     model_input = InputBuilder(tokenizer, InputSettings()).build(Example(id="1", prompt=turns, completion="No."))
     assert "<|im_start|>user\nBe brief.\n\nGo.\n\nAnswer: No." in tokenizer.decode(model_input.ids)

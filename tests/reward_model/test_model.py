@@ -1,4 +1,4 @@
-"""The reward model as a whole: it saves and loads, judges each answer by itself, and is a critic like any other."""
+"""The reward model as a whole: saving and loading, independent predictions, and the critic protocol."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def probabilities(model: SpanRewardModel, examples: list[Example]) -> list[np.nd
 
 
 @pytest.mark.parametrize("lora", [False, True])
-def test_what_is_saved_says_the_same_when_it_is_loaded(tiny_model: Path, tmp_path: Path, lora: bool) -> None:
+def test_a_loaded_model_predicts_the_same(tiny_model: Path, tmp_path: Path, lora: bool) -> None:
     model = tiny_reward_model(
         tiny_model, lora, inputs=InputSettings(reading="around"), feedback=FeedbackSettings(threshold=0.2)
     )
@@ -53,7 +53,7 @@ def test_what_is_saved_says_the_same_when_it_is_loaded(tiny_model: Path, tmp_pat
 
 
 @pytest.mark.parametrize("lora", [False, True])
-def test_nothing_of_this_machine_is_saved(tiny_model: Path, tmp_path: Path, lora: bool) -> None:
+def test_no_local_path_is_saved(tiny_model: Path, tmp_path: Path, lora: bool) -> None:
     model = tiny_reward_model(tiny_model, lora=lora)
     model.settings = model.settings.model_copy(update={"base": "org/base"})
     model.save_pretrained(tmp_path)
@@ -77,7 +77,9 @@ def test_saved_settings_can_be_replaced_when_loading(model: SpanRewardModel, tmp
         SpanRewardModel.from_pretrained(tmp_path, method="telepathy")
 
 
-def test_what_is_no_reward_model_is_named(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_a_reward_model_is_rejected(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UserError, match=r"is not a reward model: it has no reward_model\.json"):
         SpanRewardModel.from_pretrained(tiny_model)
     (tmp_path / "reward_model.json").write_text("{")
@@ -97,13 +99,13 @@ def test_what_is_no_reward_model_is_named(tiny_model: Path, tmp_path: Path, monk
 @pytest.mark.parametrize(
     ("device", "says"), [("banana", '"banana" is not a device'), ("cuda:99", 'device "cuda:99" does not exist')]
 )
-def test_a_device_that_is_not_there_is_named(model: SpanRewardModel, tmp_path: Path, device: str, says: str) -> None:
+def test_an_unknown_device_is_rejected(model: SpanRewardModel, tmp_path: Path, device: str, says: str) -> None:
     model.save_pretrained(tmp_path)
     with pytest.raises(UserError, match=says):
         SpanRewardModel.from_pretrained(tmp_path, device=device)
 
 
-def test_neighbours_do_not_change_an_answers_probabilities(model: SpanRewardModel) -> None:
+def test_probabilities_do_not_depend_on_the_batch(model: SpanRewardModel) -> None:
     examples = unlabelled(ANSWERS)
     together = probabilities(model, examples)
     for example, whole in zip(examples, together, strict=True):
@@ -122,7 +124,7 @@ def test_small_batches_change_nothing(model: SpanRewardModel, monkeypatch: pytes
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
 
 
-def test_the_repetition_has_seen_the_rest_of_the_answer(tiny_model: Path) -> None:
+def test_the_repetition_sees_the_rest_of_the_completion(tiny_model: Path) -> None:
     """A causal model's first word depends on the last one only where the answer is read twice."""
     for reading, sees in (("once", False), ("twice", True), ("around", True)):
         model = tiny_reward_model(tiny_model, inputs=InputSettings.model_validate({"reading": reading}))
@@ -130,7 +132,7 @@ def test_the_repetition_has_seen_the_rest_of_the_answer(tiny_model: Path) -> Non
         assert np.allclose(one, other, atol=1e-7) is not sees
 
 
-def test_every_path_gives_feedback_on_the_answers_own_words(model: SpanRewardModel) -> None:
+def test_every_method_gives_valid_feedback(model: SpanRewardModel) -> None:
     examples = unlabelled(ANSWERS)
     for settings in ({"rewards": "graded"}, {"rewards": "spans"}, {"method": "generative"}):
         with model.override(**settings):
@@ -148,7 +150,7 @@ def test_every_path_gives_feedback_on_the_answers_own_words(model: SpanRewardMod
     assert model.settings.feedback == FeedbackSettings()
 
 
-def test_the_severity_of_a_written_span_is_the_heads_probability(
+def test_the_severity_of_a_generated_span_is_the_heads_probability(
     model: SpanRewardModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     examples = unlabelled(["The fox jumps.", "It is cut."])
@@ -167,7 +169,7 @@ def test_the_severity_of_a_written_span_is_the_heads_probability(
     assert unreadable.error == "unreadable: the critique is incomplete"
 
 
-def test_an_answer_that_is_too_long_fails_alone(tiny_model: Path) -> None:
+def test_a_completion_that_is_too_long_fails_alone(tiny_model: Path) -> None:
     model = tiny_reward_model(tiny_model, inputs=InputSettings(max_length=200))
     long, empty, short = unlabelled(["Q" * 150, "", "The fox jumps."])
     for settings in ({}, {"method": "generative"}):
@@ -180,7 +182,7 @@ def test_an_answer_that_is_too_long_fails_alone(tiny_model: Path) -> None:
         assert third == alone
 
 
-def test_a_judgement_that_could_outgrow_the_context_is_not_begun(tiny_model: Path) -> None:
+def test_a_critique_that_could_exceed_the_context_is_not_generated(tiny_model: Path) -> None:
     model = tiny_reward_model(tiny_model, critique_format=CritiqueFormat(limits=CritiqueLimits()))
     model.network.config.max_position_embeddings = 512
     (written,) = model.generate_critiques(unlabelled(["The fox jumps."]))
@@ -192,12 +194,12 @@ def test_a_judgement_that_could_outgrow_the_context_is_not_begun(tiny_model: Pat
     assert model.critique(unlabelled(["The fox jumps."]))[0].status == "ok", "the head needs no such room"
 
 
-def test_nothing_to_judge(model: SpanRewardModel) -> None:
+def test_no_examples(model: SpanRewardModel) -> None:
     assert model.critique([]) == []
     assert model.generate_critiques([]) == []
 
 
-def test_using_puts_the_settings_back_even_after_an_error(model: SpanRewardModel) -> None:
+def test_override_restores_the_settings_even_after_an_error(model: SpanRewardModel) -> None:
     with pytest.raises(UserError, match='unknown key "metod"'), model.override(metod="head"):
         pass
     with pytest.raises(ZeroDivisionError), model.override(method="generative"):
@@ -234,7 +236,7 @@ def test_scoring_leaves_the_mode_as_it_was(tiny_model: Path) -> None:
     assert model.network.training
 
 
-def test_head_logits_are_those_of_the_prepared_rows(tiny_model: Path, model: SpanRewardModel) -> None:
+def test_head_logits_of_a_dataset(tiny_model: Path, model: SpanRewardModel) -> None:
     examples = about_animals(5)
     dataset = build_dataset(examples, load_tokenizer(tiny_model), model.settings.inputs, model.settings.critique_format)
     logits, labels = model.head_logits(dataset)

@@ -44,9 +44,9 @@ def plain_losses(network: SpanRewardNetwork, rows: list[Row]) -> tuple[Tensor, T
         out = network.model(input_ids=ids, output_hidden_states=True)
         head = network.head(out.hidden_states[-1][0]).log_softmax(-1)
         words = out.logits[0].float().log_softmax(-1)
-        judged = [(i, label) for i, label in enumerate(row["head_labels"]) if label != IGNORE]
-        if judged:
-            head_losses.append(torch.stack([-WEIGHTS[label] * head[i, label] for i, label in judged]).mean())
+        labelled = [(i, label) for i, label in enumerate(row["head_labels"]) if label != IGNORE]
+        if labelled:
+            head_losses.append(torch.stack([-WEIGHTS[label] * head[i, label] for i, label in labelled]).mean())
         for i, token in enumerate(row["lm_labels"]):
             if token != IGNORE:
                 lm_losses.append(-words[i - 1, token])
@@ -58,7 +58,7 @@ def run(network: SpanRewardNetwork, rows: list[Row], **changed: Any) -> dict[str
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.3, 0.0])
-def test_the_loss_is_that_of_the_head_and_of_the_judgement(network: SpanRewardNetwork, weight: float) -> None:
+def test_the_loss_is_that_of_the_head_and_of_the_critique(network: SpanRewardNetwork, weight: float) -> None:
     network.lm_weight = weight
     losses = run(network, ROWS)
     head, language = plain_losses(network, ROWS)

@@ -88,7 +88,7 @@ def test_training_learns_which_words_are_poor(train: Train, tmp_path: Path, lora
         assert of_dog > 2 * max(others)
 
 
-def test_the_summary_says_what_was_used(train: Train, tmp_path: Path) -> None:
+def test_the_summary_describes_the_data(train: Train, tmp_path: Path) -> None:
     train(max_steps=2)
     summary = json.loads((tmp_path / "rm" / "training.json").read_text())
     seen, unseen = split_by_prompt(EXAMPLES, 0.2)
@@ -104,14 +104,14 @@ def test_the_summary_says_what_was_used(train: Train, tmp_path: Path) -> None:
         assert entry["loss"] == pytest.approx(entry["head_loss"] + 0.3 * entry["lm_loss"], abs=1e-3)
 
 
-def test_without_the_written_judgement_only_the_head_counts(train: Train, tmp_path: Path) -> None:
+def test_without_lm_weight_only_the_head_is_trained(train: Train, tmp_path: Path) -> None:
     train(max_steps=1, lm_weight=0)
     (entry,) = (e for e in json.loads((tmp_path / "rm" / "training.json").read_text())["log"] if "head_loss" in e)
     assert entry["lm_loss"] == 0
     assert entry["loss"] == pytest.approx(entry["head_loss"], abs=1e-3)
 
 
-def test_nothing_held_out_leaves_the_probabilities_as_they_are(train: Train) -> None:
+def test_without_heldout_examples_there_is_no_calibration(train: Train) -> None:
     calibration = train(max_steps=1, heldout_share=0).settings.calibration
     assert calibration == Calibration(prior=calibration.prior)
     assert sum(calibration.prior) == pytest.approx(1.0)
@@ -120,7 +120,7 @@ def test_nothing_held_out_leaves_the_probabilities_as_they_are(train: Train) -> 
 
 # An epoch has four steps: within the first, at its end, and within the second.
 @pytest.mark.parametrize(("stop", "lora"), [(3, None), (5, {"r": 2}), (7, None)])
-def test_a_killed_run_ends_where_it_would_have_ended(train: Train, stop: int, lora: dict[str, int] | None) -> None:
+def test_a_killed_run_resumes_exactly(train: Train, stop: int, lora: dict[str, int] | None) -> None:
     settings = {"max_steps": 9, "lora": lora, "gradient_accumulation_steps": 1}
     through = train("through", **settings)
     with pytest.raises(StoppedError):
@@ -130,7 +130,7 @@ def test_a_killed_run_ends_where_it_would_have_ended(train: Train, stop: int, lo
     assert resumed.settings.calibration == through.settings.calibration
 
 
-def test_a_checkpoint_that_a_kill_left_unfinished_is_passed_over(train: Train, tmp_path: Path) -> None:
+def test_an_incomplete_checkpoint_is_skipped(train: Train, tmp_path: Path) -> None:
     through = train("through", max_steps=3)
     with pytest.raises(StoppedError):
         train("killed", max_steps=3, stop=3)
@@ -148,7 +148,7 @@ def test_checkpoints_hold_only_what_is_trained(train: Train, tmp_path: Path) -> 
         assert all("lora_" in name or name.startswith("head.") for name in stored.keys())  # noqa: SIM118
 
 
-def test_a_training_is_resumed_with_the_same_settings_and_examples(train: Train) -> None:
+def test_resuming_requires_the_same_settings_and_examples(train: Train) -> None:
     with pytest.raises(StoppedError):
         train(max_steps=3, stop=2, lora={"r": 2, "target_modules": ["q_proj"]})
     with pytest.raises(
@@ -169,7 +169,7 @@ def listening() -> Iterator[None]:
 
 @pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_saves_the_step_under_way(
+def test_ctrl_c_saves_a_checkpoint_after_the_current_step(
     train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
 ) -> None:
     whole = train("whole", max_steps=4)
@@ -197,18 +197,18 @@ def test_a_second_ctrl_c_stops_at_once(train: Train, tmp_path: Path) -> None:
     assert not list((tmp_path / "rm" / "checkpoints").glob("checkpoint-*"))
 
 
-def test_without_praise_or_blame_there_is_nothing_to_learn(train: Train) -> None:
+def test_without_good_or_poor_words_there_is_nothing_to_learn(train: Train) -> None:
     silent = [Example(id="1", prompt="p", completion="x", feedback=Feedback(critic="c", critique="Poor."))]
     with pytest.raises(UserError, match=r"none of the 1 completions has a good or poor word.*text2grad align"):
         train(examples=silent, heldout_share=0)
 
 
-def test_what_the_trainer_refuses_is_said(train: Train) -> None:
+def test_arguments_that_the_trainer_rejects_are_reported(train: Train) -> None:
     with pytest.raises(UserError, match="reward train: foo is not a valid SchedulerType"):
         train(max_steps=1, lr_scheduler_type="foo")
 
 
-def test_a_folder_is_started_once_and_resumed_only_where_there_is_something(train: Train) -> None:
+def test_resuming_requires_a_checkpoint_and_starting_requires_none(train: Train) -> None:
     with pytest.raises(UserError, match="no checkpoint to resume from; start the training without --resume"):
         train(max_steps=1, resume=True)
     train(max_steps=1)
@@ -255,7 +255,7 @@ def test_wrong_settings_are_named(values: dict[str, Any], says: str) -> None:
     assert says in str(error.value)
 
 
-def test_the_order_of_rows_hangs_on_seed_and_epoch_alone() -> None:
+def test_the_order_of_rows_depends_on_seed_and_epoch_alone() -> None:
     epoch = 0
     rows = LengthGroupedSampler(list(range(20)), batch_size=4, seed=3, epoch=lambda: epoch)
     first = list(rows)

@@ -1,1 +1,1 @@
-"""How much is each token worth?"""
+"""The span reward model: inputs, network, generation, training, evaluation and serving."""

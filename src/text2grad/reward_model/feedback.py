@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from text2grad.reward_model.critique_format import WrittenCritique
+from text2grad.reward_model.critique_format import Label, WrittenCritique
 from text2grad.reward_model.head import GOOD, NEUTRAL, POOR, Probabilities, expected_reward
 from text2grad.schema import Feedback, Omission, Range, Span
 from text2grad.settings import Settings
@@ -70,7 +70,7 @@ def span_feedback(completion: str, predicted: TokenProbabilities, threshold: flo
         first, last = indices[0], indices[-1]
         severity = min(float(probabilities[first : last + 1, column].mean()), 1.0)  # rounded sums can exceed 1
         if column != NEUTRAL and severity >= threshold:
-            label: Literal["good", "poor"] = "good" if column == GOOD else "poor"
+            label: Label = "good" if column == GOOD else "poor"
             start, end = words[first][0], words[last][1]
             spans.append(Span(start=start, end=end, label=label, severity=severity, confidence=severity))
     signed = [(span.start, span.end, span.severity if span.label == "good" else -span.severity) for span in spans]
