@@ -57,7 +57,7 @@ def defacto_variants(folder: Path, split: str) -> dict[str, list[Case]]:
 def halu_cases(folder: Path) -> list[Case]:
     """Return one case per located mark of HaluQuestQA. Comment: the expert's reason; gold: the marked words."""
     found = []
-    for answer in haluquestqa.answers(folder / "haluquestqa" / "HaluQuestQA.csv.gz"):
+    for answer in haluquestqa.read_answers(folder / "haluquestqa" / "HaluQuestQA.csv.gz"):
         for mark, match in zip(answer.marks, haluquestqa.locate_marks(answer), strict=True):
             if match and mark.reason:
                 gold = _gold(answer.text, [(match.start, match.end)])

@@ -106,7 +106,7 @@ def step(one: Text2GradTrainer, rollout: Rollout) -> None:
     outcome = update(
         Learner(one.policy, one.optimizer, one.accelerator), rollout, batch(rollout, now, reference), one.args
     )
-    assert outcome.broken is None, outcome.broken
+    assert outcome.error is None, outcome.error
 
 
 def batch(rollout: Rollout, now: Scores, reference: Scores) -> Batch:

@@ -2,14 +2,18 @@
 
 import ast
 import importlib
+import os
+import re
 import runpy
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-SCRIPTS = sorted((Path(__file__).parent.parent.parent / "benchmarks").glob("*.py"))
+ROOT = Path(__file__).parent.parent.parent
+SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
 NEEDS = {"train_freeform": "lightgbm"}  # extras that the development environment may lack
 
 
@@ -49,6 +53,17 @@ def test_names_imported_from_the_package_exist(script: Path) -> None:
         package = importlib.import_module(module)
         if not hasattr(package, name):
             importlib.import_module(f"{module}.{name}")
+
+
+@pytest.mark.slow
+def test_attributes_and_arguments_exist() -> None:
+    """Names that are used inside functions, which importing does not check."""
+    command = [sys.executable, "-m", "mypy", "--explicit-package-bases", "--ignore-missing-imports", *map(str, SCRIPTS)]
+    environment = os.environ | {"MYPYPATH": f"{ROOT / 'src'}:{ROOT / 'benchmarks'}"}
+    checked = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    unknown = re.compile(r"^benchmarks/.*\[(attr-defined|call-arg|name-defined|import-not-found)\]$", re.MULTILINE)
+    assert [match[0] for match in unknown.finditer(checked.stdout)] == [], checked.stdout
+    assert re.search(r"^(Found \d+ error|Success)", checked.stdout, re.MULTILINE), checked.stderr
 
 
 def test_imports_are_found_inside_functions_and_embedded_programs() -> None:
