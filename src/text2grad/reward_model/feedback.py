@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from text2grad.reward_model.critique_format import Label, WrittenCritique
+from text2grad.reward_model.critique_format import WrittenCritique
 from text2grad.reward_model.head import GOOD, NEUTRAL, POOR, Probabilities, expected_reward
-from text2grad.schema import Feedback, Omission, Range, Span
+from text2grad.schema import Feedback, Label, Omission, Range, Span
 from text2grad.settings import Settings
 
 _WORD = re.compile(r"\S+")
