@@ -29,7 +29,7 @@ from reward_model import folder
 from reward_runs import KEPT
 from torch import Tensor
 
-from text2grad.reward_model.grammar import most_tokens
+from text2grad.reward_model.grammar import max_critique_tokens
 from text2grad.reward_model.inputs import Question, Reader
 from text2grad.reward_model.judgement import read
 from text2grad.reward_model.model import SpanRewardModel
@@ -49,7 +49,7 @@ def decode(model: SpanRewardModel, examples: Sequence[Example], completions: Seq
     """Read the questions and write these completions, whatever the model would rather write."""
     end, pad = int(model.tokenizer.eos_token_id), int(model.tokenizer.pad_token_id)
     questions = Reader(model.tokenizer, model.layout).read_all(examples)
-    rooms = [most_tokens(example.completion, model.layout.limits) for example in examples]
+    rooms = [max_critique_tokens(example.completion, model.layout.limits) for example in examples]
     for start in range(0, len(examples), BATCH):
         batch = slice(start, start + BATCH)
         longest = max(*rooms[batch], *map(len, completions[batch]))

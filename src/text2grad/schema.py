@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 Range = tuple[int, int]
+Label = Literal["good", "poor"]
 Severity = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -37,7 +38,7 @@ class Span(Strict):
 
     start: Annotated[int, Field(ge=0)]
     end: int
-    label: Literal["good", "poor"]
+    label: Label
     severity: Severity = 1.0
     phrase: Range | None = None
     reason: str | None = None
