@@ -15,7 +15,7 @@ from text2grad.reward_model.head import IGNORE, token_labels
 from text2grad.reward_model.inputs import Reader, TooLongError
 from text2grad.reward_model.judgement import target
 from text2grad.reward_model.settings import Layout
-from text2grad.rollout.grammar import spelled, tokens_to_match
+from text2grad.rollout.grammar import build_llguidance_tokenizer, encode_exactly
 from text2grad.schema import Example, Feedback
 
 Row = dict[str, list[int]]
@@ -43,7 +43,7 @@ class Prepared:
 def prepare(examples: Iterable[Example], tokenizer: PreTrainedTokenizerBase, layout: Layout) -> Prepared:
     """One row an example: question, judgement and end token, with the labels of the head and of the language model."""
     reader = Reader(tokenizer, layout)
-    vocabulary = tokens_to_match(tokenizer, len(tokenizer))
+    vocabulary = build_llguidance_tokenizer(tokenizer, len(tokenizer))
     prepared = Prepared()
     for example in examples:
         feedback = example.feedback
@@ -82,7 +82,7 @@ def _judgement(
     if layout.order != "spans_only" and not feedback.critique.strip():
         return []
     written = target(feedback, answer, layout.order, layout.limits)
-    return [*spelled(written, tokenizer, vocabulary), int(vocabulary.eos_token)]
+    return [*encode_exactly(written, tokenizer, vocabulary), int(vocabulary.eos_token)]
 
 
 def collate(rows: Sequence[Row], pad_id: int) -> dict[str, Tensor]:

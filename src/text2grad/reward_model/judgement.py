@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from text2grad.critics.llm.grammar import CHUNK
 from text2grad.reward_model.settings import Limits, Order
+from text2grad.rollout.grammar import QUOTE_CHUNK
 from text2grad.schema import Feedback, Range
 
 Label = Literal["good", "poor"]
@@ -85,7 +85,7 @@ def read(text: str, answer: str) -> Judgement:
 
 def chunks(text: str) -> list[Range]:
     """Where the words, spaces and marks of a text are."""
-    return [match.span() for match in CHUNK.finditer(text)]
+    return [match.span() for match in QUOTE_CHUNK.finditer(text)]
 
 
 def whole_chunks(span: Range, answer: str) -> Range | None:

@@ -28,14 +28,13 @@ from text2grad.models.lm_head import vocabulary_of, width_of
 from text2grad.models.loading import load_model, load_tokenizer
 from text2grad.reward_model.features import Prepared
 from text2grad.reward_model.feedback import graded_feedback, span_feedback, written_feedback
-from text2grad.reward_model.grammar import most_tokens
+from text2grad.reward_model.grammar import critique_guide, max_critique_tokens
 from text2grad.reward_model.head import IGNORE, Calibration, Probabilities, TokenHead
 from text2grad.reward_model.inputs import Question, Reader, TooLongError
 from text2grad.reward_model.judgement import UnreadableError, read
-from text2grad.reward_model.matchers import Matchers
 from text2grad.reward_model.scorer import SpanScorer
 from text2grad.reward_model.settings import Layout, Rewards
-from text2grad.rollout.grammar import reply_of, tokens_to_match
+from text2grad.rollout.grammar import build_llguidance_tokenizer, decode_until_end
 from text2grad.rollout.rng import Stream
 from text2grad.rollout.sampling import noise, sample
 from text2grad.schema import Example, Feedback, Range
@@ -172,7 +171,7 @@ class SpanRewardModel:
     ) -> list[str | TooLongError]:
         """Judgements in writing (see reward.judgement), greedy or sampled; each has the right form and closes."""
         drawn = self.write_ids(examples, temperature, seed, batch_size)
-        return [ids if isinstance(ids, TooLongError) else reply_of(ids, self._vocabulary) for ids in drawn]
+        return [ids if isinstance(ids, TooLongError) else decode_until_end(ids, self._vocabulary) for ids in drawn]
 
     def write_ids(
         self, examples: Sequence[Example], temperature: float = 0.0, seed: int = 0, batch_size: int = 64
@@ -181,7 +180,7 @@ class SpanRewardModel:
         questions = self._reader.read_all(examples)
         context = int(getattr(self.scorer.config, "max_position_embeddings", 1 << 30))
         results: list[Any] = list(questions)
-        rooms = [most_tokens(example.completion, self.layout.limits) for example in examples]
+        rooms = [max_critique_tokens(example.completion, self.layout.limits) for example in examples]
         for i, question in enumerate(questions):
             if isinstance(question, Question) and len(question.ids) + rooms[i] > context:
                 results[i] = TooLongError(
@@ -201,7 +200,7 @@ class SpanRewardModel:
                     temperature,
                     end_ids=[self._vocabulary.eos_token],
                     pad_id=int(self.tokenizer.pad_token_id),
-                    guide=Matchers(self._vocabulary, answers, self.layout),
+                    guide=critique_guide(self._vocabulary, answers, self.layout),
                 )
             for i, ids in zip(batch, written.completions, strict=True):
                 results[i] = ids
@@ -234,7 +233,7 @@ class SpanRewardModel:
 
     @cached_property
     def _vocabulary(self) -> Any:
-        return tokens_to_match(self.tokenizer, vocabulary_of(self.scorer.model))
+        return build_llguidance_tokenizer(self.tokenizer, vocabulary_of(self.scorer.model))
 
     @torch.no_grad()
     def _head_logits(self, questions: Sequence[Question]) -> list[Tensor]:
