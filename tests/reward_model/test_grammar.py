@@ -17,14 +17,14 @@ from torch import Tensor
 
 from text2grad.models.loading import load_tokenizer
 from text2grad.reward_model.grammar import (
-    critique_free_text,
     critique_grammar,
     critique_guide,
     max_critique_tokens,
+    track_free_text,
 )
 from text2grad.reward_model.judgement import read, target
 from text2grad.reward_model.settings import Layout, Limits, Order
-from text2grad.rollout.constrained import FREE_TEXT_MARGIN, FreeTextTracker, unset_bits
+from text2grad.rollout.constrained import FREE_TEXT_MARGIN, unset_bits
 from text2grad.rollout.grammar import Masks, build_llguidance_tokenizer, compile_grammar, decode_until_end
 from text2grad.rollout.sampling import draw
 from text2grad.schema import Feedback, Omission, Span
@@ -279,7 +279,7 @@ def byte_tokens(text: str, vocabulary: LLTokenizer) -> list[int]:
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("bytewise", [False, True])
 def test_the_mask_of_free_text_is_that_of_the_matcher(vocabulary: LLTokenizer, answer: str, bytewise: bool) -> None:
-    free_text = FreeTextTracker(vocabulary, critique_free_text(long_layout()), 1)
+    free_text = track_free_text(vocabulary, long_layout(), 1)
     matcher = compile_grammar(vocabulary, critique_grammar(answer, long_layout()))
     written, texts_inside = b"", []
     for token in byte_tokens(WRITTEN, vocabulary) if bytewise else vocabulary.tokenize_str(WRITTEN):
@@ -301,7 +301,7 @@ def test_the_mask_of_free_text_is_that_of_the_matcher(vocabulary: LLTokenizer, a
 
 
 def test_free_text_ends_with_its_line(vocabulary: LLTokenizer) -> None:
-    free_text = FreeTextTracker(vocabulary, critique_free_text(long_layout()), 2)
+    free_text = track_free_text(vocabulary, long_layout(), 2)
     for token in vocabulary.tokenize_str("Critique: Short."):
         free_text.advance(0, token)
     assert 0 in free_text
@@ -312,7 +312,7 @@ def test_free_text_ends_with_its_line(vocabulary: LLTokenizer) -> None:
 
 
 def test_with_reasoning_only_the_reasoning_is_free_text(vocabulary: LLTokenizer) -> None:
-    free_text = FreeTextTracker(vocabulary, critique_free_text(long_layout(reasoning=LIMIT)), 1)
+    free_text = track_free_text(vocabulary, long_layout(reasoning=LIMIT), 1)
     text = "Reasoning: It is so.\nCritique: It is not."
     is_inside = []
     for token in vocabulary.tokenize_str(text):
@@ -323,12 +323,12 @@ def test_with_reasoning_only_the_reasoning_is_free_text(vocabulary: LLTokenizer)
 
 
 @pytest.mark.parametrize("order", ["spans_first", "spans_only"])
-def test_critiques_that_start_with_spans_have_no_leading_free_text(order: Order) -> None:
-    assert critique_free_text(long_layout(order)) is None
+def test_critiques_that_start_with_spans_have_no_leading_free_text(vocabulary: LLTokenizer, order: Order) -> None:
+    assert track_free_text(vocabulary, long_layout(order), 1) is None
 
 
 def test_free_text_with_a_short_limit_is_never_used(vocabulary: LLTokenizer) -> None:
-    free_text = FreeTextTracker(vocabulary, critique_free_text(long_layout(critique=FREE_TEXT_MARGIN)), 1)
+    free_text = track_free_text(vocabulary, long_layout(critique=FREE_TEXT_MARGIN), 1)
     for token in vocabulary.tokenize_str("Critique: It is not."):
         free_text.advance(0, token)
         assert 0 not in free_text

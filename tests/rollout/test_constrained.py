@@ -11,7 +11,7 @@ from llguidance.numpy import fill_next_token_bitmask_par
 
 from text2grad.models.loading import load_tokenizer
 from text2grad.rollout import constrained
-from text2grad.rollout.constrained import FREE_TEXT_MARGIN, FreeText, GrammarGuide, GuidedBatch, unset_bits
+from text2grad.rollout.constrained import FREE_TEXT_MARGIN, FreeTextTracker, GrammarGuide, GuidedBatch, unset_bits
 from text2grad.rollout.grammar import Masks, build_llguidance_tokenizer
 
 
@@ -85,9 +85,11 @@ def test_no_matcher_runs_inside_free_text(vocabulary: LLTokenizer, monkeypatch: 
 
     monkeypatch.setattr(constrained, "fill_next_token_bitmask_par", count)
     max_length = FREE_TEXT_MARGIN + 20
-    free_text = FreeText("Note: ", max_length, grammar_of(FREE_TEXT_MARGIN + 1, "end"))
+    short = grammar_of(FREE_TEXT_MARGIN + 1, "end")
     grammars = [lambda: grammar_of(max_length, "one"), lambda: grammar_of(max_length, "two")]
-    guide = GrammarGuide(vocabulary, grammars, free_text=free_text)
+    guide = GrammarGuide(
+        vocabulary, grammars, free_text=lambda: FreeTextTracker(vocabulary, "Note: ", max_length, short, 2)
+    )
     append(guide, 1, "Note: well", vocabulary)
     new, inside = allowed_tokens(guide, [0, 1], vocabulary)
     assert matched_rows == [0]

@@ -88,7 +88,7 @@ class _Run:
         """Annotate one batch after the other."""
         while batch := list(islice(examples, self._batch_size)):
             feedback = collect_feedback(self._critic, [example for _, example in batch])
-            self._write([self._record(*item, given) for item, given in zip(batch, feedback, strict=True)])
+            self._store.append([self._record(*item, given) for item, given in zip(batch, feedback, strict=True)])
             self._report()
 
     async def annotate_concurrently(self, examples: Iterator[tuple[bytes, Example]], concurrency: int) -> None:
@@ -130,7 +130,7 @@ class _Run:
                         batch.append(record)
                     is_open = len(batch) == self._batch_size
             try:
-                await asyncio.to_thread(self._write, batch)
+                await asyncio.to_thread(self._store.append, batch)
             except Exception as error:  # any: the workers wait for this task
                 errors.append(error)
             self._report()
@@ -143,10 +143,6 @@ class _Run:
         self.summary.add(record)
         self.summary.added += 1
         return record
-
-    def _write(self, records: list[dict[str, Any]]) -> None:
-        if records:
-            self._store.append(records)
 
     def _report(self) -> None:
         self.summary.seconds = time.monotonic() - self._start

@@ -52,30 +52,34 @@ class AnnotationStore:
 
         These are moved to `stale_path`. retry_failed: remove failed records too, so that they are annotated again.
         """
+
+        def is_kept(record: dict[str, Any]) -> bool:
+            return self._is_own(record) and not (retry_failed and record["feedback"].get("status") == "failed")
+
         self.path.touch()
-        num_bytes = num_retried = 0
+        num_bytes = num_removed = 0
         for line, record in read_records(self.path):
             num_bytes += len(line)
-            if not self._is_own(record):
-                summary.stale += 1
-            elif retry_failed and _is_failed(record):
-                num_retried += 1
-            else:
+            if is_kept(record):
                 self.done.add(bytes.fromhex(record["meta"][META_KEY]["key"]))
                 summary.add(record)
+            else:
+                num_removed += 1
+                summary.stale += not self._is_own(record)
         _drop_partial_line(self.path, num_bytes)
         if summary.stale:
             stale = (line for line, record in read_records(self.path) if not self._is_own(record))
             _write_lines(self.stale_path, "ab", stale)
-        if summary.stale or num_retried:
+        if num_removed:
             new = self.path.with_name(f".{self.path.name}.new")
-            records = ((line, record) for line, record in read_records(self.path) if self._is_own(record))
-            _write_lines(new, "wb", (line for line, record in records if not (retry_failed and _is_failed(record))))
+            _write_lines(new, "wb", (line for line, record in read_records(self.path) if is_kept(record)))
             new.replace(self.path)
             sync(self.path.parent)
 
     def append(self, records: list[dict[str, Any]]) -> None:
         """Append records, all or none; they are on the disk when this returns."""
+        if not records:
+            return
         size = self.path.stat().st_size
         try:
             append_json_lines(self.path, records)
@@ -148,7 +152,3 @@ def _write_lines(path: Path, mode: str, lines: Iterable[bytes]) -> None:
         with path.open(mode) as file:
             file.writelines(lines)
         sync(path)
-
-
-def _is_failed(record: dict[str, Any]) -> bool:
-    return bool(record["feedback"].get("status") == "failed")

@@ -14,7 +14,7 @@ from llguidance import LLTokenizer
 
 from text2grad.reward_model.judgement import BREAKS, MOST_OCCURRENCES, quoted
 from text2grad.reward_model.settings import Layout, Limits
-from text2grad.rollout.constrained import FREE_TEXT_MARGIN, FreeText, GrammarGuide
+from text2grad.rollout.constrained import FREE_TEXT_MARGIN, FreeTextTracker, GrammarGuide
 from text2grad.rollout.grammar import QUOTE_CHUNK, quote_rule, repeat_rule
 
 _QUOTE_START = r'([^\s\\]|\\["\\bu])'  # no white space, which is escaped except for the space
@@ -24,17 +24,19 @@ _STRUCTURE = len("Reasoning: Critique: Good: Poor: Missing: nonenonenone") + 5
 def critique_guide(vocabulary: LLTokenizer, completions: Sequence[str], layout: Layout) -> GrammarGuide:
     """Return the guide of a batch of critiques of these completions."""
     grammars = [partial(critique_grammar, completion, layout) for completion in completions]
-    return GrammarGuide(vocabulary, grammars, free_text=critique_free_text(layout))
+    tracker = partial(track_free_text, vocabulary, layout, len(completions))
+    return GrammarGuide(vocabulary, grammars, free_text=tracker)
 
 
-def critique_free_text(layout: Layout) -> FreeText | None:
-    """Return the free text that every critique starts with, if it does."""
+def track_free_text(vocabulary: LLTokenizer, layout: Layout, num_completions: int) -> FreeTextTracker | None:
+    """Return the tracker of the free text that critiques start with, if they do."""
     if layout.order != "critique_first":
         return None
     name = "reasoning" if layout.limits.reasoning else "critique"
     short = layout.limits.model_copy(update={name: FREE_TEXT_MARGIN + 1})
     grammar = critique_grammar("", layout.model_copy(update={"limits": short}))
-    return FreeText(f"{name.capitalize()}: ", getattr(layout.limits, name), grammar)
+    max_length = getattr(layout.limits, name)
+    return FreeTextTracker(vocabulary, f"{name.capitalize()}: ", max_length, grammar, num_completions)
 
 
 def critique_grammar(completion: str, layout: Layout) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,28 +18,20 @@ from text2grad.rollout.grammar import Masks, compile_grammar, end_token_mask
 FREE_TEXT_MARGIN = 64  # characters; free text has no longer token
 
 
-class FreeText(NamedTuple):
-    """Free text on the first line of every completion of a batch.
-
-    prefix: ASCII text before it; max_length: in characters.
-    grammar: a grammar that starts with the same prefix and free text of at most FREE_TEXT_MARGIN + 1 characters.
-    """
-
-    prefix: str
-    max_length: int
-    grammar: str
-
-
 class FreeTextTracker:
-    """Which completions are in free text with room for FREE_TEXT_MARGIN more characters.
+    """Which completions of a batch are in free text with room for FREE_TEXT_MARGIN more characters.
 
     The same tokens may follow in all of them, so no matcher is needed.
     mask: (words of 32 bits,), those tokens.
+
+    prefix: ASCII text before the free text, which is on the first line; max_length: of the free text, in characters.
+    grammar: one that starts with the same prefix and free text of at most FREE_TEXT_MARGIN + 1 characters.
     """
 
-    def __init__(self, vocabulary: LLTokenizer, free_text: FreeText, num_completions: int) -> None:
+    def __init__(
+        self, vocabulary: LLTokenizer, prefix: str, max_length: int, grammar: str, num_completions: int
+    ) -> None:
         self._vocabulary = vocabulary
-        prefix, max_length, grammar = free_text
         # In bytes, which are never fewer than characters.
         self._range = range(len(prefix) + 1, len(prefix) + max_length - FREE_TEXT_MARGIN + 1)
         self._num_bytes = [0] * num_completions
@@ -70,7 +61,7 @@ class GrammarGuide:
 
     grammars: for each completion a function that returns its grammar in Lark's notation; called in a thread.
     next_grammar: given a completion and its text when its grammar is complete, returns the grammar of what follows.
-    free_text: for grammars that start with long free text; no matcher runs inside it.
+    free_text: returns the tracker of grammars that start with long free text; called in a thread.
     """
 
     def __init__(
@@ -78,7 +69,7 @@ class GrammarGuide:
         vocabulary: LLTokenizer,
         grammars: Sequence[Callable[[], str]],
         next_grammar: Callable[[int, str], str] | None = None,
-        free_text: FreeText | None = None,
+        free_text: Callable[[], FreeTextTracker | None] = lambda: None,
     ) -> None:
         self._vocabulary = vocabulary
         self._next_grammar = next_grammar
@@ -93,7 +84,7 @@ class GrammarGuide:
 
         # Submitted by a thread: as soon as they run, the threads compete with the submitter for the interpreter.
         self._compilation = threads.submit(lambda: list(threads.map(compile_one, grammars)))
-        self._tracker = free_text and threads.submit(FreeTextTracker, vocabulary, free_text, len(grammars))
+        self._free_text_setup = threads.submit(free_text)
 
     @cached_property
     def _matchers(self) -> list[LLMatcher]:
@@ -101,7 +92,7 @@ class GrammarGuide:
 
     @cached_property
     def _free_text(self) -> FreeTextTracker | None:
-        return self._tracker.result() if self._tracker is not None else None
+        return self._free_text_setup.result()
 
     def advance(self, completions: Sequence[int], tokens: Sequence[int]) -> None:
         """Append one token to each of these completions."""

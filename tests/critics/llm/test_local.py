@@ -100,13 +100,13 @@ def test_reasoning_comes_before_the_critique(accepts):
     [("fox\\njumped", True), ("the fox", True), ("njumped", False), ("fo", False), ("a cat", False), ("", False)],
 )
 def test_quotes_are_whole_words_of_the_completion(accepts, quote, allowed):
-    grammar = quotes_grammar("the fox\njumped", "It jumped well.", ReplyLimits(omissions=0))
+    grammar = quotes_grammar("the fox\njumped", "It jumped well.", ReplyLimits(max_omissions=0))
     span = f'{{"quote": "{quote}", "phrase": "jumped well", "label": "good", "severity": "minor"}}'
     assert accepts(grammar, f', "spans": [{span}], "omissions": []}}') is allowed
 
 
 def test_phrases_are_words_of_the_critique(accepts):
-    grammar = quotes_grammar("the fox", "It jumped well.", ReplyLimits(omissions=0))
+    grammar = quotes_grammar("the fox", "It jumped well.", ReplyLimits(max_omissions=0))
     span = '{"quote": "fox", "phrase": "jumped badly", "label": "good", "severity": "minor"}'
     assert not accepts(grammar, f', "spans": [{span}], "omissions": []}}')
 

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from text2grad.critics.llm.endpoint import CompletionError, Endpoint
 from text2grad.critics.llm.prompts import PromptTemplate
 from text2grad.critics.llm.reply import reply_to_feedback
-from text2grad.critics.llm.safeguards import CostLedger
 from text2grad.critics.llm.settings import LLMSettings, fingerprint_settings
 from text2grad.schema import Example, Feedback
 
@@ -35,21 +34,13 @@ class LLMCritic:
         self.name = f"llm:{settings.model}"
         self._template = PromptTemplate.load(settings.task, settings.prompt)
         self._endpoint = Endpoint(settings)
-
-    @property
-    def concurrency(self) -> int:
-        """Number of examples worth having in flight."""
-        return self.settings.concurrency
-
-    @property
-    def ledger(self) -> CostLedger:
-        """Tokens and cost so far."""
-        return self._endpoint.ledger
+        self.concurrency = settings.concurrency
+        self.ledger = self._endpoint.ledger
 
     def fingerprint(self) -> str:
         """Return a string that changes with every setting that the feedback depends on."""
-        settings = self.settings.output_settings() | {"base_url": self._endpoint.url}
-        return fingerprint_settings("llm", settings, self._template)
+        relevant = {"model", "base_url", "max_tokens", "temperature", "extra_body", "threshold"}
+        return fingerprint_settings("llm", self.settings.model_dump(mode="json", include=relevant), self._template)
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """Return one Feedback per example, in order; also works inside a running event loop, as in a notebook."""
@@ -60,7 +51,7 @@ class LLMCritic:
 
         Call `aclose` before the loop ends.
         """
-        slots = asyncio.Semaphore(self.settings.concurrency)
+        slots = asyncio.Semaphore(self.concurrency)
         tasks = [asyncio.ensure_future(self._critique_one(example, slots)) for example in examples]
         try:
             return list(await asyncio.gather(*tasks))

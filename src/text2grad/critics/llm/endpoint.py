@@ -11,13 +11,12 @@ from urllib.parse import urlsplit
 
 from text2grad.critics.llm.reply import SCHEMA, replace_surrogates
 from text2grad.critics.llm.safeguards import CircuitBreaker, CostLedger
-from text2grad.critics.llm.settings import LLMSettings
+from text2grad.critics.llm.settings import OPENAI_URL, LLMSettings
 from text2grad.errors import UserError
 
 if TYPE_CHECKING:
     import openai
 
-OPENAI_URL = "https://api.openai.com/v1"
 _NO_KEY = "none"  # local servers accept any
 _MIN_KEY_LENGTH = 8  # shorter "keys" are placeholders, and words that texts contain
 _MAX_EXCERPT = 300
@@ -35,10 +34,6 @@ class CompletionError(Exception):
     def __init__(self, reason: str, raw: str | None = None) -> None:
         super().__init__(reason)
         self.raw = raw
-
-
-class _MalformedResponseError(ValueError):
-    """The body is not a chat completion."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +86,7 @@ class Endpoint:
         except ImportError as error:
             raise UserError('the llm critic needs the package openai: pip install "text2grad[llm]"') from error
         self.settings = settings
-        self.url = settings.base_url or _base_url_of_environment() or OPENAI_URL
+        self.url = settings.base_url
         self.ledger = CostLedger(settings.price_in, settings.price_out, settings.max_cost)
         self._key = self._read_key()
         self._breaker = CircuitBreaker(self.url, settings.breaker_failures, settings.breaker_seconds)
@@ -106,8 +101,8 @@ class Endpoint:
                 self._breaker.check()
                 body = await self._request(prompt)
                 try:
-                    return self._read(body, prompt)
-                except _MalformedResponseError:
+                    return self._read(json.loads(body), prompt)
+                except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
                     error = self._failure("garbage: the response is not a chat completion", self._redact(body))
                     if not retries_left:
                         raise error from None
@@ -184,18 +179,13 @@ class Endpoint:
         self._breaker.check()
         return CompletionError(reason, raw)
 
-    def _read(self, body: str, prompt: str) -> Completion:
-        """Parse a response body, count its tokens, and raise CompletionError if the model wrote nothing."""
-        try:
-            response = json.loads(body)
-            choice = response["choices"][0]
-            message, finish_reason = choice["message"], choice.get("finish_reason")
-            content, refusal = message.get("content"), message.get("refusal")
-            usage = response.get("usage")
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise _MalformedResponseError(str(error)) from error
+    def _read(self, response: Any, prompt: str) -> Completion:
+        """Return the first choice and count its tokens; raise CompletionError if the model wrote nothing."""
+        choice = response["choices"][0]
+        finish_reason = choice.get("finish_reason")
+        content, refusal = choice["message"].get("content"), choice["message"].get("refusal")
         text = self._redact(content) if isinstance(content, str) else ""
-        self._count_tokens(usage, prompt, text)
+        self._count_tokens(response.get("usage"), prompt, text)
         if refusal and isinstance(refusal, str):
             raise CompletionError("refused: the model declined to answer", self._redact(refusal))
         if finish_reason == "content_filter":
@@ -251,9 +241,3 @@ class Endpoint:
             )
             self._client = loop, client
         return self._client[1]
-
-
-def _base_url_of_environment() -> str | None:
-    """Return OPENAI_BASE_URL, validated as the setting is: it is shown in errors and must contain no key."""
-    url = os.environ.get("OPENAI_BASE_URL")
-    return LLMSettings.parse({"base_url": url, "model": "any"}, where="OPENAI_BASE_URL").base_url if url else None

@@ -9,29 +9,30 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 from llguidance import LLTokenizer
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from text2grad.critics.llm.reply import SEVERITIES
 from text2grad.rollout.constrained import GrammarGuide
 from text2grad.rollout.grammar import QUOTE_CHUNK, quote_rule, repeat_rule
+from text2grad.settings import Settings
 
 _MIN_SENTENCE = 24  # characters; a small model otherwise copies two words of its instructions
 _QUOTE_START = r"[^ \\]"  # neither white space nor an escape
 _SPECIAL = r'"\\\x00-\x1f\x7f'  # what JSON escapes
 
 
-@dataclass(frozen=True)
-class ReplyLimits:
-    """Maximum lengths in characters, and maximum numbers, of the parts of a reply."""
+class ReplyLimits(Settings):
+    """Maximum lengths, in characters, and numbers of the parts of a reply."""
 
-    reasoning: int = 300
-    critique: int = 300
-    quote: int = 120
-    omission: int = 100
-    spans: int = 3
-    omissions: int = 1
+    reasoning_length: PositiveInt = 300
+    critique_length: PositiveInt = 300
+    quote_length: Annotated[int, Field(ge=40)] = 120
+    omission_length: PositiveInt = 100
+    max_spans: PositiveInt = 3
+    max_omissions: NonNegativeInt = 1
 
 
 def reply_guide(vocabulary: LLTokenizer, completions: Sequence[str], limits: ReplyLimits) -> GrammarGuide:
@@ -47,31 +48,31 @@ def critique_grammar(limits: ReplyLimits) -> str:
     """Return the grammar of `{"reasoning": ..., "critique": ...`: at least a sentence each, on one line, unquoted."""
     return rf"""
 start: "{{\"reasoning\": \"" REASONING "\", \"critique\": \"" CRITIQUE "\""
-REASONING: {_prose(limits.reasoning, min_length=_MIN_SENTENCE)}
-CRITIQUE: {_prose(limits.critique, min_length=_MIN_SENTENCE)}
+REASONING: {_prose(limits.reasoning_length, min_length=_MIN_SENTENCE)}
+CRITIQUE: {_prose(limits.critique_length, min_length=_MIN_SENTENCE)}
 """
 
 
 def quotes_grammar(completion: str, critique: str, limits: ReplyLimits) -> str:
     """Return the grammar of `, "spans": [...], "omissions": [...]}`, with a span if anything can be quoted."""
-    spans = repeat_rule("span", ", ", limits.spans) if is_quotable(completion) else ""
-    omissions = f"[{repeat_rule('omission', ', ', limits.omissions)}]" if limits.omissions else ""
+    spans = repeat_rule("span", ", ", limits.max_spans) if is_quotable(completion) else ""
+    omissions = f"[{repeat_rule('omission', ', ', limits.max_omissions)}]" if limits.max_omissions else ""
     rules = [f'start: ", \\"spans\\": [" {spans} "], \\"omissions\\": [" {omissions} "]}}"']
     if spans:
         rules += [
             r'span: "{\"quote\": \"" QUOTE "\", \"phrase\": \"" PHRASE "\", \"label\": \"" LABEL '
             r'"\", \"severity\": \"" SEVERITY "\"}"',
-            f"QUOTE: {quote_rule(_chunks(completion), _QUOTE_START, limits.quote)}",
+            f"QUOTE: {quote_rule(_chunks(completion), _QUOTE_START, limits.quote_length)}",
             'LABEL: "good" | "poor"',
         ]
     if omissions:
         rules += [
             r'omission: "{\"text\": \"" TEXT "\", \"phrase\": \"" PHRASE "\", \"severity\": \"" SEVERITY "\"}"',
-            f"TEXT: {_prose(limits.omission)}",
+            f"TEXT: {_prose(limits.omission_length)}",
         ]
     if spans or omissions:
         rules += [
-            f"PHRASE: {quote_rule(_chunks(critique), _QUOTE_START, limits.critique)}",
+            f"PHRASE: {quote_rule(_chunks(critique), _QUOTE_START, limits.critique_length)}",
             "SEVERITY: " + " | ".join(f'"{word}"' for word in SEVERITIES),
         ]
     return "\n".join(rules) + "\n"

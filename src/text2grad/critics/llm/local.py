@@ -18,23 +18,15 @@ from text2grad.models.prompts import encode_prompt
 from text2grad.rollout.grammar import build_llguidance_tokenizer, decode_until_end
 from text2grad.rollout.sampling import sample
 from text2grad.schema import Example, Feedback
-from text2grad.settings import Settings
-
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
-class LocalSettings(Settings):
-    """Settings of a local critic; lengths count characters, and a reply that reaches `max_tokens` is truncated."""
+class LocalSettings(ReplyLimits):
+    """Settings of a local critic; a reply that reaches `max_tokens` is truncated."""
 
     model: str = DEFAULT_MODEL
     task: Task = "general"
     prompt: Path | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 512
-    reasoning_length: Annotated[int, Field(ge=1)] = ReplyLimits.reasoning
-    critique_length: Annotated[int, Field(ge=1)] = ReplyLimits.critique
-    quote_length: Annotated[int, Field(ge=40)] = ReplyLimits.quote
-    max_spans: Annotated[int, Field(ge=1)] = ReplyLimits.spans
-    max_omissions: Annotated[int, Field(ge=0)] = ReplyLimits.omissions
     batch_size: Annotated[int, Field(ge=1)] = 8
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     device: str = "cpu"
@@ -49,23 +41,12 @@ class LocalCritic:
     def __init__(self, **options: Any) -> None:
         self.settings = settings = LocalSettings.parse(options, where="critic local")
         self.name = f"local:{settings.model}"
+        self.batch_size = settings.batch_size
         self._template = PromptTemplate.load(settings.task, settings.prompt)
-        self._limits = ReplyLimits(
-            reasoning=settings.reasoning_length,
-            critique=settings.critique_length,
-            quote=settings.quote_length,
-            spans=settings.max_spans,
-            omissions=settings.max_omissions,
-        )
         self._tokenizer = load_tokenizer(settings.model)
-        model: Any = load_model(settings.model, _DTYPES[settings.dtype])
+        model: Any = load_model(settings.model, getattr(torch, settings.dtype))
         self._model = model.to(settings.device).eval()
         self._vocabulary = build_llguidance_tokenizer(self._tokenizer, self._model.config.vocab_size)
-
-    @property
-    def batch_size(self) -> int:
-        """Number of examples per call of `critique`."""
-        return self.settings.batch_size
 
     def fingerprint(self) -> str:
         """Return a string that changes with every setting that the feedback depends on."""
@@ -85,8 +66,8 @@ class LocalCritic:
         }
         # Neighbours of similar length need little padding.
         fitting = sorted((i for i in range(len(examples)) if i not in feedback), key=lambda i: len(prompts[i]))
-        for start in range(0, len(fitting), self.settings.batch_size):
-            batch = fitting[start : start + self.settings.batch_size]
+        for start in range(0, len(fitting), self.batch_size):
+            batch = fitting[start : start + self.batch_size]
             replies = self._generate([prompts[i] for i in batch], [examples[i].completion for i in batch])
             for i, reply in zip(batch, replies, strict=True):
                 feedback[i] = reply_to_feedback(reply, examples[i], self.name)
@@ -103,6 +84,6 @@ class LocalCritic:
             temperature=0.0,
             end_ids=[self._vocabulary.eos_token],
             pad_id=int(self._tokenizer.pad_token_id),
-            guide=reply_guide(self._vocabulary, completions, self._limits),
+            guide=reply_guide(self._vocabulary, completions, self.settings),
         )
         return [decode_until_end(ids, self._vocabulary) for ids in replies.completions]

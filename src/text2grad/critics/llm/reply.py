@@ -20,7 +20,6 @@ _LABELS: dict[str, Label] = {
 }
 _THINK_START = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _THINK_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_MAX_BRACES = 50
 # Appended to a reply before it is repaired: values that contain it were not finished. A letter, so that it also turns a
 # truncated number into text.
 _END_MARK = "\ua66e"
@@ -162,28 +161,21 @@ def _without_thinking(raw: str) -> str:
     return raw
 
 
-def _json_objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the outermost objects of the text that are valid JSON, then those that json_repair finds."""
-    decoder = json.JSONDecoder(strict=False)
-    start = text.find("{")
-    first = start
-    for _ in range(_MAX_BRACES):
-        if start < 0:
-            break
-        try:
-            value, end = decoder.raw_decode(text, start)
-            yield value
-        except (ValueError, RecursionError):  # also for numbers with thousands of digits
-            end = start + 1
-        start = text.find("{", end)
-    if first >= 0:
-        try:
-            repaired = _finished(json_repair.loads(text[first:] + _END_MARK, skip_json_loads=True))
-        except (ValueError, RecursionError):
-            return
-        for value in repaired if isinstance(repaired, list) else [repaired]:
-            if isinstance(value, dict):
-                yield value
+def _json_objects(text: str) -> list[dict[str, Any]]:
+    """Return the object from the first to the last brace if it is valid JSON, else those that json_repair finds."""
+    start, end = text.find("{"), text.rfind("}") + 1
+    if start < 0:
+        return []
+    try:
+        return [json.loads(text[start:end], strict=False)]
+    except (ValueError, RecursionError):  # also for numbers with thousands of digits
+        pass
+    try:
+        repaired = _finished(json_repair.loads(text[start:] + _END_MARK, skip_json_loads=True))
+    except (ValueError, RecursionError):
+        return []
+    values = repaired if isinstance(repaired, list) else [repaired]
+    return [value for value in values if isinstance(value, dict)]
 
 
 def _finished(value: Any) -> Any:
@@ -201,19 +193,23 @@ def _is_unfinished(value: Any) -> bool:
 
 def _build_reply(critique: str, value: dict[str, Any]) -> Reply:
     reply = Reply(critique, _text(value.get("reasoning")))
-    for item in _list(value.get("spans")):
-        entry = item if isinstance(item, dict) else {"quote": item}
+    for entry in _entries(value.get("spans"), "quote"):
         quote, label = _quote(entry.get("quote")), _LABELS.get(str(entry.get("label")).strip().lower())
         if quote and label:
             reply.spans.append(QuotedSpan(quote, _text(entry.get("phrase")), label, _severity(entry.get("severity"))))
         elif quote:
             reply.unlabeled.append(quote)
-    for item in _list(value.get("omissions")):
-        entry = item if isinstance(item, dict) else {"text": item}
+    for entry in _entries(value.get("omissions"), "text"):
         if text := _text(entry.get("text")):
             omission = QuotedOmission(text, _text(entry.get("phrase")), _severity(entry.get("severity")))
             reply.omissions.append(omission)
     return reply
+
+
+def _entries(items: Any, key: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a list; a plain value stands for an object with this key only."""
+    for item in items if isinstance(items, list) else ():
+        yield item if isinstance(item, dict) else {key: item}
 
 
 def _text(value: Any) -> str | None:
@@ -224,10 +220,6 @@ def _text(value: Any) -> str | None:
 def _quote(value: Any) -> str | None:
     """Return a stripped string; a quote may consist of operators or punctuation."""
     return replace_surrogates(value.strip()) or None if isinstance(value, str) else None
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _severity(value: Any) -> float:

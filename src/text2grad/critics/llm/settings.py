@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -13,10 +14,13 @@ from pydantic import Field, ValidationInfo, field_validator
 from text2grad.critics.llm.prompts import PromptTemplate, Task
 from text2grad.settings import Settings
 
+OPENAI_URL = "https://api.openai.com/v1"
+
 
 class LLMSettings(Settings):
     """Settings of an LLM critic. The API key is read from the environment variable `api_key_env`.
 
+    base_url: the environment variable OPENAI_BASE_URL by default, else OpenAI's.
     timeout, max_retries: of the OpenAI SDK, per request; it waits between retries, or as long as Retry-After says.
     breaker_failures, breaker_seconds: when the run is aborted because the endpoint is down, see CircuitBreaker.
     price_in, price_out: per million tokens; max_cost: in the same currency.
@@ -24,7 +28,9 @@ class LLMSettings(Settings):
 
     model: str
     api_key_env: str = "OPENAI_API_KEY"
-    base_url: str | None = None
+    base_url: str = Field(
+        default_factory=lambda: os.environ.get("OPENAI_BASE_URL") or OPENAI_URL, validate_default=True
+    )
     task: Task = "general"
     prompt: Path | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 1024
@@ -42,9 +48,9 @@ class LLMSettings(Settings):
 
     @field_validator("base_url")
     @classmethod
-    def _check_base_url(cls, url: str | None, info: ValidationInfo) -> str | None:
-        parts = urlsplit(url or "")
-        if url is not None and (parts.scheme not in ("http", "https") or not parts.hostname):
+    def _check_base_url(cls, url: str, info: ValidationInfo) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("not an http or https address, such as http://localhost:8000/v1")
         if parts.username or parts.password or parts.query:
             variable = info.data.get("api_key_env")
@@ -57,12 +63,6 @@ class LLMSettings(Settings):
         if max_cost is not None and not (info.data.get("price_in") or info.data.get("price_out")):
             raise ValueError("it needs price_in and price_out, the prices per million tokens")
         return max_cost
-
-    def output_settings(self) -> dict[str, Any]:
-        """Return the settings that a reply depends on."""
-        return self.model_dump(
-            mode="json", include={"model", "base_url", "max_tokens", "temperature", "extra_body", "threshold"}
-        )
 
 
 def fingerprint_settings(critic: str, settings: dict[str, Any], template: PromptTemplate) -> str:
