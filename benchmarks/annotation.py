@@ -69,16 +69,16 @@ def main() -> None:
     args = options(__doc__ or "")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        figures = trouble(folder, 100 if args.quick else 1000)
-        figures |= throughput(folder, [64] if args.quick else [16, 32, 64])
-        figures |= memory(folder, [1000, 2000] if args.quick else [1000, 10_000, 100_000])
+        metrics = trouble(folder, 100 if args.quick else 1000)
+        metrics |= throughput(folder, [64] if args.quick else [16, 32, 64])
+        metrics |= memory(folder, [1000, 2000] if args.quick else [1000, 10_000, 100_000])
     bars = {
         "trouble_records_not_exactly_once": Bar(at_most=0),
         "trouble_kills": Bar(at_least=3),
         "throughput_efficiency_at_64": Bar(at_least=0.9),
         "memory_growth_megabytes": Bar(at_most=20),
     }
-    report("annotation", figures, bars, args)
+    report("annotation", metrics, bars, args)
 
 
 def trouble(folder: Path, records: int) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def trouble(folder: Path, records: int) -> dict[str, Any]:
 
 
 def throughput(folder: Path, concurrencies: list[int]) -> dict[str, Any]:
-    figures: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     rows = []
     with misbehaving_server(trouble=0, latency=LATENCY) as url:
         for concurrency in concurrencies:
@@ -125,7 +125,7 @@ def throughput(folder: Path, concurrencies: list[int]) -> dict[str, Any]:
             summary = annotate(source, folder / f"speed{concurrency}.out.jsonl", critic, concurrency=concurrency)
             assert summary.ok == records
             ideal = concurrency / LATENCY
-            figures[f"throughput_efficiency_at_{concurrency}"] = summary.records_per_second / ideal
+            metrics[f"throughput_efficiency_at_{concurrency}"] = summary.records_per_second / ideal
             rows.append(
                 [
                     str(concurrency),
@@ -135,11 +135,11 @@ def throughput(folder: Path, concurrencies: list[int]) -> dict[str, Any]:
                 ]
             )
     show(f"Records per second, server latency {LATENCY} s", ["concurrency", "ideal", "measured", "efficiency"], rows)
-    return figures
+    return metrics
 
 
 def memory(folder: Path, sizes: list[int]) -> dict[str, Any]:
-    figures: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     rows = []
     for records in sizes:
         source, out = write_source(folder / "memory.jsonl", records), folder / f"memory{records}.out.jsonl"
@@ -147,14 +147,14 @@ def memory(folder: Path, sizes: list[int]) -> dict[str, Any]:
         first, second = (json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(2))
         assert (first["added"], second["added"]) == (records, 0)
         rate = records / first["seconds"]
-        figures |= {f"memory_megabytes_at_{records}": first["peak"], f"records_per_second_at_{records}": rate}
+        metrics |= {f"memory_megabytes_at_{records}": first["peak"], f"records_per_second_at_{records}": rate}
         rows.append([str(records), f"{first['peak']:.1f}", f"{second['peak']:.1f}", f"{rate:.0f}"])
         out.unlink()
     show("Peak memory, MB", ["records", "run", "resumed when done", "records per second"], rows)
-    figures["memory_growth_megabytes"] = (
-        figures[f"memory_megabytes_at_{sizes[-1]}"] - figures[f"memory_megabytes_at_{sizes[0]}"]
+    metrics["memory_growth_megabytes"] = (
+        metrics[f"memory_megabytes_at_{sizes[-1]}"] - metrics[f"memory_megabytes_at_{sizes[0]}"]
     )
-    return figures
+    return metrics
 
 
 def write_source(path: Path, records: int) -> Path:

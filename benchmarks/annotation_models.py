@@ -38,10 +38,10 @@ def main() -> None:
     args = options(__doc__ or "")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        figures = local(folder, 2 if args.quick else 50, args)
-        figures |= serve(folder, 2 if args.quick else 50)
+        metrics = local(folder, 2 if args.quick else 50, args)
+        metrics |= serve(folder, 2 if args.quick else 50)
     bars = {"local_ok_share": Bar(at_least=0.95), "serve_records_not_exactly_once": Bar(at_most=0)}
-    report("annotation_models", figures, bars, args)
+    report("annotation_models", metrics, bars, args)
 
 
 def local(folder: Path, records: int, args: argparse.Namespace) -> dict[str, Any]:

@@ -21,36 +21,36 @@ _QUOTE_START = r'([^\s\\]|\\["\\bu])'  # no white space, which is escaped except
 _STRUCTURE = len("Reasoning: Critique: Good: Poor: Missing: nonenonenone") + 5
 
 
-def critique_guide(vocabulary: LLTokenizer, completions: Sequence[str], layout: Layout) -> GrammarGuide:
+def critique_guide(vocabulary: LLTokenizer, completions: Sequence[str], critique_format: Layout) -> GrammarGuide:
     """Return the guide of a batch of critiques of these completions."""
-    grammars = [partial(critique_grammar, completion, layout) for completion in completions]
-    tracker = partial(track_free_text, vocabulary, layout, len(completions))
+    grammars = [partial(critique_grammar, completion, critique_format) for completion in completions]
+    tracker = partial(track_free_text, vocabulary, critique_format, len(completions))
     return GrammarGuide(vocabulary, grammars, free_text=tracker)
 
 
-def track_free_text(vocabulary: LLTokenizer, layout: Layout, num_completions: int) -> FreeTextTracker | None:
+def track_free_text(vocabulary: LLTokenizer, critique_format: Layout, num_completions: int) -> FreeTextTracker | None:
     """Return the tracker of the free text that critiques start with, if they do."""
-    if layout.order != "critique_first":
+    if critique_format.order != "critique_first":
         return None
-    name = "reasoning" if layout.limits.reasoning else "critique"
-    short = layout.limits.model_copy(update={name: FREE_TEXT_MARGIN + 1})
-    grammar = critique_grammar("", layout.model_copy(update={"limits": short}))
-    max_length = getattr(layout.limits, name)
+    name = "reasoning" if critique_format.limits.reasoning else "critique"
+    short = critique_format.limits.model_copy(update={name: FREE_TEXT_MARGIN + 1})
+    grammar = critique_grammar("", critique_format.model_copy(update={"limits": short}))
+    max_length = getattr(critique_format.limits, name)
     return FreeTextTracker(vocabulary, f"{name.capitalize()}: ", max_length, grammar, num_completions)
 
 
-def critique_grammar(completion: str, layout: Layout) -> str:
+def critique_grammar(completion: str, critique_format: Layout) -> str:
     """Return the grammar in Lark's notation."""
-    limits = layout.limits
+    limits = critique_format.limits
     lists = r'"Good: " spans "\nPoor: " spans "\nMissing: " missing'
     prose = (r'"Reasoning: " REASONING "\n" ' if limits.reasoning else "") + '"Critique: " CRITIQUE'
     start = {
         "spans_only": lists,
         "critique_first": rf'{prose} "\n" {lists}',
         "spans_first": rf'{lists} "\n" {prose}',
-    }[layout.order]
+    }[critique_format.order]
     rules = [f"start: {start}"]
-    if layout.order != "spans_only":
+    if critique_format.order != "spans_only":
         rules.append(f"CRITIQUE: {_prose(limits.critique)}")
         if limits.reasoning:
             rules.append(f"REASONING: {_prose(limits.reasoning)}")
