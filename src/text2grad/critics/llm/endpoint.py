@@ -17,15 +17,11 @@ from text2grad.errors import UserError
 if TYPE_CHECKING:
     import openai
 
-_NO_KEY = "none"  # local servers accept any
 _MIN_KEY_LENGTH = 8  # shorter "keys" are placeholders, and words that texts contain
 _MAX_EXCERPT = 300
 _PARAMETER_REJECTED = (400, 415, 422, 501)
 _CONNECT_ERRORS = ("ConnectError", "ConnectTimeout")  # by name: the HTTP library depends on openai's version
-_RESPONSE_FORMAT = {
-    "type": "json_schema",
-    "json_schema": {"name": "feedback", "strict": True, "schema": SCHEMA},
-}
+_RESPONSE_FORMAT = {"type": "json_schema", "json_schema": {"name": "feedback", "strict": True, "schema": SCHEMA}}
 
 
 class CompletionError(Exception):
@@ -232,12 +228,8 @@ class Endpoint:
 
         loop = asyncio.get_running_loop()
         if self._client is None or self._client[0] is not loop:
-            settings = self.settings
-            client = openai.AsyncOpenAI(
-                api_key=self._key or _NO_KEY,
-                base_url=self.url,
-                max_retries=settings.max_retries,
-                timeout=settings.timeout,
-            )
+            retries, timeout = self.settings.max_retries, self.settings.timeout
+            key = self._key or "none"  # local servers accept any
+            client = openai.AsyncOpenAI(api_key=key, base_url=self.url, max_retries=retries, timeout=timeout)
             self._client = loop, client
         return self._client[1]

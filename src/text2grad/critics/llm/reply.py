@@ -179,16 +179,12 @@ def _json_objects(text: str) -> list[dict[str, Any]]:
 
 
 def _finished(value: Any) -> Any:
-    """Drop strings that contain the end mark from a parsed value."""
+    """Replace strings that contain the end mark by None, in a parsed value."""
     if isinstance(value, dict):
-        return {key: _finished(item) for key, item in value.items() if not _is_unfinished(item)}
+        return {key: _finished(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_finished(item) for item in value if not _is_unfinished(item)]
-    return value
-
-
-def _is_unfinished(value: Any) -> bool:
-    return isinstance(value, str) and _END_MARK in value
+        return [_finished(item) for item in value]
+    return None if isinstance(value, str) and _END_MARK in value else value
 
 
 def _build_reply(critique: str, value: dict[str, Any]) -> Reply:
