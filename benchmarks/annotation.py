@@ -1,11 +1,11 @@
-"""Annotation: nothing lost, at the speed of the server, in constant memory.
+"""Annotation: no record lost, throughput of the server, constant memory.
 
 trouble     1 000 records against a server that misbehaves on purpose (429 with Retry-After, 500s, hangs, cut
-            connections, garbage, half a JSON, quotations of something else: 40% of its answers); the run is killed
-            with SIGKILL at three random moments and started again. Every record must end exactly once, ok or failed.
-throughput  a server that answers after 500 ms, at several concurrencies; efficiency is rate * latency / concurrency.
-memory      peak memory of a run over 1 000, 10 000 and 100 000 records, with a critic that answers at once with a reply
-            that has to be read and aligned; each in a process of its own, then once more to resume when all is done.
+            connections, garbage, truncated JSON, quotes of another text: 40% of its responses); the run is killed
+            with SIGKILL at three random moments and resumed. Every record must be there exactly once, ok or failed.
+throughput  a server that responds after 500 ms, at several concurrencies; efficiency is rate * latency / concurrency.
+memory      peak memory of a run over 1 000, 10 000 and 100 000 records, with a critic without latency whose replies
+            are parsed and aligned; each in its own process, then once more when all is done.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ from pathlib import Path
 from text2grad.annotate import annotate
 from text2grad.critics.llm.critic import LLMCritic
 source, out, url = sys.argv[1:]
-critic = LLMCritic(model="m", base_url=url, timeout=1, backoff=0.05, max_attempts=6)
+critic = LLMCritic(model="m", base_url=url, timeout=1, max_retries=5)
 annotate(Path(source), Path(out), critic, concurrency=32)
 """
 
-ANNOTATE_AT_ONCE = """
+ANNOTATE_WITHOUT_LATENCY = """
 import json, sys
 from pathlib import Path
 from text2grad.annotate import annotate
-from text2grad.critics.llm.verdict import verdict
+from text2grad.critics.llm.reply import reply_to_feedback
 
-class AtOnce:
+class NoLatency:
     async def acritique(self, examples):
-        return [verdict(self.reply(example), example, "at once") for example in examples]
+        return [reply_to_feedback(self.reply(example), example, "no latency") for example in examples]
 
     def reply(self, example):
         span = {"quote": example.completion[:20], "phrase": "opening", "label": "poor", "severity": "major"}
         return json.dumps({"reasoning": "r", "critique": "The opening is weak.", "spans": [span], "omissions": []})
 
-summary = annotate(Path(sys.argv[1]), Path(sys.argv[2]), AtOnce(), concurrency=64, batch_size=64)
+summary = annotate(Path(sys.argv[1]), Path(sys.argv[2]), NoLatency(), concurrency=64, batch_size=64)
 assert summary.ok == int(sys.argv[3]), summary
 peak = next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps({"peak": peak, "seconds": summary.seconds, "added": summary.added}))
@@ -69,20 +69,20 @@ def main() -> None:
     args = options(__doc__ or "")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        figures = trouble(folder, 100 if args.quick else 1000)
-        figures |= throughput(folder, [64] if args.quick else [16, 32, 64])
-        figures |= memory(folder, [1000, 2000] if args.quick else [1000, 10_000, 100_000])
+        metrics = trouble(folder, 100 if args.quick else 1000)
+        metrics |= throughput(folder, [64] if args.quick else [16, 32, 64])
+        metrics |= memory(folder, [1000, 2000] if args.quick else [1000, 10_000, 100_000])
     bars = {
         "trouble_records_not_exactly_once": Bar(at_most=0),
         "trouble_kills": Bar(at_least=3),
         "throughput_efficiency_at_64": Bar(at_least=0.9),
         "memory_growth_megabytes": Bar(at_most=20),
     }
-    report("annotation", figures, bars, args)
+    report("annotation", metrics, bars, args)
 
 
 def trouble(folder: Path, records: int) -> dict[str, Any]:
-    source, out = made_up(folder / "trouble.jsonl", records), folder / "trouble.out.jsonl"
+    source, out = write_source(folder / "trouble.jsonl", records), folder / "trouble.out.jsonl"
     draw = random.Random(SEED)
     goals = sorted(draw.sample(range(records // 20, records - records // 20), 3))
     kills = 0
@@ -103,8 +103,8 @@ def trouble(folder: Path, records: int) -> dict[str, Any]:
         record["feedback"]["error"].partition(":")[0] for record in read(out) if "error" in record["feedback"]
     )
     rows = [[kind, str(count)] for kind, count in sorted(requests.items())]
-    show(f"Answers of the misbehaving server, {kills} kills", ["kind", "requests"], rows)
-    show("What became of the records", ["", "records"], [[name, str(n)] for name, n in (outcomes + causes).items()])
+    show(f"Responses of the misbehaving server, {kills} kills", ["kind", "requests"], rows)
+    show("Outcomes of the records", ["", "records"], [[name, str(n)] for name, n in (outcomes + causes).items()])
     return {
         "trouble_records": records,
         "trouble_kills": kills,
@@ -115,42 +115,49 @@ def trouble(folder: Path, records: int) -> dict[str, Any]:
 
 
 def throughput(folder: Path, concurrencies: list[int]) -> dict[str, Any]:
-    figures: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     rows = []
     with misbehaving_server(trouble=0, latency=LATENCY) as url:
         for concurrency in concurrencies:
             records = 40 * concurrency  # twenty seconds
-            source = made_up(folder / f"speed{concurrency}.jsonl", records)
+            source = write_source(folder / f"speed{concurrency}.jsonl", records)
             critic = LLMCritic(model="m", base_url=url)
             summary = annotate(source, folder / f"speed{concurrency}.out.jsonl", critic, concurrency=concurrency)
             assert summary.ok == records
             ideal = concurrency / LATENCY
-            figures[f"throughput_efficiency_at_{concurrency}"] = summary.rate / ideal
-            rows.append([str(concurrency), f"{ideal:.0f}", f"{summary.rate:.1f}", f"{summary.rate / ideal:.1%}"])
-    show(f"Records a second, server latency {LATENCY} s", ["concurrency", "ideal", "measured", "efficiency"], rows)
-    return figures
+            metrics[f"throughput_efficiency_at_{concurrency}"] = summary.records_per_second / ideal
+            rows.append(
+                [
+                    str(concurrency),
+                    f"{ideal:.0f}",
+                    f"{summary.records_per_second:.1f}",
+                    f"{summary.records_per_second / ideal:.1%}",
+                ]
+            )
+    show(f"Records per second, server latency {LATENCY} s", ["concurrency", "ideal", "measured", "efficiency"], rows)
+    return metrics
 
 
 def memory(folder: Path, sizes: list[int]) -> dict[str, Any]:
-    figures: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     rows = []
     for records in sizes:
-        source, out = made_up(folder / "memory.jsonl", records), folder / f"memory{records}.out.jsonl"
-        command = [sys.executable, "-c", ANNOTATE_AT_ONCE, str(source), str(out), str(records)]
+        source, out = write_source(folder / "memory.jsonl", records), folder / f"memory{records}.out.jsonl"
+        command = [sys.executable, "-c", ANNOTATE_WITHOUT_LATENCY, str(source), str(out), str(records)]
         first, second = (json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(2))
         assert (first["added"], second["added"]) == (records, 0)
         rate = records / first["seconds"]
-        figures |= {f"memory_megabytes_at_{records}": first["peak"], f"records_a_second_at_{records}": rate}
+        metrics |= {f"memory_megabytes_at_{records}": first["peak"], f"records_per_second_at_{records}": rate}
         rows.append([str(records), f"{first['peak']:.1f}", f"{second['peak']:.1f}", f"{rate:.0f}"])
         out.unlink()
-    show("Peak memory, MB", ["records", "run", "resumed when done", "records a second"], rows)
-    figures["memory_growth_megabytes"] = (
-        figures[f"memory_megabytes_at_{sizes[-1]}"] - figures[f"memory_megabytes_at_{sizes[0]}"]
+    show("Peak memory, MB", ["records", "run", "resumed when done", "records per second"], rows)
+    metrics["memory_growth_megabytes"] = (
+        metrics[f"memory_megabytes_at_{sizes[-1]}"] - metrics[f"memory_megabytes_at_{sizes[0]}"]
     )
-    return figures
+    return metrics
 
 
-def made_up(path: Path, records: int) -> Path:
+def write_source(path: Path, records: int) -> Path:
     """Records of about 300 characters."""
     examples = (
         Example(id=str(i), prompt=f"What happened on day {i}? " * 5, completion=f"On day {i} the ferry was late. " * 5)

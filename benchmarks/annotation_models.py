@@ -1,8 +1,8 @@
-"""Annotation with the default model as the critic: in process, and behind a real server.
+"""Annotation with the default model as the critic: in process, and behind a server.
 
 local  the default model in this process, decoding constrained, on 50 summaries: the share of ok feedback.
 serve  the default model behind `transformers serve`, 50 summaries through HTTP. Nothing constrains its replies there,
-       and a model of this size seldom writes JSON: what counts is that no record is lost.
+       and a model of this size seldom writes JSON: the bar is that no record is lost.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def main() -> None:
     args = options(__doc__ or "")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        figures = local(folder, 2 if args.quick else 50, args)
-        figures |= serve(folder, 2 if args.quick else 50)
+        metrics = local(folder, 2 if args.quick else 50, args)
+        metrics |= serve(folder, 2 if args.quick else 50)
     bars = {"local_ok_share": Bar(at_least=0.95), "serve_records_not_exactly_once": Bar(at_most=0)}
-    report("annotation_models", figures, bars, args)
+    report("annotation_models", metrics, bars, args)
 
 
 def local(folder: Path, records: int, args: argparse.Namespace) -> dict[str, Any]:
@@ -53,9 +53,9 @@ def local(folder: Path, records: int, args: argparse.Namespace) -> dict[str, Any
     return {
         "local_records": summary.records,
         "local_ok_share": summary.ok / records,
-        "local_spans_per_answer": summary.spans_per_answer,
+        "local_spans_per_completion": summary.spans_per_completion,
         "local_unmatched_quotes": summary.unmatched,
-        "local_records_a_second": summary.rate,
+        "local_records_per_second": summary.records_per_second,
     }
 
 
@@ -71,14 +71,14 @@ def serve(folder: Path, records: int) -> dict[str, Any]:
         "serve_ok_share": summary.ok / records,
         "serve_records_not_exactly_once": not_exactly_once(out, records),
         "serve_tokens_out": summary.tokens_out,
-        "serve_records_a_second": summary.rate,
+        "serve_records_per_second": summary.records_per_second,
     }
 
 
 def show_summary(title: str, summary: Summary) -> None:
     rows = [["ok", str(summary.ok)], *([f"failed: {cause}", str(n)] for cause, n in summary.causes.most_common())]
-    rows += [["spans per answer", f"{summary.spans_per_answer:.2f}"], ["coverage", f"{summary.coverage:.1%}"]]
-    rows += [["unmatched quotes", str(summary.unmatched)], ["records a second", f"{summary.rate:.2f}"]]
+    rows += [["spans per completion", f"{summary.spans_per_completion:.2f}"], ["coverage", f"{summary.coverage:.1%}"]]
+    rows += [["unmatched quotes", str(summary.unmatched)], ["records per second", f"{summary.records_per_second:.2f}"]]
     show(title, ["", "records"], rows)
 
 

@@ -3,8 +3,8 @@
     python benchmarks/misbehaving_server.py [--trouble 0.4] [--latency 0.02] [--seed 0] [--port 0]
 
 Prints `http://127.0.0.1:PORT/v1` when it listens. A share of `trouble` of the requests gets, at random, 429 with
-Retry-After, 500, no answer at all, a connection cut in the middle, a body that is no JSON, half a JSON as the reply, or
-quotations of something else; the others get feedback that quotes the answer. GET /counts says how many got what.
+Retry-After, 500, no response, a connection closed in the middle of the body, a body that is not JSON, a truncated
+reply, or quotes of another text; the others get feedback that quotes the completion. GET /counts counts them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import re
 from collections import Counter
 
 TROUBLES = ["429", "500", "hang", "cut", "garbage", "half", "elsewhere"]
-ANSWER = re.compile(r"<answer>\n(.*?)\n</answer>", re.DOTALL)
+COMPLETION = re.compile(r"<answer>\n(.*?)\n</answer>", re.DOTALL)
 
 
 class Server:
-    """Which request gets what is drawn from a seed."""
+    """Responses in a random order that depends on the seed."""
 
     def __init__(self, trouble: float, latency: float, seed: int) -> None:
         self.trouble = trouble
@@ -30,16 +30,16 @@ class Server:
         self.counts: Counter[str] = Counter()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Requests of one connection, until either side closes it."""
+        """Handle the requests of one connection until either side closes it."""
         try:
-            while await self._one(reader, writer):
+            while await self._handle(reader, writer):
                 pass
         except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # the client went away
+            pass  # the client closed the connection
         finally:
             writer.close()
 
-    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         length = re.search(r"content-length: (\d+)", head, re.IGNORECASE)
         body = await reader.readexactly(int(length[1]) if length else 0)
@@ -50,21 +50,21 @@ class Server:
         kind = self.random.choice(TROUBLES) if self.random.random() < self.trouble else "ok"
         self.counts[kind] += 1
         if kind == "hang":
-            await reader.read()  # until the client gives up
+            await reader.read()  # until the client times out
             return False
         whole = self._response(kind, json.loads(body)["messages"][-1]["content"])
         writer.write(whole[: len(whole) // 2] if kind == "cut" else whole)
         await writer.drain()
         return kind != "cut"
 
-    def _response(self, kind: str, question: str) -> bytes:
+    def _response(self, kind: str, prompt: str) -> bytes:
         if kind == "429":
             return response(429, "slow down", "Retry-After: 0.2\r\n")
         if kind == "500":
             return response(500, "boom")
         if kind == "garbage":
-            return response(200, "<html>not what you asked for</html>")
-        found = ANSWER.search(question)
+            return response(200, "<html>a proxy's page</html>")
+        found = COMPLETION.search(prompt)
         quote = "submarines in the library" if kind == "elsewhere" or not found else " ".join(found[1].split()[:3])
         reply = json.dumps(
             {
@@ -75,7 +75,7 @@ class Server:
             }
         )
         message = {"role": "assistant", "content": reply[: len(reply) // 3] if kind == "half" else reply}
-        usage = {"prompt_tokens": len(question) // 4, "completion_tokens": len(reply) // 4}
+        usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(reply) // 4}
         return response(200, json.dumps({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}))
 
 
@@ -87,10 +87,10 @@ def response(status: int, body: str, headers: str = "") -> bytes:
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trouble", type=float, default=0.4, help="share of requests that get trouble")
-    parser.add_argument("--latency", type=float, default=0.02, help="seconds before each answer")
+    parser.add_argument("--trouble", type=float, default=0.4, help="share of requests with a faulty response")
+    parser.add_argument("--latency", type=float, default=0.02, help="seconds before each response")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--port", type=int, default=0, help="0: any free one")
+    parser.add_argument("--port", type=int, default=0, help="0: any free port")
     args = parser.parse_args()
     served = Server(args.trouble, args.latency, args.seed)
     listening = await asyncio.start_server(served.serve, "127.0.0.1", args.port, limit=1 << 24, backlog=1024)

@@ -1,9 +1,8 @@
-"""Does every written judgement parse? At least 10 000, from an untrained, a half-trained and a trained model.
+"""Share of generated critiques that parse: at least 10 000, from an untrained, a half-trained and a trained model.
 
-At temperatures 0 and 1, on answers of three data sets and on answers made to break things: quotation marks, line
-breaks, backslashes, emoji, joined emoji, other scripts, control characters, the judgement's own words, code. A
-judgement that is cut off counts as a failure. The half-trained and the trained model are those that reward_model.py
-left.
+At temperatures 0 and 1, on completions of three data sets and on adversarial ones: quotation marks, line breaks,
+backslashes, emoji, joined emoji, other scripts, control characters, keywords of the critique format, code. A truncated
+critique counts as a failure. The half-trained and the trained model are those that reward_model.py saved.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from text2grad.reward_model.network import SpanRewardNetwork
 from text2grad.reward_model.settings import RewardModelSettings
 from text2grad.schema import Example
 
-EACH = 1_700  # judgements for each model and temperature
+EACH = 1_700  # critiques per model and temperature
 BATCH = 512
 PIECES = [
     'He said "no".', "\\", "\\n", "C:\\new\\table", "\n", "\n\n\t", "😀", "👩‍👩‍👧‍👦", "日本語です。", "e\u0301",
@@ -40,7 +39,7 @@ PIECES = [
 def main() -> None:
     args = options(__doc__ or "")
     each = 12 if args.quick else EACH
-    figures: dict[str, Any] = {"judgements": 0, "unreadable": 0}
+    figures: dict[str, Any] = {"critiques": 0, "unreadable": 0}
     rows = []
     for name, model in models():
         for temperature in (0.0, 1.0):
@@ -51,17 +50,17 @@ def main() -> None:
             bad = [text for text, example in zip(written, examples, strict=True) if not parses(text, example)]
             parsed = [(t, e) for t, e in zip(written, examples, strict=True) if isinstance(t, str) and t not in bad]
             quotations = sum(len(list(parse_critique(t, e.completion).spans())) for t, e in parsed)
-            figures["judgements"] += len(written)
+            figures["critiques"] += len(written)
             figures["unreadable"] += len(bad)
             figures[f"{name}, temperature {temperature:g}"] = {
-                "judgements": len(written), "unreadable": len(bad), "quotations": quotations, "seconds": seconds,
+                "critiques": len(written), "unreadable": len(bad), "quotes": quotations, "seconds": seconds,
             }  # fmt: skip
             rows.append([name, f"{temperature:g}", str(len(written)), str(quotations), str(len(bad)), f"{seconds:.0f}"])
             for text in bad[:3]:
                 print("unreadable:", repr(text))
-    show("Judgements", ["model", "temperature", "written", "quotations", "unreadable", "s"], rows)
-    figures["parse_rate"] = 1 - figures["unreadable"] / figures["judgements"]
-    bars = {"parse_rate": Bar(at_least=1.0), "judgements": Bar(at_least=10_000)}
+    show("Critiques", ["model", "temperature", "generated", "quotes", "unreadable", "s"], rows)
+    figures["parse_rate"] = 1 - figures["unreadable"] / figures["critiques"]
+    bars = {"parse_rate": Bar(at_least=1.0), "critiques": Bar(at_least=10_000)}
     report("reward_parse", figures, bars, args)
 
 
@@ -75,26 +74,28 @@ def models() -> Iterator[tuple[str, SpanRewardModel]]:
 
 
 def answers(count: int) -> list[Example]:
-    """A third real answers to questions and summaries, a third code, a third made to break things."""
+    """One third completions of questions and summaries, one third code, one third adversarial."""
     data = data_folder()
     sets = others(data)
     prose = cycle(_short([*sets["haluquestqa"][1], *sets["fgrlhf"][1]]))
     code = cycle(_short(sets["debugbench"][1]))
-    return list(islice(chain.from_iterable(zip(prose, code, _nasty(), strict=False)), count))
+    return list(islice(chain.from_iterable(zip(prose, code, _adversarial(), strict=False)), count))
 
 
 def _short(examples: list[Example]) -> list[Example]:
-    """Sources and answers that leave room for many judgements at once."""
+    """Examples short enough for large batches."""
     return [e for e in examples if len(e.completion) < 1_000 and len(e.prompt_text) < 1_500]
 
 
-def _nasty() -> Iterator[Example]:
+def _adversarial() -> Iterator[Example]:
     draw = random.Random(0)
     number = 0
     while True:
         words = draw.choices(PIECES, k=draw.randint(1, 12))
         number += 1
-        yield Example(id=f"nasty-{number}", prompt="Say something.", completion=draw.choice(["", " "]).join(words))
+        yield Example(
+            id=f"adversarial-{number}", prompt="Say something.", completion=draw.choice(["", " "]).join(words)
+        )
 
 
 def parses(text: Any, example: Example) -> bool:

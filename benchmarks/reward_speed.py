@@ -1,16 +1,15 @@
-"""Answers a second: a score spelled out for every word, as published, against our written judgement and our head.
+"""Completions per second: a score generated for every word, as published, against our critique format and our head.
 
-One run, one model, the same answers of about 100 words (HaluQuestQA, 80 to 120 words).
-(a) As published: a critique, then a score for every word, spelled out as JSON, unconstrained. The critique is the one
-    that (b) wrote, and the decoder produces as many tokens as critique and scores have; how well a model would do that
-    does not matter for the time.
-(b) Our written judgement, compilation of the grammars included.
+One run, one model, the same completions of about 100 words (HaluQuestQA, 80 to 120 words).
+(a) As published: a critique, then a score for every word, as JSON, unconstrained. The critique is that of (b), and the
+    decoder produces as many tokens as critique and scores have; the quality of the scores does not affect the time.
+(b) Our generated critique, compilation of the grammars included.
 (c) Our head, one forward pass.
-All three encode the questions and decode in the same loop and batches. (a) and the control below do not draw tokens but
-are given them, in the loop of unguided answers, which waits for the GPU only every few tokens.
-The overhead of the grammar is the time of (b) against that loop with the very tokens that (b) drew: compiling, masks,
-and that every token has to be heard of before the next. The two take turns, and medians are compared. (a) runs once,
-after the same loop has run before.
+All three encode the inputs and decode in the same loop and batches. (a) and the control below do not sample tokens but
+are given them, in the unconstrained loop, which synchronises with the GPU only every few tokens.
+The overhead of the grammar is the time of (b) against that loop with the very tokens that (b) sampled: compilation,
+masks, and the transfer of every token to the host before the next. The two alternate, and medians are compared. (a)
+runs once, after the same loop has run before.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from reward_runs import KEPT
 from torch import Tensor
 
 from text2grad.reward_model.critique_format import parse_critique
-from text2grad.reward_model.grammar import most_tokens
+from text2grad.reward_model.grammar import max_critique_tokens
 from text2grad.reward_model.inputs import InputBuilder, ModelInput
 from text2grad.reward_model.model import SpanRewardModel
 from text2grad.rollout import sampling
@@ -40,16 +39,16 @@ ANSWERS, BATCH, TURNS = 256, 64, 9
 
 
 def given(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:
-    """In place of `sampling.draw`: uniforms are the tokens to take. The most probable is found all the same."""
+    """Replace `sampling.draw`: uniforms are the tokens to take; the argmax is computed all the same."""
     return torch.where(uniforms >= 0, uniforms.long(), logits.argmax(-1))
 
 
 @patch.object(sampling, "draw", given)
 def decode(model: SpanRewardModel, examples: Sequence[Example], completions: Sequence[Sequence[int]]) -> None:
-    """Read the questions and write these completions, whatever the model would rather write."""
+    """Decode these completions of the model inputs, whatever the logits."""
     end, pad = int(model.tokenizer.eos_token_id), int(model.tokenizer.pad_token_id)
     questions = InputBuilder(model.tokenizer, model.settings.inputs).build_batch(examples)
-    rooms = [most_tokens(example.completion, model.settings.critique_format.limits) for example in examples]
+    rooms = [max_critique_tokens(example.completion, model.settings.critique_format.limits) for example in examples]
     for start in range(0, len(examples), BATCH):
         batch = slice(start, start + BATCH)
         longest = max(*rooms[batch], *map(len, completions[batch]))
@@ -84,23 +83,23 @@ def main() -> None:
         "c": median(timed(lambda: model.score(examples)) for _ in range(TURNS)),
     }
     figures: dict[str, Any] = {
-        "answers": len(examples),
+        "completions": len(examples),
         "words": sum(len(e.completion.split()) for e in examples) / len(examples),
         "published_tokens": sum(map(len, published)) / len(published),
-        "written_tokens": sum(map(len, drawn)) / len(drawn),
-        **{f"answers_a_second_{name}": len(examples) / value for name, value in seconds.items()},
+        "critique_tokens": sum(map(len, drawn)) / len(drawn),
+        **{f"completions_per_second_{name}": len(examples) / value for name, value in seconds.items()},
         "seconds_b": [min(guided), max(guided)],
         "seconds_b without grammar": [min(unguided), max(unguided)],
-        "written_speedup": seconds["a"] / seconds["b"],
+        "critique_speedup": seconds["a"] / seconds["b"],
         "head_speedup": seconds["a"] / seconds["c"],
         "grammar_overhead": seconds["b"] / seconds["b without grammar"] - 1,
     }
-    names = {"a": "a score for every word", "b": "our judgement", "b without grammar": "the same tokens, no grammar",
+    names = {"a": "a score for every word", "b": "our critique", "b without grammar": "the same tokens, no grammar",
              "c": "our head"}  # fmt: skip
     rows = [[names[k], f"{len(examples) / v:.1f}", f"{seconds['a'] / v:.1f}"] for k, v in seconds.items()]
-    show("Answers a second", ["", "answers/s", "times (a)"], rows)
+    show("Completions per second", ["", "completions/s", "times (a)"], rows)
     bars = {
-        "written_speedup": Bar(at_least=5),
+        "critique_speedup": Bar(at_least=5),
         "head_speedup": Bar(at_least=50),
         "grammar_overhead": Bar(at_most=0.10),
     }
@@ -120,7 +119,7 @@ def ids_of(model: SpanRewardModel, text: Any) -> list[int]:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Seconds."""
+    """Return the seconds that this takes."""
     began = time.perf_counter()
     work()
     if torch.cuda.is_available():

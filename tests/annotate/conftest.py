@@ -1,4 +1,4 @@
-"""Source files and critics that annotation is tried on."""
+"""Source files and critics for tests of annotation."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ SERVER = Path(__file__).parent.parent.parent / "benchmarks" / "misbehaving_serve
 
 
 class Shouter:
-    """Blames the first letter; fails on answers that begin with "bad". Remembers what it was asked."""
+    """Blames the first letter; fails on completions that start with "bad". Records the ids of its examples."""
 
     def __init__(self, mood: str = "calm") -> None:
         self.mood = mood
-        self._asked: set[str] = set()
+        self._seen: set[str] = set()
 
     def critique(self, examples):
         return [self.one(example) for example in examples]
 
     def one(self, example):
-        self._asked.add(example.id)
+        self._seen.add(example.id)
         if example.completion.startswith("bad"):
             return Feedback.failure("shouter", "bad luck: it happens")
         return Feedback(critic="shouter", critique=self.mood, spans=[Span(start=0, end=1, label="poor")])
 
     @property
-    def asked(self) -> set[str]:
-        return self._asked
+    def seen(self) -> set[str]:
+        return self._seen
 
 
 class AsyncShouter(Shouter):
@@ -43,7 +43,7 @@ class AsyncShouter(Shouter):
 
 @pytest.fixture(params=[Shouter, AsyncShouter], ids=["sync", "async"])
 def shouter(request: pytest.FixtureRequest) -> Any:
-    """Both ways through the pipeline."""
+    """A critic without and with `acritique`."""
     return request.param
 
 

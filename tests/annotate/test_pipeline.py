@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -17,7 +18,7 @@ from support import restore_sigint
 
 from text2grad.annotate import annotate, store
 from text2grad.annotate.pipeline import _FLUSH_SECONDS
-from text2grad.annotate.store import sole_writer
+from text2grad.annotate.store import exclusive_lock
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Span, read_examples, write_examples
 
@@ -39,59 +40,59 @@ def test_every_record_gets_feedback(source, tmp_path, shouter):
     assert records["10"].feedback.status == "failed"
     assert (summary.records, summary.ok, summary.failed, summary.added) == (100, 90, 10, 100)
     assert summary.causes == {"bad luck": 10}
-    assert summary.spans_per_answer == 1.0
+    assert summary.spans_per_completion == 1.0
     lengths = [len(f"good answer {i}") for i in range(100) if i % 10]
     assert summary.coverage == pytest.approx(sum(1 / n for n in lengths) / 90)
 
 
-def test_nothing_is_asked_twice(source, tmp_path, shouter):
+def test_nothing_is_annotated_twice(source, tmp_path, shouter):
     out = tmp_path / "feedback.jsonl"
     annotate(source, out, shouter())
     before = out.read_bytes()
     again = shouter()
     summary = annotate(source, out, again)
-    assert again.asked == set()
+    assert again.seen == set()
     assert out.read_bytes() == before
     assert (summary.records, summary.failed, summary.added) == (100, 10, 0)
 
 
-def test_a_torn_last_line_is_mended(source, tmp_path, shouter):
+def test_a_partial_last_line_is_repaired(source, tmp_path, shouter):
     out = tmp_path / "feedback.jsonl"
     annotate(source, out, shouter())
     lines = out.read_bytes().splitlines(keepends=True)
-    for torn in (lines[60][:1], lines[60][:-1], lines[60][: len(lines[60]) // 2]):
-        out.write_bytes(b"".join(lines[:60]) + torn)
+    for partial in (lines[60][:1], lines[60][:-1], lines[60][: len(lines[60]) // 2]):
+        out.write_bytes(b"".join(lines[:60]) + partial)
         again = shouter()
         annotate(source, out, again)
         assert ids(out) == EVERY_ONE_ONCE
-        assert len(again.asked) == 40
+        assert len(again.seen) == 40
 
 
-def test_a_changed_critic_is_asked_anew_and_the_old_answers_are_kept_aside(source, tmp_path, shouter):
-    out, aside = tmp_path / "feedback.jsonl", tmp_path / "feedback.stale.jsonl"
+def test_with_a_changed_critic_all_is_annotated_again_and_stale_records_are_moved(source, tmp_path, shouter):
+    out, stale = tmp_path / "feedback.jsonl", tmp_path / "feedback.stale.jsonl"
     annotate(source, out, shouter("calm"))
     summary = annotate(source, out, shouter("angry"))
-    assert ids(out) == ids(aside) == EVERY_ONE_ONCE
+    assert ids(out) == ids(stale) == EVERY_ONE_ONCE
     assert {example.feedback.critique for example in read_examples(out)} == {"angry", ""}
-    assert {example.feedback.critique for example in read_examples(aside)} == {"calm", ""}
-    assert (summary.set_aside, summary.added) == (100, 100)
+    assert {example.feedback.critique for example in read_examples(stale)} == {"calm", ""}
+    assert (summary.stale, summary.added) == (100, 100)
 
 
-def test_a_changed_answer_is_asked_about(source, tmp_path, shouter):
+def test_a_changed_completion_is_annotated_again(source, tmp_path, shouter):
     out = tmp_path / "feedback.jsonl"
     annotate(source, out, shouter())
     source.write_text(source.read_text().replace("good answer 42", "better answer 42"))
     again = shouter()
     annotate(source, out, again)
-    assert again.asked == {"42"}
+    assert again.seen == {"42"}
 
 
-def test_failed_records_are_asked_again_only_when_told(source, tmp_path, shouter):
+def test_failed_records_are_annotated_again_only_with_retry_failed(source, tmp_path, shouter):
     out = tmp_path / "feedback.jsonl"
     annotate(source, out, shouter())
     again = shouter()
     summary = annotate(source, out, again, retry_failed=True)
-    assert again.asked == {str(i) for i in range(0, 100, 10)}
+    assert again.seen == {str(i) for i in range(0, 100, 10)}
     assert ids(out) == EVERY_ONE_ONCE
     assert (summary.records, summary.failed, summary.added) == (100, 10, 10)
 
@@ -103,7 +104,7 @@ def test_the_same_record_twice_is_one_record(source, tmp_path, shouter):
     assert ids(out) == EVERY_ONE_ONCE
 
 
-def test_the_same_answer_under_two_ids_is_two_records(tmp_path, shouter):
+def test_the_same_completion_under_two_ids_is_two_records(tmp_path, shouter):
     source, out = tmp_path / "data.jsonl", tmp_path / "feedback.jsonl"
     write_examples(source, [Example(id=i, prompt="p", completion="c") for i in ("1", "2")])
     annotate(source, out, shouter())
@@ -117,10 +118,10 @@ def test_annotated_records_can_be_annotated(source, tmp_path, shouter):
     annotate(first, second, shouter("angry"))
     again = shouter("angry")
     annotate(source, second, again)
-    assert again.asked == set()
+    assert again.seen == set()
 
 
-def test_a_malformed_line_stops_after_what_came_before(source, tmp_path, shouter):
+def test_a_malformed_line_aborts_after_the_lines_before_it(source, tmp_path, shouter):
     lines = source.read_text().splitlines(keepends=True)
     source.write_text("".join(lines[:50]) + "{}\n" + "".join(lines[50:]))
     out = tmp_path / "feedback.jsonl"
@@ -129,7 +130,7 @@ def test_a_malformed_line_stops_after_what_came_before(source, tmp_path, shouter
     assert sum(ids(out).values()) == 50
 
 
-def test_feedback_that_does_not_fit_is_failed(source, tmp_path):
+def test_invalid_feedback_is_failed(source, tmp_path):
     class Beyond:
         def critique(self, examples):
             return [Feedback(critic="x", spans=[Span(start=0, end=999, label="poor")]) for _ in examples]
@@ -140,7 +141,7 @@ def test_feedback_that_does_not_fit_is_failed(source, tmp_path):
     assert ids(out) == EVERY_ONE_ONCE
 
 
-def test_a_critic_that_miscounts_is_refused(source, tmp_path):
+def test_too_few_feedbacks_are_rejected(source, tmp_path):
     class Short:
         def critique(self, examples):
             return []
@@ -149,24 +150,24 @@ def test_a_critic_that_miscounts_is_refused(source, tmp_path):
         annotate(source, tmp_path / "feedback.jsonl", Short())
 
 
-def test_when_the_critic_cannot_go_on_what_is_under_way_is_finished(source, tmp_path, shouter):
+def test_when_the_critic_aborts_examples_in_flight_are_finished(source, tmp_path, shouter):
     class Broke(shouter):
-        """Has money for 20 questions; those under way end after the money has."""
+        """Has a budget for 20 examples."""
 
         async def acritique(self, examples):
-            if len(self.asked) == 20:
-                raise UserError("no money left")
-            self.asked.add(examples[0].id)
+            if len(self.seen) == 20:
+                raise UserError("no budget left")
+            self.seen.add(examples[0].id)
             await asyncio.sleep(0.05)
             return [self.one(example) for example in examples]
 
     out = tmp_path / "feedback.jsonl"
-    with pytest.raises(UserError, match="no money left"):
+    with pytest.raises(UserError, match="no budget left"):
         annotate(source, out, Broke(), concurrency=8)
     assert sum(ids(out).values()) == 20
 
 
-def test_slow_answers_do_not_keep_finished_ones_from_the_disk(source, tmp_path):
+def test_slow_examples_do_not_delay_the_writing_of_finished_ones(source, tmp_path):
     out = tmp_path / "feedback.jsonl"
     seen = []
 
@@ -181,7 +182,7 @@ def test_slow_answers_do_not_keep_finished_ones_from_the_disk(source, tmp_path):
     assert seen == [99]
 
 
-def test_concurrency_is_bounded_and_asked_of_the_critic(tmp_path):
+def test_concurrency_is_bounded_and_by_default_the_critics(tmp_path):
     source = tmp_path / "data.jsonl"
     write_examples(source, (Example(id=str(i), prompt="p", completion="c") for i in range(12)))
 
@@ -202,16 +203,16 @@ def test_concurrency_is_bounded_and_asked_of_the_critic(tmp_path):
         assert busy.most == most
 
 
-def test_a_full_disk_leaves_whole_records_and_a_sentence(source, tmp_path, shouter, monkeypatch):
+def test_a_full_disk_leaves_complete_records(source, tmp_path, shouter, monkeypatch):
     out = tmp_path / "feedback.jsonl"
 
     def write_half(path, records):
         with path.open("a") as file:
-            file.write('{"id": "torn')
+            file.write('{"id": "partial')
         raise UserError("the disk is full")
 
     real = store.append_json_lines
-    writes = iter([real, write_half, real])
+    writes = itertools.chain([real, write_half], itertools.repeat(real))
     monkeypatch.setattr(store, "append_json_lines", lambda path, records: next(writes)(path, records))
     with pytest.raises(UserError, match="the disk is full"):
         annotate(source, out, shouter(), batch_size=5, concurrency=2)
@@ -223,7 +224,7 @@ def test_a_full_disk_leaves_whole_records_and_a_sentence(source, tmp_path, shout
 
 def test_two_runs_do_not_write_one_file(source, tmp_path, shouter):
     out = tmp_path / "feedback.jsonl"
-    with sole_writer(out), pytest.raises(UserError, match="another run is writing"):
+    with exclusive_lock(out), pytest.raises(UserError, match="another run is writing"):
         annotate(source, out, shouter())
     annotate(source, out, shouter())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.jsonl", "feedback.jsonl"]
@@ -232,7 +233,7 @@ def test_two_runs_do_not_write_one_file(source, tmp_path, shouter):
 def test_a_file_of_something_else_is_not_touched(source, tmp_path, shouter):
     out = tmp_path / "notes.jsonl"
     out.write_text('{"id": "1"}\n')
-    with pytest.raises(UserError, match=r"notes\.jsonl:1: this is no annotated record"):
+    with pytest.raises(UserError, match=r"notes\.jsonl:1: this is not an annotated record"):
         annotate(source, out, shouter())
     assert out.read_text() == '{"id": "1"}\n'
 
@@ -241,20 +242,20 @@ def test_a_file_of_something_else_is_not_touched(source, tmp_path, shouter):
 def test_a_file_of_something_else_keeps_its_last_line(source, tmp_path, shouter, text):
     out = tmp_path / "config.json"
     out.write_text(text)
-    with pytest.raises(UserError, match=r"config\.json.*this is no"):
+    with pytest.raises(UserError, match=r"config\.json.*this is not"):
         annotate(source, out, shouter())
     assert out.read_text() == text
 
 
-def test_half_a_first_record_is_moved_aside(source, tmp_path, shouter):
+def test_a_partial_first_record_is_moved(source, tmp_path, shouter):
     out = tmp_path / "feedback.jsonl"
     out.write_text('{"id": "7", "prom')
     annotate(source, out, shouter())
     assert ids(out) == EVERY_ONE_ONCE
-    assert (tmp_path / "feedback.jsonl.torn").read_text() == '{"id": "7", "prom'
+    assert (tmp_path / "feedback.jsonl.partial").read_text() == '{"id": "7", "prom'
 
 
-def test_whatever_goes_wrong_in_writing_ends_the_run(source, tmp_path, monkeypatch):
+def test_any_error_in_writing_aborts_the_run(source, tmp_path, monkeypatch):
     class Fine:
         async def acritique(self, examples):
             return [Feedback(critic="x") for _ in examples]
@@ -262,12 +263,12 @@ def test_whatever_goes_wrong_in_writing_ends_the_run(source, tmp_path, monkeypat
     def broken(self, records):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(store.Store, "append", broken)
+    monkeypatch.setattr(store.AnnotationStore, "append", broken)
     with pytest.raises(OSError, match="Input/output error"):
         annotate(source, tmp_path / "feedback.jsonl", Fine(), concurrency=4, batch_size=2)
 
 
-def test_half_a_character_makes_failed_feedback(source, tmp_path):
+def test_a_lone_surrogate_makes_failed_feedback(source, tmp_path):
     class Odd:
         def critique(self, examples):
             return [Feedback(critic="x", critique="bad \ud800") for _ in examples]
@@ -286,7 +287,7 @@ def command(source, out, url):
     annotating = (
         "import sys; from pathlib import Path; from text2grad.annotate import annotate; "
         "from text2grad.critics.llm.critic import LLMCritic; "
-        "critic = LLMCritic(model='m', base_url=sys.argv[3], timeout=0.5, backoff=0.02, max_attempts=4); "
+        "critic = LLMCritic(model='m', base_url=sys.argv[3], timeout=0.5, max_retries=3); "
         "annotate(Path(sys.argv[1]), Path(sys.argv[2]), critic, concurrency=8, batch_size=4)"
     )
     return [sys.executable, "-c", annotating, str(source), str(out), url]

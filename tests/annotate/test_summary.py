@@ -1,21 +1,21 @@
-"""Counting annotated records."""
+"""Statistics of annotated records."""
 
 from __future__ import annotations
 
 import pytest
 
-from text2grad.annotate.summary import Summary, covered
+from text2grad.annotate.summary import Summary, covered_length
 
 
 @pytest.mark.parametrize(
     ("ranges", "positions"),
     [([], 0), ([(2, 5)], 3), ([(0, 3), (2, 5)], 5), ([(0, 9), (2, 5)], 9), ([(4, 6), (0, 2)], 4), ([(0, 2)] * 3, 2)],
 )
-def test_covered_counts_positions_once(ranges, positions):
-    assert covered(ranges) == positions
+def test_covered_length_counts_positions_once(ranges, positions):
+    assert covered_length(ranges) == positions
 
 
-def test_figures_are_means_over_answers_with_ok_feedback():
+def test_means_are_over_records_with_ok_feedback():
     summary = Summary()
     summary.add({"completion": "0123456789", "feedback": {"spans": [{"start": 0, "end": 5}, {"start": 2, "end": 6}]}})
     summary.add({"completion": "0123", "feedback": {"omissions": [{"text": "x"}], "unmatched": ["q"]}})
@@ -24,23 +24,23 @@ def test_figures_are_means_over_answers_with_ok_feedback():
     )
     summary.add({"feedback": {"status": "failed", "error": "http 500: b"}})
     assert (summary.records, summary.ok, summary.failed) == (4, 2, 2)
-    assert summary.spans_per_answer == 1.0
+    assert summary.spans_per_completion == 1.0
     assert summary.coverage == pytest.approx(0.3)
     assert (summary.omissions, summary.unmatched) == (1, 3)
     assert summary.causes == {"http 500": 2}
 
 
-def test_words_with_a_score_of_their_own_count_as_spans():
+def test_scored_words_count_as_spans():
     summary = Summary()
     summary.add({"completion": "0123456789", "feedback": {"scores": [[0, 3, 0.5], [4, 6, -0.1]]}})
-    assert (summary.spans_per_answer, summary.coverage) == (2.0, 0.5)
+    assert (summary.spans_per_completion, summary.coverage) == (2.0, 0.5)
 
 
-def test_an_empty_summary_has_figures():
-    assert (Summary().spans_per_answer, Summary().coverage, Summary().rate) == (0.0, 0.0, 0.0)
+def test_the_means_of_an_empty_summary_are_zero():
+    assert (Summary().spans_per_completion, Summary().coverage, Summary().records_per_second) == (0.0, 0.0, 0.0)
 
 
-def test_countless_causes_stay_countable():
+def test_the_number_of_causes_is_bounded():
     summary = Summary()
     for i in range(1000):
         summary.add({"feedback": {"status": "failed", "error": f"cause {i}"}})

@@ -1,4 +1,4 @@
-"""A server that replies what a test tells it to."""
+"""A chat-completions server with scripted responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from text2grad.critics.llm.critic import LLMCritic
 
 @dataclass(frozen=True)
 class Served:
-    """One HTTP response. `cut`: the connection ends in the middle of the body. `delay`: seconds before it begins."""
+    """One HTTP response. `cut`: the connection closes in the middle of the body. `delay`: seconds before it starts."""
 
     status: int = 200
     body: str = ""
@@ -26,7 +26,7 @@ class Served:
     cut: bool = False
 
 
-def says(
+def chat_completion(
     content: str | None, tokens: tuple[int, int] | None = (100, 20), finish: str = "stop", **message: Any
 ) -> Served:
     """A chat completion."""
@@ -37,7 +37,7 @@ def says(
 
 
 class Server:
-    """Serves `script` from front to back, then `always`; keeps every request."""
+    """Serve `script` from front to back, then `always`; keep every request."""
 
     def __init__(self) -> None:
         self.script: list[Served] = []
@@ -45,7 +45,7 @@ class Server:
         self.requests: list[dict[str, Any]] = []
         self.arrivals: list[float] = []
         self.keys: list[str | None] = []
-        self.under_way = self.most_under_way = 0
+        self.in_flight = self.max_in_flight = 0
         self._lock = threading.Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
@@ -69,11 +69,11 @@ class Server:
                     server.requests.append(request)
                     server.keys.append(self.headers["authorization"])
                     served = server.script.pop(0) if server.script else server.always
-                    server.under_way += 1
-                    server.most_under_way = max(server.most_under_way, server.under_way)
+                    server.in_flight += 1
+                    server.max_in_flight = max(server.max_in_flight, server.in_flight)
                 time.sleep(served.delay)
                 with server._lock:
-                    server.under_way -= 1
+                    server.in_flight -= 1
                 body = served.body.encode()
                 try:
                     self.send_response(served.status)
@@ -84,7 +84,7 @@ class Server:
                     self.end_headers()
                     self.wfile.write(body[: len(body) // 2] if served.cut else body)
                 except (BrokenPipeError, ConnectionResetError):
-                    pass  # the client has stopped waiting
+                    pass  # the client has timed out
                 self.close_connection = True
 
             def log_message(self, *_: Any) -> None:
@@ -102,18 +102,19 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def critic(server: Server, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Makes a critic of that server; pauses are short."""
+    """Make a critic of that server, with short pauses between retries."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
 
     def make(**options: Any) -> LLMCritic:
-        return LLMCritic(**{"model": "m", "base_url": server.url, "backoff": 0.01, "timeout": 5.0, **options})
+        return LLMCritic(**{"model": "m", "base_url": server.url, "timeout": 5.0, **options})
 
     return make
 
 
 @pytest.fixture
 def completion() -> Any:
-    return says
+    return chat_completion
 
 
 @pytest.fixture

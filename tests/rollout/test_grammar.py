@@ -7,7 +7,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from text2grad.models.loading import load_tokenizer
-from text2grad.rollout.grammar import compiled, only_the_end, spelled, tokens_to_match
+from text2grad.rollout.grammar import build_llguidance_tokenizer, compile_grammar, encode_exactly, end_token_mask
 
 
 def with_spaces_first(scheme: str) -> PreTrainedTokenizerFast:
@@ -33,35 +33,35 @@ def composing() -> PreTrainedTokenizerFast:
 
 @pytest.mark.parametrize("text", ["Good: none", 'Go "cafe\u0301"\n', "</s> ends <|im_end|> nothing", "", " x", "\nx"])
 @pytest.mark.parametrize("kind", ["plain", "composing", "prepended", "first", "always"])
-def test_a_text_is_spelled_to_the_byte_and_without_special_tokens(kind: str, text: str) -> None:
+def test_the_ids_have_exactly_the_bytes_of_the_text_and_none_is_special(kind: str, text: str) -> None:
     others = {"plain": byte_level_tokenizer, "composing": composing}
     tokenizer = others[kind]() if kind in others else with_spaces_first(kind)
-    vocabulary = tokens_to_match(tokenizer, len(tokenizer))
-    ids = spelled(text, tokenizer, vocabulary)
+    vocabulary = build_llguidance_tokenizer(tokenizer, len(tokenizer))
+    ids = encode_exactly(text, tokenizer, vocabulary)
     assert vocabulary.decode_bytes(ids) == text.encode()
     assert not any(map(vocabulary.is_special_token, ids))
 
 
-def test_a_text_is_spelled_as_it_is_written_in_the_middle_of_another() -> None:
+def test_a_text_is_encoded_as_in_the_middle_of_another() -> None:
     for scheme in ("prepended", "first", "always"):
         tokenizer = with_spaces_first(scheme)
-        ids = spelled("Good", tokenizer, tokens_to_match(tokenizer, len(tokenizer)))
+        ids = encode_exactly("Good", tokenizer, build_llguidance_tokenizer(tokenizer, len(tokenizer)))
         assert tokenizer.convert_ids_to_tokens(ids) == ["Go", "o", "d"]
 
 
-def test_a_text_that_is_over_can_only_end(tiny_model: Path) -> None:
+def test_the_end_token_mask_allows_the_end_token_only(tiny_model: Path) -> None:
     tokenizer = load_tokenizer(tiny_model)
-    vocabulary = tokens_to_match(tokenizer, len(tokenizer))
-    mask = only_the_end(vocabulary)
+    vocabulary = build_llguidance_tokenizer(tokenizer, len(tokenizer))
+    mask = end_token_mask(vocabulary)
     assert len(mask) * 32 >= len(tokenizer)
     bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
     assert np.flatnonzero(bits).tolist() == [tokenizer.eos_token_id]
 
 
-def test_a_broken_grammar_is_an_error_and_a_whole_one_matches(tiny_model: Path) -> None:
+def test_an_invalid_grammar_is_an_error_and_a_valid_one_matches(tiny_model: Path) -> None:
     tokenizer = load_tokenizer(tiny_model)
-    vocabulary = tokens_to_match(tokenizer, len(tokenizer))
+    vocabulary = build_llguidance_tokenizer(tokenizer, len(tokenizer))
     (token,) = tokenizer("a")["input_ids"]
-    assert compiled(vocabulary, 'start: "a"\n').consume_token(token)
-    with pytest.raises(RuntimeError, match="a grammar is broken"):
-        compiled(vocabulary, "start: missing\n")
+    assert compile_grammar(vocabulary, 'start: "a"\n').consume_token(token)
+    with pytest.raises(RuntimeError, match="invalid grammar"):
+        compile_grammar(vocabulary, "start: missing\n")

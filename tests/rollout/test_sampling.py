@@ -123,7 +123,7 @@ def test_a_guide_decides_what_can_be_drawn(
     model: PreTrainedModel, temperature: float, ahead: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Words of all lengths, so that rows end and leave the batch at different times."""
-    monkeypatch.setattr(guide_module, "runs_ahead", lambda device: ahead)  # True is how it goes on a GPU
+    monkeypatch.setattr(guide_module, "is_asynchronous", lambda device: ahead)  # True is how it goes on a GPU
     words = [[7] * i + [END] for i in (0, 1, 2, 5, 9, 3)]
     guide = Spells(words)
     uniforms = noise(Stream.SAMPLING, 0, 0, range(6), 12)

@@ -1,4 +1,4 @@
-"""Feedback for every record of a file, by any critic: streaming, concurrent, resumable."""
+"""Annotate every record of a file with a critic's feedback: streaming, concurrent, resumable."""
 
 from text2grad.annotate.pipeline import annotate
 from text2grad.annotate.summary import Summary

@@ -1,4 +1,4 @@
-"""Source file -> critic -> output file. Nothing is held but what is under way."""
+"""Annotation: source file -> critic -> output file, in constant memory."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from text2grad.annotate.keys import META, record_key
-from text2grad.annotate.store import Store, sole_writer
+from text2grad.annotate.store import META_KEY, AnnotationStore, exclusive_lock, record_key
 from text2grad.annotate.summary import Summary
 from text2grad.critics.base import Critic, acollect_feedback, collect_feedback, critic_traits
 from text2grad.critics.fingerprint import critic_digest
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, read_examples
 
-_START_SECONDS = 0.3  # over which the workers of a run start, one after the other
-_MOST_BATCHES_WAITING = 4  # for the disk; then the workers wait too
-_FLUSH_SECONDS = 1.0  # a kill may cost the answers of the last second, which are asked for again
+_START_SECONDS = 0.3  # within which the workers of a run start, one after the other
+_MAX_QUEUED_BATCHES = 4  # that wait for the disk; then the workers wait too
+_FLUSH_SECONDS = 1.0  # a kill loses at most the records of this time, which are annotated again
 
 
 def annotate(
@@ -33,140 +32,120 @@ def annotate(
     retry_failed: bool = False,
     on_progress: Callable[[Summary], None] = lambda summary: None,
 ) -> Summary:
-    """Give every record of `source` the critic's feedback, in `out`, in the order in which answers come.
+    """Write every record of `source` with the critic's feedback to `out`, in the order of completion.
 
-    A record that `out` already has from the same critic with the same settings is not asked about again, so a run
-    that was killed continues where it stopped. Records that another critic or other settings made are moved to
-    `NAME.stale.jsonl` beside it. Records with the same content, id included, are one record.
+    Records that `out` already has from the same critic with the same settings are skipped, so a killed run resumes
+    where it stopped. Records of other critics or settings are moved to `NAME.stale.jsonl` beside it. Records with the
+    same content, id included, are one record.
 
-    concurrency: how many records are under way at once, for a critic with `acritique`.
-    batch_size: records in one call of a critic without `acritique`, and in one synced write.
+    concurrency: number of records in flight, for a critic with `acritique`.
+    batch_size: records per call of a critic without `acritique`, and per synced write.
     Either of them None: the critic's attribute of that name, else 16 and 32.
-    retry_failed: ask again about records whose feedback failed.
+    retry_failed: annotate records again whose feedback failed.
     on_progress: called after every write, with the summary so far.
 
-    Stops with a UserError when the source is malformed or the critic says that it cannot go on; what is finished by
-    then, or when Ctrl-C is pressed, is in `out`.
+    Raises UserError when the source is malformed or the critic aborts; what is finished by then, or when Ctrl-C is
+    pressed, is in `out`.
     """
     if source.resolve() == out.resolve():
         raise UserError(f"{out} is the source itself; give another file to write to")
-    with sole_writer(out):
-        store = Store(out, critic_digest(critic))
+    with exclusive_lock(out):
+        store = AnnotationStore(out, critic_digest(critic))
         traits = critic_traits(critic)
         run = _Run(store, critic, batch_size or traits.batch_size, on_progress)
         store.open(run.summary, retry_failed)
         on_progress(run.summary)
+        examples = run.pending_examples(source)
         if traits.acritique is not None:
-            asyncio.run(run.concurrently(run.questions(source), concurrency or traits.concurrency))
+            asyncio.run(run.annotate_concurrently(examples, concurrency or traits.concurrency))
         else:
-            run.in_batches(run.questions(source))
+            run.annotate_batches(examples)
         return run.summary
 
 
 class _Run:
     """One pass over the source."""
 
-    def __init__(self, store: Store, critic: Critic, batch_size: int, on_progress: Callable[[Summary], None]) -> None:
+    def __init__(
+        self, store: AnnotationStore, critic: Critic, batch_size: int, on_progress: Callable[[Summary], None]
+    ) -> None:
         self.summary = Summary()
         self._store = store
         self._batch_size = batch_size
         self._on_progress = on_progress
         self._critic, self._traits = critic, critic_traits(critic)
-        self._began = time.monotonic()
-        self._finished: list[dict[str, Any]] = []
+        self._start = time.monotonic()
 
-    def questions(self, source: Path) -> Iterator[tuple[bytes, Example]]:
-        """The records that are still to do, with their keys."""
+    def pending_examples(self, source: Path) -> Iterator[tuple[bytes, Example]]:
+        """Yield the examples that are not done, with their keys."""
         for example in read_examples(source):
             key = record_key(example, self._store.critic, self._traits.reads_feedback)
             if key not in self._store.done:
                 self._store.done.add(key)
                 yield key, example
 
-    def in_batches(self, questions: Iterator[tuple[bytes, Example]]) -> None:
-        while batch := list(islice(questions, self._batch_size)):
+    def annotate_batches(self, examples: Iterator[tuple[bytes, Example]]) -> None:
+        """Annotate one batch after the other."""
+        while batch := list(islice(examples, self._batch_size)):
             feedback = collect_feedback(self._critic, [example for _, example in batch])
-            for (key, example), given in zip(batch, feedback, strict=True):
-                self._finish(key, example, given)
-            self._flush()
+            self._store.append([self._record(*item, given) for item, given in zip(batch, feedback, strict=True)])
+            self._report()
 
-    async def concurrently(self, questions: Iterator[tuple[bytes, Example]], concurrency: int) -> None:
-        """`concurrency` workers share the questions. When one cannot go on, the others finish what they have begun."""
-        stopped: list[Exception] = []
-        over = False
+    async def annotate_concurrently(self, examples: Iterator[tuple[bytes, Example]], concurrency: int) -> None:
+        """Annotate with `concurrency` workers. When one fails, the others finish the example they have."""
+        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(_MAX_QUEUED_BATCHES * self._batch_size)
+        errors: list[Exception] = []
 
         async def work() -> None:
-            nonlocal over
             try:
-                while not stopped and (question := next(questions, None)) is not None:
-                    key, example = question
-                    (feedback,) = await acollect_feedback(self._critic, [example])
-                    self._finish(key, example, feedback)
-                    if len(self._finished) >= self._batch_size:
-                        full.set()
-                    if len(self._finished) >= _MOST_BATCHES_WAITING * self._batch_size:
-                        written.clear()
-                        await written.wait()
+                while not errors and (item := next(examples, None)) is not None:
+                    (feedback,) = await acollect_feedback(self._critic, [item[1]])
+                    await queue.put(self._record(*item, feedback))
             except UserError as error:
-                stopped.append(error)
-            over = True
+                errors.append(error)
 
-        full, written, closing = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        writing = asyncio.ensure_future(self._keep_writing(full, written, closing, stopped))
+        writer = asyncio.ensure_future(self._write_queue(queue, errors))
         try:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(concurrency):
-                    if over:
-                        break
                     workers.create_task(work())
-                    # In step, all would send and all would wait at the same time, and the waits would add up.
+                    # If all started at once, all would send and all would wait at the same time.
                     await asyncio.sleep(_START_SECONDS / concurrency)
         finally:
-            closing.set()
-            full.set()
-            await writing
+            await queue.put(None)
+            await writer
             if self._traits.aclose is not None:
                 await self._traits.aclose()
-        if stopped:
-            raise stopped[0]
+        if errors:
+            raise errors[0]
 
-    def _finish(self, key: bytes, example: Example, feedback: Feedback) -> None:
-        meta = example.meta | {META: {"key": key.hex(), "critic": self._store.critic}}
-        annotated = example.model_copy(update={"feedback": feedback, "meta": meta})
-        record = annotated.model_dump(mode="json", exclude_defaults=True)
-        self._finished.append(record)
-        self.summary.add(record)
-        self.summary.added += 1
-
-    async def _keep_writing(
-        self, full: asyncio.Event, written: asyncio.Event, closing: asyncio.Event, stopped: list[Exception]
-    ) -> None:
-        """Write when a batch is full, and every second. Waiting for the disk must not keep answers waiting."""
-        last = False
-        while not last:
+    async def _write_queue(self, queue: asyncio.Queue[dict[str, Any] | None], errors: list[Exception]) -> None:
+        """Write full batches, and every second what there is, until None comes; workers do not wait for the disk."""
+        is_open = True
+        while is_open:
+            batch: list[dict[str, Any]] = []
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(full.wait(), _FLUSH_SECONDS)
-            full.clear()
-            last = closing.is_set()
-            finished, self._finished = self._finished, []
+                async with asyncio.timeout(_FLUSH_SECONDS):
+                    while len(batch) < self._batch_size and (record := await queue.get()) is not None:
+                        batch.append(record)
+                    is_open = len(batch) == self._batch_size
             try:
-                await asyncio.to_thread(self._write, finished)
-            except Exception as error:  # whatever it is: the workers wait for this task
-                stopped.append(error)
-            written.set()
+                await asyncio.to_thread(self._store.append, batch)
+            except Exception as error:  # any: the workers wait for this task
+                errors.append(error)
             self._report()
 
-    def _flush(self) -> None:
-        finished, self._finished = self._finished, []
-        self._write(finished)
-        self._report()
-
-    def _write(self, finished: list[dict[str, Any]]) -> None:
-        if finished:
-            self._store.append(finished)
+    def _record(self, key: bytes, example: Example, feedback: Feedback) -> dict[str, Any]:
+        """Return the annotated record, counted in the summary."""
+        meta = example.meta | {META_KEY: {"key": key.hex(), "critic": self._store.critic}}
+        annotated = example.model_copy(update={"feedback": feedback, "meta": meta})
+        record = annotated.model_dump(mode="json", exclude_defaults=True)
+        self.summary.add(record)
+        self.summary.added += 1
+        return record
 
     def _report(self) -> None:
-        self.summary.seconds = time.monotonic() - self._began
+        self.summary.seconds = time.monotonic() - self._start
         if (ledger := critic_traits(self._critic).ledger) is not None:
             self.summary.tokens_in = ledger.tokens_in
             self.summary.tokens_out = ledger.tokens_out

@@ -1,60 +1,85 @@
-"""The output file of an annotation: append-only, synced in batches, whole again after a kill."""
+"""The output file of an annotation run: append-only JSON lines, synced in batches, repaired after a kill."""
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from text2grad.annotate.keys import META
 from text2grad.annotate.summary import Summary
 from text2grad.errors import UserError
 from text2grad.files import append_json_lines, disk_errors, sync
+from text2grad.schema import Example
 
-_BLOCK = 1 << 16
+META_KEY = "annotation"  # the entry of an example's meta with its key and its critic's digest
+_RECORD_START = b'{"id":'
 
 
-class Store:
-    """The records that one critic has made so far.
+def record_key(example: Example, critic: str, reads_feedback: bool = False) -> bytes:
+    """Return 16 bytes that identify the critic and everything of the example that it may read.
 
-    `done` holds their keys: about 100 bytes of memory a record, 100 MB for a million.
+    That is the prompt, the completion and what comes with them (id, reference, tests, meta); the feedback that the
+    example already has only for a critic that reads it.
+    """
+    ignored = None if reads_feedback else {"feedback"}
+    content = example.model_dump(mode="json", exclude=ignored, exclude_defaults=True)
+    content.get("meta", {}).pop(META_KEY, None)
+    if not content.get("meta"):
+        content.pop("meta", None)
+    text = json.dumps([critic, content], sort_keys=True, ensure_ascii=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+class AnnotationStore:
+    """The records of one critic.
+
+    done: their keys, about 100 bytes of memory per record.
     """
 
     def __init__(self, path: Path, critic: str) -> None:
         self.path = path
-        self.aside = path.with_name(f"{path.stem}.stale{path.suffix}")
+        self.stale_path = path.with_name(f"{path.stem}.stale{path.suffix}")
         self.critic = critic
         self.done: set[bytes] = set()
 
     def open(self, summary: Summary, retry_failed: bool) -> None:
-        """Mend the file, move records of other critics aside, forget failed ones if asked, and count the others."""
+        """Repair the file after a kill, count its records, and remove those of other critics or settings.
+
+        These are moved to `stale_path`. retry_failed: remove failed records too, so that they are annotated again.
+        """
+
+        def is_kept(record: dict[str, Any]) -> bool:
+            return self._is_own(record) and not (retry_failed and record["feedback"].get("status") == "failed")
+
         self.path.touch()
-        refuse_strangers(self.path)
-        cut_torn_line(self.path)
-        stale = failed = 0
-        for record in read_records(self.path):
-            if not self._ours(record):
-                stale += 1
-            elif retry_failed and _failed(record):
-                failed += 1
-            else:
-                self.done.add(bytes.fromhex(record["meta"][META]["key"]))
+        num_bytes = num_removed = 0
+        for line, record in read_records(self.path):
+            num_bytes += len(line)
+            if is_kept(record):
+                self.done.add(bytes.fromhex(record["meta"][META_KEY]["key"]))
                 summary.add(record)
-        if stale:
-            self._copy_aside()
-        if stale or failed:
-            keep_records(self.path, lambda record: self._ours(record) and not (retry_failed and _failed(record)))
-        summary.set_aside = stale
+            else:
+                num_removed += 1
+                summary.stale += not self._is_own(record)
+        _drop_partial_line(self.path, num_bytes)
+        if summary.stale:
+            stale = (line for line, record in read_records(self.path) if not self._is_own(record))
+            _write_lines(self.stale_path, "ab", stale)
+        if num_removed:
+            new = self.path.with_name(f".{self.path.name}.new")
+            _write_lines(new, "wb", (line for line, record in read_records(self.path) if is_kept(record)))
+            new.replace(self.path)
+            sync(self.path.parent)
 
     def append(self, records: list[dict[str, Any]]) -> None:
-        """Add finished records; when this returns, a kill or a power cut cannot take them away.
-
-        All or none: half a line left by a full disk would join with the next record.
-        """
+        """Append records, all or none; they are on the disk when this returns."""
+        if not records:
+            return
         size = self.path.stat().st_size
         try:
             append_json_lines(self.path, records)
@@ -62,84 +87,29 @@ class Store:
             os.truncate(self.path, size)
             raise
 
-    def _ours(self, record: dict[str, Any]) -> bool:
-        made = record.get("meta", {}).get(META)
-        return isinstance(made, dict) and made.get("critic") == self.critic and "key" in made
-
-    def _copy_aside(self) -> None:
-        batch: list[dict[str, Any]] = []
-        for record in read_records(self.path):
-            if not self._ours(record):
-                batch.append(record)
-            if len(batch) == 1000:
-                append_json_lines(self.aside, batch)
-                batch = []
-        append_json_lines(self.aside, batch)
+    def _is_own(self, record: dict[str, Any]) -> bool:
+        annotation = record.get("meta", {}).get(META_KEY)
+        return isinstance(annotation, dict) and annotation.get("critic") == self.critic and "key" in annotation
 
 
-def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """The records of an output file, one at a time; the error names the line."""
+def read_records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    """Yield (line, record), without an unterminated last line; the error of any other content names its line."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
+            if not line.endswith(b"\n"):
+                return
             try:
                 record = json.loads(line)
-                is_record = isinstance(record, dict) and isinstance(record.get("feedback"), dict)
             except ValueError:
-                is_record = False
-            if not is_record:
-                raise UserError(f"{path}:{number}: this is no annotated record; give another file to write to")
-            yield record
-
-
-def keep_records(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
-    """Rewrite the file with the wanted records only; at every moment the old or the new file is whole."""
-    new = path.with_name(path.name + ".new")
-    with disk_errors(path):
-        with new.open("w", encoding="utf-8") as out:
-            out.writelines(
-                json.dumps(record, ensure_ascii=False) + "\n" for record in read_records(path) if wanted(record)
-            )
-        sync(new)
-        new.replace(path)
-        sync(path.parent)
-
-
-def refuse_strangers(path: Path) -> None:
-    """Raise UserError where the file does not begin as ours do, before anything in it is touched.
-
-    Nothing but half a line may be the first write of a run that was killed, or anybody's: it is moved to NAME.torn.
-    """
-    with path.open("rb") as file:
-        first = file.readline()
-    if first.endswith(b"\n"):
-        next(read_records(path))
-    elif first.startswith(b'{"id":'):
-        path.replace(path.with_name(f"{path.name}.torn"))
-        path.touch()
-    elif first:
-        raise UserError(f"{path}: this is no file of annotated records; give another file to write to")
-
-
-def cut_torn_line(path: Path) -> None:
-    """Drop what follows the last line break: a kill in the middle of a write leaves half a record there."""
-    with disk_errors(path), path.open("r+b") as file:
-        size = end = file.seek(0, os.SEEK_END)
-        while end > 0:
-            start = max(0, end - _BLOCK)
-            file.seek(start)
-            newline = file.read(end - start).rfind(b"\n")
-            if newline >= 0:
-                end = start + newline + 1
-                break
-            end = start
-        if end < size:
-            file.truncate(end)
-            os.fsync(file.fileno())
+                record = None
+            if not isinstance(record, dict) or not isinstance(record.get("feedback"), dict):
+                raise UserError(f"{path}:{number}: this is not an annotated record; give another file to write to")
+            yield line, record
 
 
 @contextmanager
-def sole_writer(path: Path) -> Iterator[None]:
-    """Refuse to write where another run is writing; the lock goes with its process, however that ends."""
+def exclusive_lock(path: Path) -> Iterator[None]:
+    """Raise UserError if another process writes the file; the lock ends with its process."""
     lock = path.with_name(f".{path.name}.lock")
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +117,7 @@ def sole_writer(path: Path) -> Iterator[None]:
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held it may have removed the file in between: this lock would then be on nothing.
+            # The previous holder may have removed the file in between: this lock would then be on a deleted file.
             if not lock.exists() or not os.path.samestat(os.fstat(file.fileno()), lock.stat()):
                 raise BlockingIOError
         except BlockingIOError as error:
@@ -158,5 +128,27 @@ def sole_writer(path: Path) -> Iterator[None]:
             lock.unlink(missing_ok=True)
 
 
-def _failed(record: dict[str, Any]) -> bool:
-    return bool(record["feedback"].get("status") == "failed")
+def _drop_partial_line(path: Path, num_bytes: int) -> None:
+    """Remove what follows the complete lines: a kill during a write leaves part of a record there.
+
+    A file without any complete line may also be a user's; it is moved to NAME.partial if it starts like a record.
+    """
+    with path.open("rb") as file:
+        file.seek(num_bytes)
+        rest = file.read(len(_RECORD_START))
+    if rest and not num_bytes:
+        if rest != _RECORD_START:
+            raise UserError(f"{path}: this is not a file of annotated records; give another file to write to")
+        path.replace(path.with_name(f"{path.name}.partial"))
+        path.touch()
+    elif rest:
+        with disk_errors(path):
+            os.truncate(path, num_bytes)
+            sync(path)
+
+
+def _write_lines(path: Path, mode: str, lines: Iterable[bytes]) -> None:
+    with disk_errors(path):
+        with path.open(mode) as file:
+            file.writelines(lines)
+        sync(path)

@@ -1,4 +1,4 @@
-"""What an annotated file holds, counted one record at a time."""
+"""Statistics of an annotated file, updated one record at a time."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-_MOST_CAUSES = 50
-_LONGEST_CAUSE = 60
+_MAX_CAUSES = 50
+_MAX_CAUSE_LENGTH = 60
 
 
 @dataclass
 class Summary:
-    """Counts over the records of the output that this critic made, those of earlier runs included.
+    """Counts over the records of the output by this critic, those of earlier runs included.
 
-    Tokens, cost, seconds and `added` are those of this run.
+    Tokens, cost, seconds, `added` and `stale` are those of this run. Means are over records with ok feedback.
     """
 
     records: int = 0
@@ -25,55 +25,53 @@ class Summary:
     unmatched: int = 0
     causes: Counter[str] = field(default_factory=Counter)
     added: int = 0
-    set_aside: int = 0
+    stale: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
     seconds: float = 0.0
-    _covered: float = 0.0
+    _sum_coverage: float = 0.0
 
     @property
     def ok(self) -> int:
+        """Records whose feedback did not fail."""
         return self.records - self.failed
 
     @property
-    def spans_per_answer(self) -> float:
-        """Spans, and words with a score of their own: the mean over the answers with ok feedback."""
+    def spans_per_completion(self) -> float:
+        """Mean number of spans and scored words."""
         return self.spans / self.ok if self.ok else 0.0
 
     @property
     def coverage(self) -> float:
-        """Share of an answer's characters that some span is on: the mean over the answers with ok feedback."""
-        return self._covered / self.ok if self.ok else 0.0
+        """Mean share of a completion's characters that are in a span."""
+        return self._sum_coverage / self.ok if self.ok else 0.0
 
     @property
-    def rate(self) -> float:
-        """Records a second in this run."""
+    def records_per_second(self) -> float:
+        """Records annotated per second in this run."""
         return self.added / self.seconds if self.seconds else 0.0
 
     def add(self, record: dict[str, Any]) -> None:
-        """Count one record as it stands in the file."""
+        """Count one annotated record."""
         feedback = record["feedback"]
         self.records += 1
         self.unmatched += len(feedback.get("unmatched", ()))
         if feedback.get("status") == "failed":
             self.failed += 1
-            self._count_cause(feedback["error"])
+            # The cause comes before the first colon; a bounded number of them is counted, so memory is bounded too.
+            cause = feedback["error"].partition(":")[0][:_MAX_CAUSE_LENGTH]
+            self.causes[cause if cause in self.causes or len(self.causes) < _MAX_CAUSES else "other"] += 1
             return
         spans = [(span["start"], span["end"]) for span in feedback.get("spans", ())]
         spans += [(start, end) for start, end, _ in feedback.get("scores", ())]
         self.spans += len(spans)
         self.omissions += len(feedback.get("omissions", ()))
-        self._covered += covered(spans) / max(1, len(record.get("completion", "")))
-
-    def _count_cause(self, error: str) -> None:
-        """By what stands before the first colon; many different ones are lumped together, so memory stays bounded."""
-        cause = error.partition(":")[0][:_LONGEST_CAUSE]
-        self.causes[cause if cause in self.causes or len(self.causes) < _MOST_CAUSES else "other"] += 1
+        self._sum_coverage += covered_length(spans) / max(1, len(record.get("completion", "")))
 
 
-def covered(ranges: Iterable[tuple[int, int]]) -> int:
-    """How many positions lie in at least one range."""
+def covered_length(ranges: Iterable[tuple[int, int]]) -> int:
+    """Return the number of positions in at least one range."""
     total = reached = 0
     for start, end in sorted(ranges):
         total += max(0, end - max(start, reached))

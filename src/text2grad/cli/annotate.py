@@ -176,7 +176,7 @@ class AnnotationDisplay:
         self._progress.stop()
 
     def update(self, summary: Summary) -> None:
-        figures = f"{summary.rate:.1f}/s"
+        figures = f"{summary.records_per_second:.1f}/s"
         if summary.failed:
             figures += f"  [yellow]{summary.failed} failed[/yellow]"
         if summary.cost:
@@ -207,18 +207,18 @@ def summary_table(summary: Summary) -> Table:
         ("ok", str(summary.ok)),
         ("failed", str(summary.failed)),
         *((f"  {escape(cause)}", str(count)) for cause, count in summary.causes.most_common()),
-        ("spans per completion", f"{summary.spans_per_answer:.2f}"),
+        ("spans per completion", f"{summary.spans_per_completion:.2f}"),
         ("coverage", f"{summary.coverage:.1%}"),
         ("omissions", str(summary.omissions)),
         ("unmatched quotes", str(summary.unmatched)),
     ]
-    if summary.set_aside:
-        rows.append(("moved aside: other critic or settings", str(summary.set_aside)))
+    if summary.stale:
+        rows.append(("moved aside: other critic or settings", str(summary.stale)))
     if summary.tokens_in or summary.tokens_out:
         rows.append(("tokens in, out", f"{summary.tokens_in}, {summary.tokens_out}"))
     if summary.cost:
         rows.append(("cost", f"{summary.cost:.4f}"))
-    rows.append(("records per second", f"{summary.rate:.1f}"))
+    rows.append(("records per second", f"{summary.records_per_second:.1f}"))
     for row in rows:
         table.add_row(*row)
     return table

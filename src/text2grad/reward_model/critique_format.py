@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from text2grad.critics.llm.grammar import CHUNK
+from text2grad.rollout.grammar import QUOTE_CHUNK
 from text2grad.schema import Feedback, Label, Range
 from text2grad.settings import Settings
 
@@ -107,7 +107,7 @@ def parse_critique(text: str, completion: str) -> WrittenCritique:
 
 def chunk_ranges(text: str) -> list[Range]:
     """Return the character range of every word, space and punctuation mark."""
-    return [match.span() for match in CHUNK.finditer(text)]
+    return [match.span() for match in QUOTE_CHUNK.finditer(text)]
 
 
 def expand_to_chunks(span: Range, completion: str) -> Range | None:

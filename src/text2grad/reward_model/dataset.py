@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 from text2grad.reward_model.critique_format import CritiqueFormat, format_critique
 from text2grad.reward_model.head import IGNORE, token_labels
 from text2grad.reward_model.inputs import InputBuilder, InputError, InputSettings
-from text2grad.rollout.grammar import spelled, tokens_to_match
+from text2grad.rollout.grammar import build_llguidance_tokenizer, encode_exactly
 from text2grad.schema import Example, Feedback
 
 Row = dict[str, list[int]]
@@ -47,7 +47,7 @@ def build_dataset(
 ) -> RewardDataset:
     """Build one row per usable example: model input, critique and end token, with labels for the head and the LM."""
     builder = InputBuilder(tokenizer, inputs)
-    vocabulary = tokens_to_match(tokenizer, len(tokenizer))
+    vocabulary = build_llguidance_tokenizer(tokenizer, len(tokenizer))
     dataset = RewardDataset()
     for example in examples:
         feedback = example.feedback
@@ -90,7 +90,7 @@ def _critique_ids(
     if critique_format.order != "spans_only" and not feedback.critique.strip():
         return []
     text = format_critique(feedback, completion, critique_format)
-    return [*spelled(text, tokenizer, vocabulary), int(vocabulary.eos_token)]
+    return [*encode_exactly(text, tokenizer, vocabulary), int(vocabulary.eos_token)]
 
 
 def collate(rows: Sequence[Row], pad_id: int) -> dict[str, Tensor]:

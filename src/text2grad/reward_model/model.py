@@ -34,14 +34,13 @@ from text2grad.reward_model.feedback import (
     span_feedback,
     written_feedback,
 )
-from text2grad.reward_model.grammar import most_tokens
+from text2grad.reward_model.grammar import critique_guide, max_critique_tokens
 from text2grad.reward_model.head import IGNORE, TokenHead
 from text2grad.reward_model.inputs import InputBuilder, InputError, ModelInput
-from text2grad.reward_model.matchers import Matchers
 from text2grad.reward_model.model_card import model_card
 from text2grad.reward_model.network import SpanRewardNetwork
 from text2grad.reward_model.settings import RewardModelSettings
-from text2grad.rollout.grammar import reply_of, tokens_to_match
+from text2grad.rollout.grammar import build_llguidance_tokenizer, decode_until_end
 from text2grad.rollout.rng import Stream
 from text2grad.rollout.sampling import noise, sample
 from text2grad.schema import Example, Feedback
@@ -146,7 +145,7 @@ class SpanRewardModel:
     ) -> list[str | InputError]:
         """Return critiques in the critique format, greedy or sampled; the grammar makes each well-formed."""
         generated = self.generate_critique_ids(examples, temperature, seed, batch_size)
-        return [ids if isinstance(ids, InputError) else reply_of(ids, self._vocabulary) for ids in generated]
+        return [ids if isinstance(ids, InputError) else decode_until_end(ids, self._vocabulary) for ids in generated]
 
     def generate_critique_ids(
         self, examples: Sequence[Example], temperature: float = 0.0, seed: int = 0, batch_size: int = 64
@@ -155,7 +154,7 @@ class SpanRewardModel:
         critique_format = self.settings.critique_format
         context = int(getattr(self.network.config, "max_position_embeddings", 1 << 30))
         results: list[Any] = list(self._inputs.build_batch(examples))
-        max_new_tokens = [most_tokens(example.completion, critique_format.limits) for example in examples]
+        max_new_tokens = [max_critique_tokens(example.completion, critique_format.limits) for example in examples]
         for i, result in enumerate(results):
             if isinstance(result, ModelInput) and len(result.ids) + max_new_tokens[i] > context:
                 results[i] = InputError(
@@ -174,7 +173,7 @@ class SpanRewardModel:
                     temperature,
                     end_ids=[self._vocabulary.eos_token],
                     pad_id=int(self.tokenizer.pad_token_id),
-                    guide=Matchers(self._vocabulary, [examples[i].completion for i in batch], critique_format),
+                    guide=critique_guide(self._vocabulary, [examples[i].completion for i in batch], critique_format),
                 )
             for i, ids in zip(batch, sampled.completions, strict=True):
                 results[i] = ids
@@ -207,7 +206,7 @@ class SpanRewardModel:
 
     @cached_property
     def _vocabulary(self) -> Any:
-        return tokens_to_match(self.tokenizer, vocabulary_of(self.network.model))
+        return build_llguidance_tokenizer(self.tokenizer, vocabulary_of(self.network.model))
 
     @torch.no_grad()
     def _compute_head_logits(self, inputs: Sequence[ModelInput]) -> list[Tensor]:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from text2grad.models.batching import pad_left, sent
-from text2grad.rollout.constrained import Guide, Guided
+from text2grad.rollout.constrained import GrammarGuide, GuidedBatch
 from text2grad.rollout.decoders import start
 from text2grad.rollout.rng import Stream, stream
 
@@ -42,7 +42,7 @@ def sample(
     end_ids: Sequence[int],
     pad_id: int,
     num_generations: int = 1,
-    guide: Guide | None = None,
+    guide: GrammarGuide | None = None,
     graphs: bool = True,
     scored: bool = False,
 ) -> Sampled:
@@ -57,7 +57,7 @@ def sample(
     """
     longest = uniforms.shape[1]
     look_every = 1 if guide is not None or model.device.type == "cpu" else LOOK_EVERY
-    guided = None if guide is None else Guided(guide, len(uniforms), end_ids, model.device)
+    guided = None if guide is None else GuidedBatch(guide, len(uniforms), end_ids, model.device)
     decoder, logits = start(model, *pad_left(prompts, pad_id, model.device), num_generations, longest, graphs)
     answers = _Answers(uniforms.to(model.device), temperature, end_ids, scored)
     watcher = guided or answers  # who says which rows have ended: a guide need not ask the GPU
@@ -68,9 +68,9 @@ def sample(
         if position + 1 == longest:
             break
         if guided is not None:
-            guided.note(chosen)
+            guided.record(chosen)
         if position % look_every == look_every - 1:
-            going = watcher.rows_going()
+            going = watcher.active_rows()
             if not going:
                 break
             if decoder.pays_to_keep(len(going)):
@@ -116,7 +116,7 @@ class _Answers:
         self._tokens.append(chosen)
         return chosen
 
-    def rows_going(self) -> list[int]:
+    def active_rows(self) -> list[int]:
         """Rows that have not ended."""
         self._finished |= torch.isin(torch.stack(self._tokens[self._looked :], dim=1), self._ends).any(dim=1)
         self._looked = len(self._tokens)

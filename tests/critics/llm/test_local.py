@@ -1,4 +1,4 @@
-"""A local model with constrained decoding: whatever it writes can be read, and its quotes are in the answer."""
+"""A local model with constrained decoding: whatever it writes is readable, and its quotes are in the completion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from llguidance import LLMatcher
 from llguidance.hf import from_tokenizer
 
-from text2grad.critics.llm.grammar import Limits, closing_grammar, opening_grammar, quotable
+from text2grad.critics.llm.grammar import ReplyLimits, critique_grammar, is_quotable, quotes_grammar
 from text2grad.critics.llm.local import LocalCritic
 from text2grad.models.loading import load_tokenizer
 from text2grad.schema import Example
@@ -51,10 +51,10 @@ def test_a_random_model_writes_readable_feedback(tiny_model, prompt):
     assert given == critic.critique(examples(ANSWERS))
 
 
-def test_a_question_that_does_not_fit_is_failed_and_leaves_its_neighbours_alone(tiny_model, prompt):
+def test_a_prompt_that_does_not_fit_fails_alone(tiny_model, prompt):
     critic = LocalCritic(model=str(tiny_model), prompt=prompt, **SHORT)
     long, short = critic.critique(examples(["word " * 200, "The fox jumped."]))
-    assert long.error.startswith("too long: the question has")
+    assert long.error.startswith("too long: the prompt has")
     assert short.status == "ok"
 
 
@@ -70,8 +70,8 @@ def test_the_fingerprint_follows_the_settings(tiny_model, prompt):
 
 
 @pytest.mark.parametrize(("text", "can"), [("a", True), ("", False), ("\n\t ", False), ('"', False), ("==", True)])
-def test_quotable(text, can):
-    assert quotable(text) is can
+def test_is_quotable(text, can):
+    assert is_quotable(text) is can
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +86,8 @@ def accepts(tiny_model):
     return accepted
 
 
-def test_the_opening_reasons_first(accepts):
-    grammar = opening_grammar(Limits())
+def test_reasoning_comes_before_the_critique(accepts):
+    grammar = critique_grammar(ReplyLimits())
     sentence = "The month is wrong, it was June."
     assert accepts(grammar, f'{{"reasoning": "{sentence}", "critique": "{sentence}"')
     assert not accepts(grammar, f'{{"critique": "{sentence}", "reasoning": "{sentence}"')
@@ -99,14 +99,14 @@ def test_the_opening_reasons_first(accepts):
     ("quote", "allowed"),
     [("fox\\njumped", True), ("the fox", True), ("njumped", False), ("fo", False), ("a cat", False), ("", False)],
 )
-def test_quotes_are_whole_words_of_the_answer(accepts, quote, allowed):
-    grammar = closing_grammar("the fox\njumped", "It jumped well.", Limits(omissions=0))
+def test_quotes_are_whole_words_of_the_completion(accepts, quote, allowed):
+    grammar = quotes_grammar("the fox\njumped", "It jumped well.", ReplyLimits(max_omissions=0))
     span = f'{{"quote": "{quote}", "phrase": "jumped well", "label": "good", "severity": "minor"}}'
     assert accepts(grammar, f', "spans": [{span}], "omissions": []}}') is allowed
 
 
 def test_phrases_are_words_of_the_critique(accepts):
-    grammar = closing_grammar("the fox", "It jumped well.", Limits(omissions=0))
+    grammar = quotes_grammar("the fox", "It jumped well.", ReplyLimits(max_omissions=0))
     span = '{"quote": "fox", "phrase": "jumped badly", "label": "good", "severity": "minor"}'
     assert not accepts(grammar, f', "spans": [{span}], "omissions": []}}')
 

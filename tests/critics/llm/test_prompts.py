@@ -1,10 +1,10 @@
-"""Prompts: what goes into them, and replacing them."""
+"""Prompt templates: what they render, and how users replace them."""
 
 from __future__ import annotations
 
 import pytest
 
-from text2grad.critics.llm.prompts import TASKS, Prompt
+from text2grad.critics.llm.prompts import TASKS, PromptTemplate
 from text2grad.errors import UserError
 from text2grad.schema import Example
 
@@ -19,37 +19,39 @@ EXAMPLE = Example(
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_shows_the_answer_and_asks_for_reasons_first(task):
-    question = Prompt.of(task).render(EXAMPLE)
-    assert EXAMPLE.completion in question
-    assert EXAMPLE.prompt_text in question  # braces in data are no template
-    keys = [question.index(f'"{key}":') for key in ("reasoning", "critique", "spans", "omissions")]
+    prompt = PromptTemplate.load(task).render(EXAMPLE)
+    assert EXAMPLE.completion in prompt
+    assert EXAMPLE.prompt_text in prompt  # braces in data are no template
+    keys = [prompt.index(f'"{key}":') for key in ("reasoning", "critique", "spans", "omissions")]
     assert keys == sorted(keys)
 
 
 def test_the_code_prompt_shows_tests_and_their_log():
-    question = Prompt.of("code").render(EXAMPLE)
-    assert "assert add(1, 2) == 3" in question
-    assert "AssertionError: add(1, 2) is -1" in question
+    prompt = PromptTemplate.load("code").render(EXAMPLE)
+    assert "assert add(1, 2) == 3" in prompt
+    assert "AssertionError: add(1, 2) is -1" in prompt
 
 
 def test_nothing_is_said_about_what_is_not_there():
-    question = Prompt.of("code").render(Example(id="1", prompt="p", completion="c"))
-    assert "<tests>" not in question
-    assert "<test_log>" not in question
-    assert "None" not in question
+    prompt = PromptTemplate.load("code").render(Example(id="1", prompt="p", completion="c"))
+    assert "<tests>" not in prompt
+    assert "<test_log>" not in prompt
+    assert "None" not in prompt
 
 
 def test_gold_answers_are_listed():
-    question = Prompt.of("qa").render(Example(id="1", prompt="p", completion="c", reference=["Oslo", "the capital"]))
-    assert "<reference>\nOslo\nthe capital\n</reference>" in question
+    prompt = PromptTemplate.load("qa").render(
+        Example(id="1", prompt="p", completion="c", reference=["Oslo", "the capital"])
+    )
+    assert "<reference>\nOslo\nthe capital\n</reference>" in prompt
 
 
 def test_a_users_prompt_replaces_ours_and_may_include_the_form(tmp_path):
     path = tmp_path / "own.md"
     path.write_text('Sehr streng: {{ completion }}\n{% include "form.md" %}')
-    question = Prompt.of("general", path).render(EXAMPLE)
-    assert question.startswith("Sehr streng: def add")
-    assert "Reply with one JSON object" in question
+    prompt = PromptTemplate.load("general", path).render(EXAMPLE)
+    assert prompt.startswith("Sehr streng: def add")
+    assert "Reply with one JSON object" in prompt
 
 
 @pytest.mark.parametrize(
@@ -57,17 +59,17 @@ def test_a_users_prompt_replaces_ours_and_may_include_the_form(tmp_path):
     [
         ("Judge {{ answer }}", "'answer' is undefined"),
         ("Judge {% if %}", "own.md: Expected"),
-        ("Judge this.", "never shows the answer; put {{ completion }} where it belongs"),
+        ("Judge this.", "never shows the completion; add {{ completion }}"),
     ],
 )
 def test_a_broken_prompt_is_refused(tmp_path, text, sentence):
     path = tmp_path / "own.md"
     path.write_text(text)
     with pytest.raises(UserError) as error:
-        Prompt(path)
+        PromptTemplate(path)
     assert sentence in str(error.value)
 
 
 def test_a_missing_prompt_is_refused(tmp_path):
     with pytest.raises(UserError, match="no such prompt"):
-        Prompt(tmp_path / "nowhere.md")
+        PromptTemplate(tmp_path / "nowhere.md")

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.critics.llm.reply import Missing, Quoted, Reply, UnreadableError, read_reply
+from text2grad.critics.llm.reply import (
+    QuotedOmission,
+    QuotedSpan,
+    Reply,
+    UnreadableReplyError,
+    parse_reply,
+    replace_surrogates,
+)
 
 PLAIN = {
     "reasoning": "It says May.",
@@ -23,8 +30,8 @@ PLAIN = {
 READ = Reply(
     critique=PLAIN["critique"],
     reasoning="It says May.",
-    spans=[Quoted("in May", "The month", "poor", 1.0), Quoted("fox", '"fox" is', "good", 0.3)],
-    omissions=[Missing("the cat", "month", 0.6)],
+    spans=[QuotedSpan("in May", "The month", "poor", 1.0), QuotedSpan("fox", '"fox" is', "good", 0.3)],
+    omissions=[QuotedOmission("the cat", "month", 0.6)],
 )
 JSON = json.dumps(PLAIN)
 
@@ -59,23 +66,29 @@ JSON = json.dumps(PLAIN)
     ],
 )
 def test_wrappings_do_not_matter(raw):
-    assert read_reply(raw) == READ
+    assert parse_reply(raw) == READ
 
 
-def test_unescaped_quotation_marks_before_a_comma():
-    assert read_reply('{"critique": "He said "no", then left", "spans": []}').critique == 'He said "no", then left'
+@pytest.mark.parametrize("critique", ['He said "no", then left', 'He said "no", "never" and left', 'He said "no"'])
+def test_quotation_marks_need_not_be_escaped(critique):
+    assert parse_reply(f'{{"critique": "{critique}", "spans": []}}').critique == critique
+
+
+def test_a_missing_quotation_mark_ends_at_the_next_key():
+    reply = parse_reply('{"critique": "It is bad, "spans": [{"quote": "fox, "label": "poor"}]}')
+    assert reply == Reply("It is bad", spans=[QuotedSpan("fox", None, "poor")])
 
 
 def test_line_breaks_inside_strings_are_kept():
-    assert read_reply('{"critique": "One.\nTwo."}').critique == "One.\nTwo."
+    assert parse_reply('{"critique": "One.\nTwo."}').critique == "One.\nTwo."
 
 
 @pytest.mark.parametrize("length", range(len(JSON)))
 def test_a_cut_reply_yields_only_what_was_finished(length):
     """Every prefix: either unreadable, or the whole critique and the first finished spans and omissions."""
     try:
-        read = read_reply(JSON[:length])
-    except UnreadableError:
+        read = parse_reply(JSON[:length])
+    except UnreadableReplyError:
         assert length < JSON.index(', "spans"')
         return
     assert (read.critique, read.reasoning) == (READ.critique, READ.reasoning)
@@ -86,37 +99,36 @@ def test_a_cut_reply_yields_only_what_was_finished(length):
         assert len(got) <= len(whole)
     assert [span.quote for span in read.spans] == [span.quote for span in READ.spans][: len(read.spans)]
     assert [span.label for span in read.spans] == [span.label for span in READ.spans][: len(read.spans)]
-    assert read.unread in ([], ["in May"], ["fox"])
+    assert read.unlabeled in ([], ["in May"], ["fox"])
 
 
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        ("", "there is no JSON object"),
-        ("Great answer!", "there is no JSON object"),
-        ("{not json at all}", "is not JSON"),
+        ("", "has no JSON object"),
+        ("Great answer!", "has no JSON object"),
+        ("{not json at all}", "has no JSON object"),
         ('{"reasoning": "I think"}', "no finished critique"),
         ('{"critique": "It is wro', "no finished critique"),
         ('{"critique": "..."}', "no finished critique"),
         ('{"critique": 7}', "no finished critique"),
-        ('{"critique": "He said "no", "never" and left", "spans": []}', "is not JSON"),
-        ("{" * 5000, "is not JSON"),
-        ('{"a":' * 5000, "is not JSON"),
+        ("{" * 5000, "has no JSON object"),
+        ('{"a":' * 5000, "has no JSON object"),
     ],
 )
 def test_what_cannot_be_read_is_an_error(raw, why):
-    with pytest.raises(UnreadableError, match=why):
-        read_reply(raw)
+    with pytest.raises(UnreadableReplyError, match=why):
+        parse_reply(raw)
 
 
 @pytest.mark.parametrize(
-    ("span", "spans", "unread"),
+    ("span", "spans", "unlabeled"),
     [
-        ({"quote": "fox", "label": "Negative "}, [Quoted("fox", None, "poor")], []),
-        ({"quote": "fox", "label": "praise", "severity": 0.25}, [Quoted("fox", None, "good", 0.25)], []),
-        ({"quote": "fox", "label": "poor", "severity": 7}, [Quoted("fox", None, "poor", 1.0)], []),
-        ({"quote": "fox", "label": "poor", "severity": True}, [Quoted("fox", None, "poor", 1.0)], []),
-        ({"quote": "==", "label": "poor"}, [Quoted("==", None, "poor")], []),
+        ({"quote": "fox", "label": "Negative "}, [QuotedSpan("fox", None, "poor")], []),
+        ({"quote": "fox", "label": "praise", "severity": 0.25}, [QuotedSpan("fox", None, "good", 0.25)], []),
+        ({"quote": "fox", "label": "poor", "severity": 7}, [QuotedSpan("fox", None, "poor", 1.0)], []),
+        ({"quote": "fox", "label": "poor", "severity": True}, [QuotedSpan("fox", None, "poor", 1.0)], []),
+        ({"quote": "==", "label": "poor"}, [QuotedSpan("==", None, "poor")], []),
         ({"quote": "fox", "label": "so-so"}, [], ["fox"]),
         ({"quote": "fox"}, [], ["fox"]),
         ("fox", [], ["fox"]),
@@ -125,37 +137,61 @@ def test_what_cannot_be_read_is_an_error(raw, why):
         (None, [], []),
     ],
 )
-def test_a_span_without_a_readable_label_is_not_given_one(span, spans, unread):
-    reply = read_reply(json.dumps({"critique": "c", "spans": [span]}))
-    assert (reply.spans, reply.unread) == (spans, unread)
+def test_a_span_without_a_readable_label_is_not_given_one(span, spans, unlabeled):
+    reply = parse_reply(json.dumps({"critique": "c", "spans": [span]}))
+    assert (reply.spans, reply.unlabeled) == (spans, unlabeled)
 
 
 @pytest.mark.parametrize("value", [None, "none", 3, {}])
 def test_spans_that_are_no_list_are_none(value):
-    assert read_reply(json.dumps({"critique": "c", "spans": value, "omissions": value})) == Reply("c")
+    assert parse_reply(json.dumps({"critique": "c", "spans": value, "omissions": value})) == Reply("c")
 
 
 def test_omissions_may_be_plain_strings():
-    assert read_reply('{"critique": "c", "omissions": ["the cat"]}').omissions == [Missing("the cat")]
+    assert parse_reply('{"critique": "c", "omissions": ["the cat"]}').omissions == [QuotedOmission("the cat")]
+
+
+@given(st.lists(st.tuples(st.integers(0, len(JSON)), st.sampled_from(["", "", '"', "'", ",", "}", "]"])), max_size=3))
+def test_repairs_add_no_text(edits):
+    raw = JSON
+    for position, replacement in edits:
+        raw = raw[:position] + replacement + raw[position + 1 :]
+    with contextlib.suppress(UnreadableReplyError):
+        reply = parse_reply(raw)
+        texts = [reply.critique, reply.reasoning, *reply.unlabeled]
+        texts += [text for span in reply.spans for text in (span.quote, span.phrase)]
+        texts += [text for omission in reply.omissions for text in (omission.text, omission.phrase)]
+        unescaped = raw.replace("\\", "")
+        assert [text for text in texts if text and text.replace("\\", "") not in unescaped] == []
+
+
+def test_a_truncated_number_is_not_a_severity():
+    (span,) = parse_reply('{"critique": "c", "spans": [{"quote": "q", "label": "poor", "severity": 0.2').spans
+    assert span.severity == 1.0
+
+
+def test_surrogate_pairs_are_joined_and_lone_surrogates_replaced():
+    assert replace_surrogates("\ud83d\ude00 \ud83d x") == "\U0001f600 \ufffd x"
+    assert parse_reply('{"critique": "\\ud83d\\ude00 c",}').critique == "\U0001f600 c"
 
 
 @given(st.text(max_size=200))
 def test_no_text_crashes_the_reader(text):
     for raw in (text, "{" + text, '{"critique": "' + text, "{'critique': '" + text + "'}"):
-        with contextlib.suppress(UnreadableError):
-            assert isinstance(read_reply(raw), Reply)
+        with contextlib.suppress(UnreadableReplyError):
+            assert isinstance(parse_reply(raw), Reply)
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_valid_json_is_read_as_it_is(critique, quote):
     raw = json.dumps({"critique": f"c{critique}", "spans": [{"quote": f"q{quote}", "label": "good"}]})
-    reply = read_reply(raw)
+    reply = parse_reply(raw)
     assert reply.critique == f"c{critique}".strip()
-    assert reply.spans == [Quoted(f"q{quote}".strip(), None, "good")]
+    assert reply.spans == [QuotedSpan(f"q{quote}".strip(), None, "good")]
 
 
 def test_a_reply_may_speak_of_thoughts_and_one_that_never_ends_thinking_says_nothing():
     said = {"critique": "The <think> block should go", "spans": [{"quote": "</think>", "label": "poor"}]}
-    assert [span.quote for span in read_reply(json.dumps(said)).spans] == ["</think>"]
-    with pytest.raises(UnreadableError):
-        read_reply(f"<think>Perhaps {JSON}")
+    assert [span.quote for span in parse_reply(json.dumps(said)).spans] == ["</think>"]
+    with pytest.raises(UnreadableReplyError):
+        parse_reply(f"<think>Perhaps {JSON}")

@@ -65,5 +65,5 @@ def test_eight_answers_through_http_none_lost(transformers_serve, smollm2, tmp_p
     assert sorted(record.id for record in records) == [str(i) for i in range(8)]
     assert summary.records == summary.ok + summary.failed == 8
     assert all(record.feedback.raw for record in records)
-    assert set(summary.causes) <= {"cut", "unreadable", "unmatched"}
+    assert set(summary.causes) <= {"truncated", "unreadable", "unmatched"}
     assert summary.tokens_out >= 8

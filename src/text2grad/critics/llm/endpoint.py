@@ -1,197 +1,235 @@
-"""One question to an OpenAI-compatible endpoint: key, dialect, timeout, retries, breaker and costs."""
+"""Chat completions from an OpenAI-compatible endpoint: API key, parameter fallback, circuit breaker and cost."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import openai
-
-from text2grad.critics.llm.breaker import Breaker
-from text2grad.critics.llm.cost import Ledger
-from text2grad.critics.llm.dialect import Dialect
-from text2grad.critics.llm.reply import encodable
-from text2grad.critics.llm.response import Completion, GarbageError, UnansweredError, read_completion
-from text2grad.critics.llm.retry import PassingError, attempts, retry_after
-from text2grad.critics.llm.settings import LLMSettings
+from text2grad.critics.llm.reply import SCHEMA, replace_surrogates
+from text2grad.critics.llm.safeguards import CircuitBreaker, CostLedger
+from text2grad.critics.llm.settings import OPENAI_URL, LLMSettings
 from text2grad.errors import UserError
 
-OPENAI = "https://api.openai.com/v1"
-_NO_KEY = "none"  # local servers take any
-_SHORTEST_SECRET = 8  # shorter "keys" are placeholders, and words that texts contain
-_LONGEST_EXCERPT = 300
-_OVERLOADED_OR_BROKEN = (408, 409, 425, 429)
-_PARAMETER_REFUSED = (400, 415, 422, 501)
+if TYPE_CHECKING:
+    import openai
+
+_MIN_KEY_LENGTH = 8  # shorter "keys" are placeholders, and words that texts contain
+_MAX_EXCERPT = 300
+_PARAMETER_REJECTED = (400, 415, 422, 501)
+_CONNECT_ERRORS = ("ConnectError", "ConnectTimeout")  # by name: the HTTP library depends on openai's version
+_RESPONSE_FORMAT = {"type": "json_schema", "json_schema": {"name": "feedback", "strict": True, "schema": SCHEMA}}
+
+
+class CompletionError(Exception):
+    """There is no completion for this prompt; the message starts with a cause that can be counted."""
+
+    def __init__(self, reason: str, raw: str | None = None) -> None:
+        super().__init__(reason)
+        self.raw = raw
 
 
 @dataclass(frozen=True)
-class _Session:
-    """Connections belong to the event loop that opened them."""
+class Completion:
+    """The text of a completion, and whether it was truncated at the token limit."""
 
-    loop: asyncio.AbstractEventLoop
-    client: openai.AsyncOpenAI
+    content: str
+    truncated: bool
 
 
-def _address_in_environment() -> str | None:
-    """Held to the same rules as an address that is given: it is shown in errors, and must hold no key."""
-    url = os.environ.get("OPENAI_BASE_URL")
-    return LLMSettings.parse({"base_url": url, "model": "any"}, where="OPENAI_BASE_URL").base_url if url else None
+@dataclass(frozen=True)
+class RequestParameters:
+    """The optional parameters that a server accepts; which ones is known only from its errors."""
+
+    response_format: bool = True
+    temperature: bool = True
+    token_limit: str = "max_tokens"
+
+    def without_rejected(self, message: str, schema_accepted: bool) -> RequestParameters | None:
+        """Return the parameters to try after this error message, or None if no parameter is the cause.
+
+        Servers word the rejection of a schema in many ways, so until a schema has been accepted once, any unexplained
+        error is attributed to it.
+        """
+        if self.token_limit == "max_tokens" and "max_completion_tokens" in message:
+            return replace(self, token_limit="max_completion_tokens")
+        if self.temperature and "temperature" in message:
+            return replace(self, temperature=False)
+        if self.response_format and (not schema_accepted or "response_format" in message or "json_schema" in message):
+            return replace(self, response_format=False)
+        return None
+
+    def body(self, prompt: str, settings: LLMSettings) -> dict[str, Any]:
+        """Return the body of a request."""
+        body: dict[str, Any] = {"model": settings.model, "messages": [{"role": "user", "content": prompt}]}
+        body[self.token_limit] = settings.max_tokens
+        if self.temperature and settings.temperature is not None:
+            body["temperature"] = settings.temperature
+        if self.response_format:
+            body["response_format"] = _RESPONSE_FORMAT
+        return body | settings.extra_body
 
 
 class Endpoint:
-    """Asks questions; how many at a time is up to the caller."""
+    """Client of one endpoint. Timeouts, retries and Retry-After are those of the OpenAI SDK."""
 
     def __init__(self, settings: LLMSettings) -> None:
+        try:
+            import openai  # noqa: F401
+        except ImportError as error:
+            raise UserError('the llm critic needs the package openai: pip install "text2grad[llm]"') from error
         self.settings = settings
-        self.url = settings.base_url or _address_in_environment() or OPENAI
-        self.ledger = Ledger(settings.price_in, settings.price_out, settings.max_cost)
+        self.url = settings.base_url
+        self.ledger = CostLedger(settings.price_in, settings.price_out, settings.max_cost)
         self._key = self._read_key()
-        self._breaker = Breaker(self.url, settings.breaker_failures, settings.breaker_seconds)
-        self._dialect = Dialect()
-        self._schema_works = False
-        self._session: _Session | None = None
+        self._breaker = CircuitBreaker(self.url, settings.breaker_failures, settings.breaker_seconds)
+        self._parameters = RequestParameters()
+        self._schema_accepted = False
+        self._client: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI] | None = None
 
-    async def ask(self, question: str) -> Completion:
-        """The model's answer; UnansweredError where this question has none, UserError where none will have one."""
-        self._breaker.check()
-        with self.ledger.reserve(len(question.encode()), self.settings.max_tokens):
-            return await self._ask_until_answered(self._client(), question)
+    async def complete(self, prompt: str) -> Completion:
+        """Return a completion; raise CompletionError if this prompt has none, UserError if none will have one."""
+        with self.ledger.reserve(len(prompt.encode()), self.settings.max_tokens):
+            for retries_left in reversed(range(self.settings.max_retries + 1)):
+                self._breaker.check()
+                body = await self._request(prompt)
+                try:
+                    return self._read(json.loads(body), prompt)
+                except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+                    error = self._failure("garbage: the response is not a chat completion", self._redact(body))
+                    if not retries_left:
+                        raise error from None
+        raise AssertionError("the last attempt returns or raises")
 
     async def aclose(self) -> None:
-        """Close the connections; the next question opens new ones."""
-        if self._session is not None:
-            session, self._session = self._session, None
-            await session.client.close()
+        """Close the connections; the next request opens new ones."""
+        if self._client is not None:
+            (_, client), self._client = self._client, None
+            await client.close()
 
-    async def _ask_until_answered(self, client: openai.AsyncOpenAI, question: str) -> Completion:
-        settings = self.settings
-        try:
-            async for attempt in attempts(settings.max_attempts, settings.backoff, settings.longest_pause):
-                with attempt:
-                    self._breaker.check()
-                    return self._read(await self._attempt(client, question), question)
-        except PassingError as error:
-            if not error.connected:
-                self._breaker.unreachable(str(error))
-                self._breaker.check()
-            raise UnansweredError(str(error), error.raw) from None
-        raise AssertionError("attempts end with an answer or an error")
+    async def _request(self, prompt: str) -> str:
+        """Return the body of a response."""
+        import openai
 
-    async def _attempt(self, client: openai.AsyncOpenAI, question: str) -> str:
-        """The body of a response; PassingError for what may pass."""
         try:
-            async with asyncio.timeout(self.settings.timeout):
-                return await self._send(client, question, self._dialect)
-        except (TimeoutError, openai.APITimeoutError):
-            raise self._again(f"timeout: no answer within {self.settings.timeout:g} s") from None
+            return await self._send(self._open_client(), prompt)
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            # By name: which library's ConnectError this is depends on the client's version.
-            connected = type(cause).__name__ not in ("ConnectError", "ConnectTimeout")
-            raise self._again(f"connection: {cause or type(cause).__name__}", connected=connected) from None
+            reason = f"connection: {cause or type(cause).__name__}"
+            if isinstance(error, openai.APITimeoutError):
+                reason = f"timeout: no response within {self.settings.timeout:g} s"
+            raise self._failure(reason, unreachable=type(cause).__name__ in _CONNECT_ERRORS) from None
         except openai.APIStatusError as error:
-            raise self._refused(error) from None
+            raise self._status_error(error) from None
 
-    async def _send(self, client: openai.AsyncOpenAI, question: str, dialect: Dialect) -> str:
-        """Ask in this dialect; where a parameter is refused, ask again without it, and remember if that helped."""
-        try:
-            # Not chat.completions.create: it walks through its parameters anew for every question, and parses a body
-            # that is read here with suspicion.
-            body = await client.post("/chat/completions", cast_to=str, body=self._body(question, dialect))
-        except openai.APIStatusError as error:
-            refused = error.status_code in _PARAMETER_REFUSED
-            simpler = dialect.simpler(error.response.text, self._schema_works) if refused else None
-            if simpler is None:
-                raise
-            return await self._send(client, question, simpler)
-        self._schema_works = self._schema_works or dialect.schema
-        if dialect.schema or not self._schema_works:
-            self._dialect = dialect
-        self._breaker.answered()
+    async def _send(self, client: openai.AsyncOpenAI, prompt: str) -> str:
+        """Send a request, again without a parameter that the server rejects, and remember what it accepted."""
+        import openai
+
+        parameters = self._parameters
+        while True:
+            try:
+                # Not chat.completions.create: it transforms all parameters anew per request, and drops the body of a
+                # response that it cannot parse.
+                body = await client.post("/chat/completions", cast_to=str, body=parameters.body(prompt, self.settings))
+                break
+            except openai.APIStatusError as error:
+                rejected = error.status_code in _PARAMETER_REJECTED
+                fallback = parameters.without_rejected(error.response.text, self._schema_accepted) if rejected else None
+                if fallback is None:
+                    raise
+                parameters = fallback
+        self._schema_accepted = self._schema_accepted or parameters.response_format
+        if parameters.response_format or not self._schema_accepted:
+            self._parameters = parameters
+        self._breaker.record_response()
         return body
 
-    def _body(self, question: str, dialect: Dialect) -> dict[str, Any]:
-        settings = self.settings
-        asked = {"model": settings.model, "messages": [{"role": "user", "content": question}]}
-        return asked | dialect.parameters(settings.max_tokens, settings.temperature) | settings.extra_body
-
-    def _refused(self, error: openai.APIStatusError) -> Exception:
-        """What an HTTP error means: for the run, for this question, or for this attempt."""
-        code, says = error.status_code, self._excerpt(error.response.text)
-        if code in (401, 403):
+    def _status_error(self, error: openai.APIStatusError) -> Exception:
+        """Return UserError for an HTTP error that concerns every prompt, else CompletionError."""
+        status, excerpt = error.status_code, self._excerpt(error.response.text)
+        if status in (401, 403):
             return UserError(
-                f"{self.url} refuses the key (HTTP {code}); put a valid one into the environment variable "
-                f"{self.settings.api_key_env}. It says: {says}"
+                f"{self.url} rejects the key (HTTP {status}); put a valid one into the environment variable "
+                f"{self.settings.api_key_env}. Response: {excerpt}"
             )
-        if code == 404:
+        if status == 404:
             return UserError(
-                f'{self.url} knows no model "{self.settings.model}" or no such address; check --llm-model, and that '
-                f"--base-url ends where /chat/completions follows. It says: {says}"
+                f'{self.url} has no model "{self.settings.model}" or no such address; check --llm-model, and that '
+                f"--base-url ends where /chat/completions follows. Response: {excerpt}"
             )
         if error.code == "insufficient_quota":
-            return UserError(f"the account at {self.url} has no credit left; top it up. It says: {says}")
-        if code in _OVERLOADED_OR_BROKEN or code >= 500:
-            if code < 500:
-                self._breaker.answered()
-            after = retry_after(error.response.headers)
-            why = f"http {code}: {says}"
-            return PassingError(why, after, says) if code < 500 else self._again(why, after, says)
-        self._breaker.answered()
-        return UnansweredError(f"http {code}: {says}", says)
+            return UserError(f"the account at {self.url} has no credit left; top it up. Response: {excerpt}")
+        if status >= 500:
+            return self._failure(f"http {status}: {excerpt}", excerpt)
+        self._breaker.record_response()
+        return CompletionError(f"http {status}: {excerpt}", excerpt)
 
-    def _again(
-        self, why: str, after: float | None = None, raw: str | None = None, connected: bool = True
-    ) -> PassingError:
-        why = self._excerpt(why)
-        self._breaker.failed(why)
-        return PassingError(why, after, raw, connected)
+    def _failure(self, reason: str, raw: str | None = None, unreachable: bool = False) -> CompletionError:
+        """Count a failure of the server or the network; raise UserError if the endpoint is down."""
+        reason = self._excerpt(reason)
+        self._breaker.record_failure(reason, unreachable)
+        self._breaker.check()
+        return CompletionError(reason, raw)
 
-    def _read(self, text: str, question: str) -> Completion:
-        try:
-            completion = read_completion(text, self._clean)
-        except GarbageError:
-            raise self._again("garbage: the response is no chat completion", raw=self._clean(text)) from None
-        self._charge(completion, question)
-        completion.require_content()
-        return completion
+    def _read(self, response: Any, prompt: str) -> Completion:
+        """Return the first choice and count its tokens; raise CompletionError if the model wrote nothing."""
+        choice = response["choices"][0]
+        finish_reason = choice.get("finish_reason")
+        content, refusal = choice["message"].get("content"), choice["message"].get("refusal")
+        text = self._redact(content) if isinstance(content, str) else ""
+        self._count_tokens(response.get("usage"), prompt, text)
+        if refusal and isinstance(refusal, str):
+            raise CompletionError("refused: the model declined to answer", self._redact(refusal))
+        if finish_reason == "content_filter":
+            raise CompletionError("refused: the server's content filter", text)
+        if not text.strip():
+            raise CompletionError("empty: the model wrote nothing", text)
+        return Completion(text, truncated=finish_reason == "length")
 
-    def _charge(self, completion: Completion, question: str) -> None:
-        usage = completion.usage
-        if usage is not None:
-            self.ledger.add(usage.prompt_tokens, usage.completion_tokens)
+    def _count_tokens(self, usage: Any, prompt: str, completion: str) -> None:
+        counts = usage if isinstance(usage, dict) else {}
+        tokens_in, tokens_out = counts.get("prompt_tokens"), counts.get("completion_tokens")
+        if isinstance(tokens_in, int) and isinstance(tokens_out, int) and min(tokens_in, tokens_out) >= 0:
+            self.ledger.add(tokens_in, tokens_out)
         elif self.ledger.max_cost is not None:
-            # The server does not say; a token has at least one byte, so the limit still holds.
-            self.ledger.add(len(question.encode()), len(completion.content.encode()))
+            # Without valid counts bytes are counted: a token has at least one, so the maximum cost still holds.
+            self.ledger.add(len(prompt.encode()), len(completion.encode()))
 
     def _read_key(self) -> str | None:
         key = os.environ.get(self.settings.api_key_env, "").strip()
         if not key.isprintable() or not key.isascii():
-            raise UserError(f"the environment variable {self.settings.api_key_env} holds no key: it has odd characters")
-        if not key and urlsplit(self.url).hostname == urlsplit(OPENAI).hostname:
+            raise UserError(
+                f"the environment variable {self.settings.api_key_env} is not a key: it has unprintable or non-ASCII "
+                f"characters"
+            )
+        if not key and urlsplit(self.url).hostname == urlsplit(OPENAI_URL).hostname:
             raise UserError(
                 f"{self.url} needs a key; put it into the environment variable {self.settings.api_key_env}, or name "
                 f"another server with --base-url"
             )
         return key or None
 
-    def _clean(self, text: str) -> str:
-        """Fit to be kept: a server that echoes the key does not get it into a file."""
-        if self._key and len(self._key) >= _SHORTEST_SECRET:
+    def _redact(self, text: str) -> str:
+        """Return text that is safe to store: a server may echo the key."""
+        if self._key and len(self._key) >= _MIN_KEY_LENGTH:
             text = text.replace(self._key, "[key]")
-        return encodable(text)
+        return replace_surrogates(text)
 
     def _excerpt(self, text: str) -> str:
-        return " ".join(self._clean(text).split())[:_LONGEST_EXCERPT]
+        return " ".join(self._redact(text).split())[:_MAX_EXCERPT]
 
-    def _client(self) -> openai.AsyncOpenAI:
+    def _open_client(self) -> openai.AsyncOpenAI:
+        """Return a client whose connections belong to the running event loop."""
+        import openai
+
         loop = asyncio.get_running_loop()
-        if self._session is None or self._session.loop is not loop:
-            # Retries are ours: the client's own would hide them from the breaker and from Retry-After's limits.
-            client = openai.AsyncOpenAI(
-                api_key=self._key or _NO_KEY, base_url=self.url, max_retries=0, timeout=self.settings.timeout
-            )
-            self._session = _Session(loop, client)
-        return self._session.client
+        if self._client is None or self._client[0] is not loop:
+            retries, timeout = self.settings.max_retries, self.settings.timeout
+            key = self._key or "none"  # local servers accept any
+            client = openai.AsyncOpenAI(api_key=key, base_url=self.url, max_retries=retries, timeout=timeout)
+            self._client = loop, client
+        return self._client[1]

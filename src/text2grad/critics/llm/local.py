@@ -1,9 +1,7 @@
-"""A Hugging Face model in this process as a critic; its decoding is constrained, so that its replies can be read."""
+"""A Hugging Face model in this process as a critic; constrained decoding makes every reply readable."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,39 +9,31 @@ from typing import Annotated, Any, Literal
 import torch
 from pydantic import Field
 
-from text2grad.critics.llm.constrain import ReplyGuide
-from text2grad.critics.llm.grammar import Limits
-from text2grad.critics.llm.prompts import Prompt, Task
-from text2grad.critics.llm.verdict import verdict
+from text2grad.critics.llm.grammar import ReplyLimits, reply_guide
+from text2grad.critics.llm.prompts import PromptTemplate, Task
+from text2grad.critics.llm.reply import reply_to_feedback
+from text2grad.critics.llm.settings import fingerprint_settings
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.models.prompts import encode_prompt
-from text2grad.rollout.grammar import reply_of, tokens_to_match
+from text2grad.rollout.grammar import build_llguidance_tokenizer, decode_until_end
 from text2grad.rollout.sampling import sample
 from text2grad.schema import Example, Feedback
-from text2grad.settings import Settings
-
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
-class LocalSettings(Settings):
-    """How a local critic is asked; lengths count characters, and a reply that reaches `max_tokens` is cut off."""
+class LocalSettings(ReplyLimits):
+    """Settings of a local critic; a reply that reaches `max_tokens` is truncated."""
 
     model: str = DEFAULT_MODEL
     task: Task = "general"
     prompt: Path | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 512
-    reasoning_length: Annotated[int, Field(ge=1)] = Limits.reasoning
-    critique_length: Annotated[int, Field(ge=1)] = Limits.critique
-    quote_length: Annotated[int, Field(ge=40)] = Limits.quote
-    max_spans: Annotated[int, Field(ge=1)] = Limits.spans
-    max_omissions: Annotated[int, Field(ge=0)] = Limits.omissions
     batch_size: Annotated[int, Field(ge=1)] = 8
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     device: str = "cpu"
 
 
 class LocalCritic:
-    """As LLMCritic, without a server. Greedy, so the same answer gets the same feedback.
+    """As LLMCritic, without a server. Decoding is greedy, so the same completion gets the same feedback.
 
     options: the fields of LocalSettings.
     """
@@ -51,61 +41,49 @@ class LocalCritic:
     def __init__(self, **options: Any) -> None:
         self.settings = settings = LocalSettings.parse(options, where="critic local")
         self.name = f"local:{settings.model}"
-        self._prompt = Prompt.of(settings.task, settings.prompt)
-        self._limits = Limits(
-            reasoning=settings.reasoning_length,
-            critique=settings.critique_length,
-            quote=settings.quote_length,
-            spans=settings.max_spans,
-            omissions=settings.max_omissions,
-        )
+        self.batch_size = settings.batch_size
+        self._template = PromptTemplate.load(settings.task, settings.prompt)
         self._tokenizer = load_tokenizer(settings.model)
-        model: Any = load_model(settings.model, _DTYPES[settings.dtype])
+        model: Any = load_model(settings.model, getattr(torch, settings.dtype))
         self._model = model.to(settings.device).eval()
-        self._vocabulary = tokens_to_match(self._tokenizer, self._model.config.vocab_size)
-
-    @property
-    def batch_size(self) -> int:
-        """How many examples may usefully be given at once."""
-        return self.settings.batch_size
+        self._vocabulary = build_llguidance_tokenizer(self._tokenizer, self._model.config.vocab_size)
 
     def fingerprint(self) -> str:
-        """Changes whenever the same question could get another answer because of the settings."""
-        counts = self.settings.model_dump(mode="json", exclude={"task", "prompt", "batch_size", "device"})
-        counts["prompt"] = self._prompt.digest
-        return "local:" + hashlib.blake2b(json.dumps(counts, sort_keys=True).encode(), digest_size=16).hexdigest()
+        """Return a string that changes with every setting that the feedback depends on."""
+        settings = self.settings.model_dump(mode="json", exclude={"task", "prompt", "batch_size", "device"})
+        return fingerprint_settings("local", settings, self._template)
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
-        """One Feedback an example, in order; a question that does not fit into the model's context is failed."""
-        questions = [self._question(example) for example in examples]
-        room = self._model.config.max_position_embeddings - self.settings.max_tokens
+        """Return one Feedback per example, in order; it is failed if the prompt does not fit the model's context."""
+        prompts = [self._encode(example) for example in examples]
+        max_length = self._model.config.max_position_embeddings - self.settings.max_tokens
         feedback: dict[int, Feedback] = {
             i: Feedback.failure(
-                self.name, f"too long: the question has {len(ids)} tokens, and only {room} leave room for the reply"
+                self.name, f"too long: the prompt has {len(ids)} tokens, and the context has room for {max_length}"
             )
-            for i, ids in enumerate(questions)
-            if len(ids) > room
+            for i, ids in enumerate(prompts)
+            if len(ids) > max_length
         }
-        # Neighbours of like length waste little padding.
-        fitting = sorted((i for i in range(len(examples)) if i not in feedback), key=lambda i: len(questions[i]))
-        for start in range(0, len(fitting), self.settings.batch_size):
-            batch = fitting[start : start + self.settings.batch_size]
-            replies = self._generate([questions[i] for i in batch], [examples[i].completion for i in batch])
+        # Neighbours of similar length need little padding.
+        fitting = sorted((i for i in range(len(examples)) if i not in feedback), key=lambda i: len(prompts[i]))
+        for start in range(0, len(fitting), self.batch_size):
+            batch = fitting[start : start + self.batch_size]
+            replies = self._generate([prompts[i] for i in batch], [examples[i].completion for i in batch])
             for i, reply in zip(batch, replies, strict=True):
-                feedback[i] = verdict(reply, examples[i], self.name)
+                feedback[i] = reply_to_feedback(reply, examples[i], self.name)
         return [feedback[i] for i in range(len(examples))]
 
-    def _question(self, example: Example) -> list[int]:
-        return encode_prompt(Example(id=example.id, prompt=self._prompt.render(example)), self._tokenizer)
+    def _encode(self, example: Example) -> list[int]:
+        return encode_prompt(Example(id=example.id, prompt=self._template.render(example)), self._tokenizer)
 
-    def _generate(self, questions: list[list[int]], answers: list[str]) -> list[str]:
-        written = sample(
+    def _generate(self, prompts: list[list[int]], completions: list[str]) -> list[str]:
+        replies = sample(
             self._model,
-            questions,
-            torch.zeros(len(questions), self.settings.max_tokens),
+            prompts,
+            torch.zeros(len(prompts), self.settings.max_tokens),
             temperature=0.0,
             end_ids=[self._vocabulary.eos_token],
             pad_id=int(self._tokenizer.pad_token_id),
-            guide=ReplyGuide(self._vocabulary, answers, self._limits),
+            guide=reply_guide(self._vocabulary, completions, self.settings),
         )
-        return [reply_of(ids, self._vocabulary) for ids in written.completions]
+        return [decode_until_end(ids, self._vocabulary) for ids in replies.completions]

@@ -1,7 +1,7 @@
-"""The questions that an LLM critic is asked: one Markdown template a task, readable and replaceable.
+"""Prompts of LLM critics: one Markdown template per task, replaceable by the user.
 
 A template is Jinja. It may use `prompt`, `completion`, `reference`, `tests`, `test_log` and `{% include "form.md" %}`,
-which describes the form of the reply.
+which describes the format of the reply.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ from text2grad.schema import Example
 
 Task = Literal["general", "summarise", "code", "qa"]
 TASKS: tuple[Task, ...] = get_args(Task)
-FOLDER = Path(__file__).parent / "templates"
+TEMPLATE_FOLDER = Path(__file__).parent / "templates"
 
 
-class Prompt:
-    """A template that turns an example into the question about it."""
+class PromptTemplate:
+    """A template that renders an example as a prompt for the critic."""
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise UserError(f"{path}: no such prompt; give a file, or one of the tasks {', '.join(TASKS)}")
-        self.path = path
-        # A user's template comes first, the package's own parts (form.md) are there to be included.
+            raise UserError(f"{path}: no such prompt template; give a file, or one of the tasks {', '.join(TASKS)}")
+        # A user's template may include those of the package (form.md).
         environment = Environment(
-            loader=FileSystemLoader([path.parent, FOLDER]),
+            loader=FileSystemLoader([path.parent, TEMPLATE_FOLDER]),
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
@@ -41,16 +40,18 @@ class Prompt:
         except (TemplateError, UnicodeDecodeError) as error:
             raise UserError(f"{path}: {error}") from error
         if "\N{BULLET} completion" not in probe:
-            raise UserError(f"{path}: the prompt never shows the answer; put {{{{ completion }}}} where it belongs")
-        self.digest = hashlib.blake2b(self._wording(probe).encode(), digest_size=8).hexdigest()
+            raise UserError(f"{path}: the template never shows the completion; add {{{{ completion }}}}")
+        # The rendering covers included templates.
+        content = path.read_text(encoding="utf-8") + probe
+        self.digest = hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
     @classmethod
-    def of(cls, task: Task, path: Path | None = None) -> Prompt:
-        """The user's own template, else the one of the task."""
-        return cls(path or FOLDER / f"{task}.md")
+    def load(cls, task: Task, path: Path | None = None) -> PromptTemplate:
+        """Load the user's template, else the one of the task."""
+        return cls(path or TEMPLATE_FOLDER / f"{task}.md")
 
     def render(self, example: Example) -> str:
-        """The question about this example, the test log of `meta["test_log"]` included where there is one."""
+        """Return the prompt about this example, with the test log of `meta["test_log"]` if there is one."""
         reference = example.reference
         return self._template.render(
             prompt=example.prompt_text,
@@ -59,7 +60,3 @@ class Prompt:
             tests=example.tests,
             test_log=example.meta.get("test_log"),
         ).strip()
-
-    def _wording(self, probe: str) -> str:
-        """What identifies the template, its included parts among it: source and a rendering."""
-        return self.path.read_text(encoding="utf-8") + probe

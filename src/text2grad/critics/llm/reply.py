@@ -1,4 +1,4 @@
-"""What an LLM critic is asked to reply, and how its reply is read."""
+"""The JSON reply of an LLM critic: its schema, a tolerant parser, and its conversion to Feedback."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from text2grad.critics.llm.lenient import NotJsonError, read_object
-from text2grad.schema import Label
+import json_repair
+
+from text2grad.align.quotes import locate_quote, locate_quotes
+from text2grad.schema import Example, Feedback, Label, Omission, Range, Span
 
 SEVERITIES = {"minor": 0.3, "moderate": 0.6, "major": 1.0}
 _LABELS: dict[str, Label] = {
     **dict.fromkeys(("good", "positive", "praise", "correct"), "good"),
     **dict.fromkeys(("poor", "bad", "negative", "blame", "wrong", "incorrect", "error"), "poor"),
 }
-_THOUGHT_BEGINS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
-_THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_MOST_BRACES_TRIED = 50
+_THINK_START = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_THINK_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+# Appended to a reply before it is repaired: values that contain it were not finished. A letter, so that it also turns a
+# truncated number into text.
+_END_MARK = "\ua66e"
 
 
 def _record(**fields: Any) -> dict[str, Any]:
@@ -28,7 +32,7 @@ def _record(**fields: Any) -> dict[str, Any]:
 _TEXT = {"type": "string"}
 _SEVERITY = {"type": "string", "enum": list(SEVERITIES)}
 
-# The order is the method: reason first, then the critique, then what in the answer each phrase of it is about.
+# The order is the method: reason first, then the critique, then the quote that each phrase of the critique is about.
 SCHEMA = _record(
     reasoning=_TEXT,
     critique=_TEXT,
@@ -42,9 +46,13 @@ SCHEMA = _record(
 )
 
 
+class UnreadableReplyError(ValueError):
+    """The reply has no finished critique."""
+
+
 @dataclass(frozen=True)
-class Quoted:
-    """A part of the answer, in the critic's quotation, and the phrase of the critique that is about it."""
+class QuotedSpan:
+    """A quote from the completion, and the phrase of the critique that is about it."""
 
     quote: str
     phrase: str | None
@@ -53,8 +61,8 @@ class Quoted:
 
 
 @dataclass(frozen=True)
-class Missing:
-    """What the answer should have said."""
+class QuotedOmission:
+    """What the completion should have said, and the phrase of the critique that says so."""
 
     text: str
     phrase: str | None = None
@@ -63,114 +71,169 @@ class Missing:
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply as it was read; `unread` holds quotations that came without a readable label."""
+    """A parsed reply; `unlabeled` holds quotes without a known label."""
 
     critique: str
     reasoning: str | None = None
-    spans: list[Quoted] = field(default_factory=list)
-    omissions: list[Missing] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
+    spans: list[QuotedSpan] = field(default_factory=list)
+    omissions: list[QuotedOmission] = field(default_factory=list)
+    unlabeled: list[str] = field(default_factory=list)
 
 
-class UnreadableError(ValueError):
-    """The reply holds no critique that can be read without guessing; the message says why."""
+def reply_to_feedback(raw: str, example: Example, critic: str, threshold: float = 0.75) -> Feedback:
+    """Return feedback with the quotes of a reply located in the completion.
 
-
-def read_reply(raw: str) -> Reply:
-    """Read a reply that may be fenced, followed by prose, single-quoted or cut off; raises UnreadableError.
-
-    What is not finished is left out; the critique itself must be finished.
+    A range that is quoted twice with the same label counts once, with the first phrase. The feedback is failed, with
+    the raw reply kept, if the reply is unreadable or none of its quotes is in the completion.
     """
-    problem = "there is no JSON object in the reply"
-    for value in _objects(_without_thoughts(raw)):
-        if isinstance(value, NotJsonError):
-            problem = f"the reply is not JSON: {value}"
-        elif not _text(value.get("critique")):
-            problem = "the reply has no finished critique"
-        else:
-            return _reply(value)
-    raise UnreadableError(problem)
+    try:
+        reply = parse_reply(raw)
+    except UnreadableReplyError as error:
+        return Feedback.failure(critic, f"unreadable: {error}", raw)
+    matches = locate_quotes(
+        [span.quote for span in reply.spans],
+        example.completion,
+        contexts=[span.phrase for span in reply.spans],
+        threshold=threshold,
+    )
+    spans: dict[tuple[int, int, str], Span] = {}
+    unmatched = list(reply.unlabeled)
+    for quoted, match in zip(reply.spans, matches, strict=True):
+        if match is None:
+            unmatched.append(quoted.quote)
+            continue
+        span = Span(
+            start=match.start,
+            end=match.end,
+            label=quoted.label,
+            severity=quoted.severity,
+            phrase=_phrase_range(quoted.phrase, reply),
+            critic=critic,
+            match=match.kind,
+            confidence=match.confidence,
+        )
+        spans.setdefault((span.start, span.end, span.label), span)
+    omissions = [
+        Omission(text=omission.text, severity=omission.severity, phrase=_phrase_range(omission.phrase, reply))
+        for omission in reply.omissions
+    ]
+    return Feedback(
+        reasoning=reply.reasoning,
+        critique=reply.critique,
+        spans=list(spans.values()),
+        omissions=omissions,
+        unmatched=unmatched,
+        critic=critic,
+        raw=raw,
+        **_failure(reply, unmatched) if unmatched and not spans else {},
+    )
 
 
-def _without_thoughts(raw: str) -> str:
-    """What comes after the last thought, whose beginning the chat template may have kept; an unfinished one is cut.
+def parse_reply(raw: str) -> Reply:
+    """Parse JSON as language models write it: in prose, in a fence, wrongly quoted or truncated.
 
-    A reply that is JSON as a whole is nothing but that: it may speak of such marks.
+    Values that are not finished are dropped; raises UnreadableReplyError if the critique is among them.
+    """
+    error = "the reply has no JSON object"
+    for value in _json_objects(_without_thinking(raw)):
+        if critique := _text(value.get("critique")):
+            return _build_reply(critique, value)
+        error = "the reply has no finished critique"
+    raise UnreadableReplyError(error)
+
+
+def replace_surrogates(text: str) -> str:
+    """Join surrogate pairs and replace lone surrogates, which JSON escapes can contain and files cannot."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _without_thinking(raw: str) -> str:
+    """Return what follows the last thought, whose start tag the chat template may have kept; drop an unfinished one.
+
+    A reply that is valid JSON is returned as it is: it may quote such tags.
     """
     try:
         json.loads(raw)
     except (ValueError, RecursionError):
-        ends = [match.end() for match in _THOUGHT_ENDS.finditer(raw)]
-        text = raw[ends[-1] :] if ends else raw
-        begins = _THOUGHT_BEGINS.search(text)
-        return text[: begins.start()] if begins else text
+        text = raw[max((match.end() for match in _THINK_END.finditer(raw)), default=0) :]
+        start = _THINK_START.search(text)
+        return text[: start.start()] if start else text
     return raw
 
 
-def _objects(text: str) -> Iterator[dict[str, Any] | NotJsonError]:
-    """The objects that stand in the text, outermost first, read strictly where that is possible."""
-    decoder = json.JSONDecoder(strict=False)
-    at, tried = text.find("{"), 0
-    while at >= 0 and tried < _MOST_BRACES_TRIED:
-        tried += 1
-        end = at + 1
-        try:
-            value, end = decoder.raw_decode(text, at)
-            yield value
-        except (ValueError, RecursionError):  # of numbers with thousands of digits, too
-            try:
-                read = read_object(text, at)
-                end = read.end
-                yield read.value
-            except NotJsonError as error:
-                yield error
-        at = text.find("{", end)
+def _json_objects(text: str) -> list[dict[str, Any]]:
+    """Return the object from the first to the last brace if it is valid JSON, else those that json_repair finds."""
+    start, end = text.find("{"), text.rfind("}") + 1
+    if start < 0:
+        return []
+    try:
+        return [json.loads(text[start:end], strict=False)]
+    except (ValueError, RecursionError):  # also for numbers with thousands of digits
+        pass
+    try:
+        repaired = _finished(json_repair.loads(text[start:] + _END_MARK, skip_json_loads=True))
+    except (ValueError, RecursionError):
+        return []
+    values = repaired if isinstance(repaired, list) else [repaired]
+    return [value for value in values if isinstance(value, dict)]
 
 
-def _reply(value: dict[str, Any]) -> Reply:
-    spans: list[Quoted] = []
-    unread: list[str] = []
-    for item in _list(value.get("spans")):
-        entry = item if isinstance(item, dict) else {"quote": item}
+def _finished(value: Any) -> Any:
+    """Replace strings that contain the end mark by None, in a parsed value."""
+    if isinstance(value, dict):
+        return {key: _finished(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finished(item) for item in value]
+    return None if isinstance(value, str) and _END_MARK in value else value
+
+
+def _build_reply(critique: str, value: dict[str, Any]) -> Reply:
+    reply = Reply(critique, _text(value.get("reasoning")))
+    for entry in _entries(value.get("spans"), "quote"):
         quote, label = _quote(entry.get("quote")), _LABELS.get(str(entry.get("label")).strip().lower())
         if quote and label:
-            spans.append(Quoted(quote, _text(entry.get("phrase")), label, _severity(entry.get("severity"))))
+            reply.spans.append(QuotedSpan(quote, _text(entry.get("phrase")), label, _severity(entry.get("severity"))))
         elif quote:
-            unread.append(quote)
-    omissions = []
-    for item in _list(value.get("omissions")):
-        entry = item if isinstance(item, dict) else {"text": item}
+            reply.unlabeled.append(quote)
+    for entry in _entries(value.get("omissions"), "text"):
         if text := _text(entry.get("text")):
-            omissions.append(Missing(text, _text(entry.get("phrase")), _severity(entry.get("severity"))))
-    critique = _text(value["critique"])
-    assert critique is not None
-    return Reply(critique, _text(value.get("reasoning")), spans, omissions, unread)
+            omission = QuotedOmission(text, _text(entry.get("phrase")), _severity(entry.get("severity")))
+            reply.omissions.append(omission)
+    return reply
+
+
+def _entries(items: Any, key: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a list; a plain value stands for an object with this key only."""
+    for item in items if isinstance(items, list) else ():
+        yield item if isinstance(item, dict) else {key: item}
 
 
 def _text(value: Any) -> str | None:
-    """A string with a letter or a digit in it: an ellipsis copied from the instructions says nothing."""
-    if not isinstance(value, str) or not any(letter.isalnum() for letter in value):
-        return None
-    return encodable(value.strip())
+    """Return a string with a letter or a digit: an ellipsis copied from the instructions is not text."""
+    return _quote(value) if isinstance(value, str) and any(map(str.isalnum, value)) else None
 
 
 def _quote(value: Any) -> str | None:
-    """A quotation may be nothing but operators or punctuation."""
-    return encodable(value.strip()) or None if isinstance(value, str) else None
-
-
-def encodable(text: str) -> str:
-    """Without lone surrogates, which an escape in JSON can smuggle in and no file can hold."""
-    return text.encode("utf-8", errors="replace").decode("utf-8")
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    """Return a stripped string; a quote may consist of operators or punctuation."""
+    return replace_surrogates(value.strip()) or None if isinstance(value, str) else None
 
 
 def _severity(value: Any) -> float:
-    """A word of the scale or a number in (0, 1]; anything else is the schema's default, 1."""
+    """Return the severity of a word of the scale or of a number in (0, 1]; for anything else the default, 1."""
     if isinstance(value, str):
         return SEVERITIES.get(value.strip().lower(), 1.0)
-    is_share = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
-    return float(value) if is_share else 1.0
+    is_fraction = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
+    return float(value) if is_fraction else 1.0
+
+
+def _phrase_range(phrase: str | None, reply: Reply) -> Range | None:
+    """Locate a phrase in the critique; the span is kept without one."""
+    match = locate_quote(phrase, reply.critique) if phrase else None
+    return (match.start, match.end) if match else None
+
+
+def _failure(reply: Reply, unmatched: list[str]) -> dict[str, Any]:
+    cause = "unmatched: none of the {} quotes is in the completion"
+    if not reply.spans:
+        cause = "unreadable: none of the {} quotes has a known label"
+    return {"status": "failed", "error": cause.format(len(unmatched))}

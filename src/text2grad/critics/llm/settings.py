@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from text2grad.critics.llm.prompts import Task
+from text2grad.critics.llm.prompts import PromptTemplate, Task
 from text2grad.settings import Settings
+
+OPENAI_URL = "https://api.openai.com/v1"
 
 
 class LLMSettings(Settings):
-    """How an LLM critic is asked. The key is no setting: it comes from the environment variable `api_key_env`."""
+    """Settings of an LLM critic. The API key is read from the environment variable `api_key_env`.
+
+    base_url: the environment variable OPENAI_BASE_URL by default, else OpenAI's.
+    timeout, max_retries: of the OpenAI SDK, per request; it waits between retries, or as long as Retry-After says.
+    breaker_failures, breaker_seconds: when the run is aborted because the endpoint is down, see CircuitBreaker.
+    price_in, price_out: per million tokens; max_cost: in the same currency.
+    """
 
     model: str
     api_key_env: str = "OPENAI_API_KEY"
-    base_url: str | None = None
+    base_url: str = Field(
+        default_factory=lambda: os.environ.get("OPENAI_BASE_URL") or OPENAI_URL, validate_default=True
+    )
     task: Task = "general"
     prompt: Path | None = None
     max_tokens: Annotated[int, Field(ge=1)] = 1024
@@ -26,10 +39,8 @@ class LLMSettings(Settings):
     threshold: Annotated[float, Field(gt=0, le=1)] = 0.75
     concurrency: Annotated[int, Field(ge=1)] = 16
     timeout: Annotated[float, Field(gt=0)] = 120.0
-    max_attempts: Annotated[int, Field(ge=1)] = 6
-    backoff: Annotated[float, Field(ge=0)] = 0.5
-    longest_pause: Annotated[float, Field(ge=0)] = 60.0
-    breaker_failures: Annotated[int, Field(ge=1)] = 20
+    max_retries: Annotated[int, Field(ge=0)] = 5
+    breaker_failures: Annotated[int, Field(ge=1)] = 10
     breaker_seconds: Annotated[float, Field(ge=0)] = 30.0
     price_in: Annotated[float, Field(ge=0)] = 0.0
     price_out: Annotated[float, Field(ge=0)] = 0.0
@@ -37,24 +48,24 @@ class LLMSettings(Settings):
 
     @field_validator("base_url")
     @classmethod
-    def _address_without_key(cls, url: str | None, earlier: ValidationInfo) -> str | None:
-        parts = urlsplit(url or "")
-        if url is not None and (parts.scheme not in ("http", "https") or not parts.hostname):
+    def _check_base_url(cls, url: str, info: ValidationInfo) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("not an http or https address, such as http://localhost:8000/v1")
         if parts.username or parts.password or parts.query:
-            variable = earlier.data.get("api_key_env")
-            raise ValueError(f"the address must hold no key: put it into the environment variable {variable}")
+            variable = info.data.get("api_key_env")
+            raise ValueError(f"the address must contain no key: put it into the environment variable {variable}")
         return url
 
     @field_validator("max_cost")
     @classmethod
-    def _with_prices(cls, limit: float | None, earlier: ValidationInfo) -> float | None:
-        if limit is not None and not (earlier.data.get("price_in") or earlier.data.get("price_out")):
-            raise ValueError("it needs price_in and price_out, the prices of a million tokens")
-        return limit
+    def _check_prices(cls, max_cost: float | None, info: ValidationInfo) -> float | None:
+        if max_cost is not None and not (info.data.get("price_in") or info.data.get("price_out")):
+            raise ValueError("it needs price_in and price_out, the prices per million tokens")
+        return max_cost
 
-    def what_counts(self) -> dict[str, Any]:
-        """The settings that an answer depends on; how fast and at what price it is asked for is not among them."""
-        return self.model_dump(
-            mode="json", include={"model", "base_url", "max_tokens", "temperature", "extra_body", "threshold"}
-        )
+
+def fingerprint_settings(critic: str, settings: dict[str, Any], template: PromptTemplate) -> str:
+    """Return a digest of the settings and the prompt template."""
+    content = json.dumps(settings | {"prompt": template.digest}, sort_keys=True)
+    return f"{critic}:" + hashlib.blake2b(content.encode(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""What makes two questions the same."""
+"""Keys of records: when two annotation requests are the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from text2grad.annotate.keys import record_key
+from text2grad.annotate.store import record_key
 from text2grad.critics.fingerprint import critic_digest
 from text2grad.schema import Example, Feedback
 from text2grad.settings import Settings
@@ -20,26 +20,26 @@ def key(**fields):
 
 
 @pytest.mark.parametrize("field", list(BASE))
-def test_the_key_follows_everything_that_a_critic_may_see(field):
+def test_the_key_covers_everything_that_a_critic_may_read(field):
     assert key(**{field: {"test_log": "other"} if field == "meta" else "other"}) != key()
 
 
-def test_the_key_is_16_bytes_and_blind_to_feedback():
+def test_the_key_has_16_bytes_and_ignores_feedback():
     assert len(key()) == 16
     assert key(feedback=Feedback(critic="x", critique="old")) == key()
     assert key(meta={"test_log": "l", "annotation": {"key": "00"}}) == key()
 
 
-def test_neighbouring_fields_do_not_run_together():
+def test_fields_are_separated():
     assert key(prompt="pc", completion="") != key(prompt="p", completion="c")
 
 
-def test_the_key_follows_the_critic():
+def test_the_key_covers_the_critic():
     example = Example.model_validate(BASE)
     assert record_key(example, "a") != record_key(example, "b")
 
 
-def test_feedback_counts_only_for_a_critic_that_reads_it() -> None:
+def test_the_key_covers_feedback_only_for_a_critic_that_reads_it() -> None:
     plain = Example.model_validate(BASE)
     said = plain.model_copy(update={"feedback": Feedback(critic="human", critique="Too long.")})
     assert record_key(plain, "a") == record_key(said, "a")
