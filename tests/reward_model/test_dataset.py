@@ -11,10 +11,10 @@ from transformers import PreTrainedTokenizerBase
 from text2grad.models.loading import load_tokenizer
 from text2grad.reward_model.critique_format import CritiqueFormat
 from text2grad.reward_model.dataset import build_dataset, collate
-from text2grad.reward_model.grammar import grammar
+from text2grad.reward_model.grammar import critique_grammar
 from text2grad.reward_model.head import GOOD, IGNORE, NEUTRAL, POOR
 from text2grad.reward_model.inputs import InputSettings
-from text2grad.rollout.grammar import compiled, tokens_to_match
+from text2grad.rollout.grammar import build_llguidance_tokenizer, compile_grammar
 from text2grad.schema import Example, Feedback
 
 
@@ -56,14 +56,14 @@ def test_the_name_of_the_end_token_in_a_critique_does_not_end_it(tokenizer: PreT
 
 
 def test_the_grammar_accepts_every_target(tokenizer: PreTrainedTokenizerBase) -> None:
-    vocabulary = tokens_to_match(tokenizer, len(tokenizer))
+    vocabulary = build_llguidance_tokenizer(tokenizer, len(tokenizer))
     for order in ("critique_first", "spans_first", "spans_only"):
         critique_format = CritiqueFormat(order=order)
         examples = [labelled("1", "a fox, a cafe\u0301", {"fox": "good", "cafe\u0301": "poor"}), *about_animals(4)]
         for example, row in zip(
             examples, build_dataset(examples, tokenizer, InputSettings(), critique_format).rows, strict=True
         ):
-            matcher = compiled(vocabulary, grammar(example.completion, critique_format))
+            matcher = compile_grammar(vocabulary, critique_grammar(example.completion, critique_format))
             assert matcher.consume_tokens([label for label in row["lm_labels"] if label != IGNORE][:-1])
             assert matcher.is_stopped() or matcher.is_accepting()
 

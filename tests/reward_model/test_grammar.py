@@ -210,7 +210,7 @@ def sample_critiques(
     while active:
         masks = torch.zeros(len(active), -(-len(logits) // 32), dtype=torch.int32)
         guide.fill(masks.numpy(), range(len(active)), active)
-        constrained = logits.munlabelled_fill(unset_bits(masks, len(logits)), float("-inf"))
+        constrained = logits.masked_fill(unset_bits(masks, len(logits)), float("-inf"))
         tokens = draw(constrained, torch.rand(len(active), generator=generator), temperature=1.0).tolist()
         guide.advance(active, tokens)
         for i, token in zip(active, tokens, strict=True):
