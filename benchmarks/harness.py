@@ -60,7 +60,8 @@ def report(name: str, figures: Mapping[str, Any], bars: Mapping[str, Bar], args:
     figures: the measured values. bars: limits by the name of the value that they apply to.
     """
     missed = [key for key, bar in bars.items() if not bar.reached(figures[key])]
-    _print_bars(figures, bars, missed)
+    if bars:
+        _print_bars(figures, bars, missed)
     result = {
         "benchmark": name,
         "figures": dict(figures),
