@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from text2grad.checkpoint.state import Progress
 from text2grad.distributed.learner import Learner
-from text2grad.models.batching import TokenRows
+from text2grad.models.batching import TokenBatch
 from text2grad.models.policy import Scores
 from text2grad.schema import Example
 from text2grad.trainer.advantage import KLControl, RunningScale
@@ -65,9 +65,9 @@ class Table(nn.Module):
         super().__init__()
         self.tables = nn.ParameterList([nn.Parameter(padded(now[name])) for name in NETWORK])
 
-    def forward(self, rows: TokenRows, temperature: float, entropy_gradient: bool = False) -> Scores:
+    def forward(self, rows: TokenBatch, temperature: float, entropy_gradient: bool = False) -> Scores:
         whose = rows.ids[rows.rows, 0]
-        return Scores(*(rows.scatter(table[whose, rows.slots]) for table in self.tables))
+        return Scores(*(rows.scatter(table[whose, rows.token_indices]) for table in self.tables))
 
 
 def padded(rows: Rows) -> Tensor:

@@ -68,7 +68,7 @@ class Callbacks(Callback):
             member.on_end()
 
     def _tell(self, tell: Callable[[Callback], str | None]) -> str | None:
-        return self.processes.on_main(lambda: first_reason([tell(member) for member in self.members]))
+        return self.processes.run_on_main(lambda: first_reason([tell(member) for member in self.members]))
 
 
 def first_reason(reasons: Iterable[str | None]) -> str | None:

@@ -11,9 +11,9 @@ import torch
 
 from text2grad.critics.base import Critic, collect_feedback, critic_traits
 from text2grad.distributed.learner import Learner
-from text2grad.distributed.processes import attempt, use_device
+from text2grad.distributed.micro_batches import micro_batches
+from text2grad.distributed.processes import catch_user_error, set_current_device
 from text2grad.models.batching import stack_rows
-from text2grad.models.packing import micro_batches
 from text2grad.models.policy import Policy, Scores
 from text2grad.schema import Example, Feedback
 from text2grad.trainer.batch import Rollout
@@ -61,12 +61,12 @@ def collect_feedback_beside(
     CPU the two would only take the cores from each other.
     """
     accelerator, processes = learner.accelerator, learner.processes
-    own = [examples[i] for i in processes.own(len(examples))]
+    own = [examples[i] for i in processes.local_slice(len(examples))]
     if accelerator.device.type == "cpu" and critic_traits(critic).acritique is None:
-        heard, passed = attempt(lambda: collect_feedback(critic, own)), passes()
+        heard, passed = catch_user_error(lambda: collect_feedback(critic, own)), passes()
     else:
         # The critic stays in the main thread, where Ctrl-C reaches it.
-        with ThreadPoolExecutor(1, initializer=partial(use_device, accelerator)) as pool:
+        with ThreadPoolExecutor(1, initializer=partial(set_current_device, accelerator)) as pool:
             passing = pool.submit(passes)
-            heard, passed = attempt(lambda: collect_feedback(critic, own)), passing.result()
-    return [said for part in processes.share(heard) for said in part], passed
+            heard, passed = catch_user_error(lambda: collect_feedback(critic, own)), passing.result()
+    return [said for part in processes.gather_or_raise(heard) for said in part], passed

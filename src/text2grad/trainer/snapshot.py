@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from text2grad.distributed.sharding import own_share
+from text2grad.distributed.learner import optimizer_parameters
 
 
 @dataclass(frozen=True)
@@ -22,17 +22,12 @@ class Snapshot:
     @classmethod
     def take(cls, optimizer: torch.optim.Optimizer) -> Snapshot:
         """Copy the optimiser's parameters and its state."""
-        weights = [own_share(p).detach().clone() for p in parameters(optimizer)]
+        weights = [p.detach().clone() for p in optimizer_parameters(optimizer)]
         return cls(weights, copy.deepcopy(optimizer.state_dict()))
 
     @torch.no_grad()
     def restore(self, optimizer: torch.optim.Optimizer) -> None:
         """Put both back."""
-        for parameter, saved in zip(parameters(optimizer), self.weights, strict=True):
-            own_share(parameter).copy_(saved)
+        for parameter, saved in zip(optimizer_parameters(optimizer), self.weights, strict=True):
+            parameter.copy_(saved)
         optimizer.load_state_dict(copy.deepcopy(self.optimizer_state))
-
-
-def parameters(optimizer: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
-    """Everything that the optimiser changes, in the order of its groups."""
-    return [p for group in optimizer.param_groups for p in group["params"]]

@@ -19,9 +19,9 @@ from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.checkpoint.state import Progress, load_checkpoint, save_checkpoint
 from text2grad.checkpoint.weights import read_weights, write_weights
 from text2grad.critics.base import Critic
-from text2grad.distributed.learner import make_learner
+from text2grad.distributed.learner import Learner
 from text2grad.distributed.processes import Processes, make_accelerator
-from text2grad.distributed.sharding import place
+from text2grad.distributed.sharding import place_policy
 from text2grad.errors import UserError
 from text2grad.files import recover_folder
 from text2grad.models import loading
@@ -30,7 +30,7 @@ from text2grad.models.prompts import PromptBudget, encode_prompts
 from text2grad.rollout.rng import Stream, stream
 from text2grad.rollout.samplers import HFSampler, Sampler, SamplingRequest, gather_samples
 from text2grad.rollout.sampling import Sampled, noise
-from text2grad.rollout.vllm import Trained, vllm_sampler
+from text2grad.rollout.vllm import TrainedPolicy, vllm_sampler
 from text2grad.schema import Example, Feedback, from_dataset
 from text2grad.trainer.advantage import KLControl, RunningScale, explained_variance, kl_per_token, normalize
 from text2grad.trainer.batch import Rollout, make_rollout, rollout_rewards
@@ -85,7 +85,7 @@ class Text2GradTrainer:
         require_heldout(args.eval_steps, len(eval_dataset))
         self.accelerator = make_accelerator(args.bf16, args.report_to, self.run.trackers)
         self.args = args = args.on(self.accelerator.device.type)
-        self.processes = Processes.of(self.accelerator)
+        self.processes = Processes.from_accelerator(self.accelerator)
         self.base = str(model) if isinstance(model, str | Path) else str(model.config.name_or_path)
         if isinstance(model, str | Path):
             processing_class = processing_class or loading.load_tokenizer(model)
@@ -104,16 +104,18 @@ class Text2GradTrainer:
         policy = Policy(model, peft_config, share_prompts=args.share_prompts, torch_compile=args.torch_compile)
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
-        self.policy, self.full_weights = policy, place(policy, self.accelerator, self.processes)
+        self.policy, self.full_policy = policy, place_policy(policy, self.accelerator, self.processes)
         groups: list[dict[str, Any]] = [
             {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
             {"params": list(policy.value_head.parameters()), "lr": args.value_learning_rate},
         ]
         optimizer = torch.optim.AdamW(groups, lr=args.learning_rate, weight_decay=args.weight_decay)
         self.full_rates = [group["lr"] for group in optimizer.param_groups]
-        self.learner = make_learner(policy, optimizer, self.accelerator, self.processes, args)
-        self.optimizer = self.learner.optimizer
-        self.hf_sampler = HFSampler(policy, self.full_weights, args.bf16, self.end_ids, self.tokenizer.pad_token_id)
+        self.optimizer = self.accelerator.prepare_optimizer(optimizer)
+        self.learner = Learner(policy, self.optimizer, self.accelerator, self.processes)
+        self.hf_sampler = HFSampler(
+            self.full_policy, args.bf16, self.end_ids, self.tokenizer.pad_token_id, args.fast_decoding
+        )
         self.sampler = self._sampler()
         self.progress = Progress(
             step=0,
@@ -131,9 +133,17 @@ class Text2GradTrainer:
     def _sampler(self) -> Sampler:
         if self.args.rollouts == "transformers":
             return self.hf_sampler
-        longest = max(map(len, self.prompts)) + self.args.max_completion_length
-        trained = Trained(self.policy, self.accelerator, self.tokenizer, self.end_ids, longest)
-        return vllm_sampler(self.args, trained)
+        args = self.args
+        max_length = max(map(len, self.prompts)) + args.max_completion_length
+        trained = TrainedPolicy(self.policy, self.accelerator, self.tokenizer, self.end_ids, max_length)
+        return vllm_sampler(
+            args.rollouts,
+            trained,
+            args.temperature,
+            args.bf16,
+            args.vllm_server_base_url,
+            args.vllm_gpu_memory_utilization,
+        )
 
     def encode(self, examples: Sequence[Example]) -> list[list[int]]:
         """Prompt ids; a prompt that leaves no room for its answer is refused."""
@@ -145,16 +155,16 @@ class Text2GradTrainer:
         if resume:
             self._resume()
         else:
-            self.processes.on_main(self.run.start)
+            self.processes.run_on_main(self.run.start)
             self._save_checkpoint()
         self.started = True
 
     def _resume(self) -> None:
         for folder in (self.run.checkpoint, self.run.best):
-            self.processes.on_main(partial(recover_folder, folder))
-        found = self.processes.together(lambda: load_checkpoint(self.run.checkpoint, self.policy, self.optimizer))
-        self.progress = found[self.processes.index]
-        self.processes.on_main(lambda: self.run.rewind(self.progress.step))
+            self.processes.run_on_main(partial(recover_folder, folder))
+        found = self.processes.run_on_all(lambda: load_checkpoint(self.run.checkpoint, self.policy, self.optimizer))
+        self.progress = found[self.processes.rank]
+        self.processes.run_on_main(lambda: self.run.rewind(self.progress.step))
         self.monitor, self.selection, self.best_is_loaded = Monitor(), Selection(), False
         for metrics in self.run.steps():
             self._refuse_other_batches(metrics["samples"])
@@ -168,7 +178,7 @@ class Text2GradTrainer:
         if before != self.samples_per_step:
             raise UserError(
                 f"the run in {self.run.root} has {before} answers a step, but this launch has {self.samples_per_step} "
-                f"({self.processes.count} times {self.args.samples_per_step}); change per_device_train_batch_size"
+                f"({self.processes.world_size} times {self.args.samples_per_step}); change per_device_train_batch_size"
             )
 
     def _save_checkpoint(self) -> None:
@@ -190,7 +200,7 @@ class Text2GradTrainer:
             if stop is not None and self.processes.is_main:
                 log.warning("the run ends after step %d: %s", self.progress.step, stop)
             if self.args.load_best_at_end and self.selection.best is not None:
-                self.processes.together(lambda: read_weights(self.run.best, self.policy.model))
+                self.processes.run_on_all(lambda: read_weights(self.run.best, self.policy.model))
                 self.best_is_loaded, self.started = True, False  # going on means to resume from the checkpoint
         finally:
             self.callbacks.on_end()
@@ -198,13 +208,13 @@ class Text2GradTrainer:
     def _advance(self) -> str | None:
         """One step, evaluated where that is due, recorded and saved. Returns why the run should end, if it should."""
         metrics, samples = self.step(self.progress.step + 1)
-        metrics = self.processes.agree(metrics)  # clocks may differ, decisions must not
+        metrics = self.processes.broadcast_from_main(metrics)  # clocks may differ, decisions must not
         due = evaluation_due(metrics["step"], self.args) and not metrics["skipped"]
         figures = self.evaluate() if due else {}
         metrics |= figures
         release_free_memory()
         self._warn(metrics)
-        self.processes.on_main(partial(self.run.record, metrics, samples))
+        self.processes.run_on_main(partial(self.run.record, metrics, samples))
         self.progress.step += 1
         best = self.selection.observe(metrics)
         asked = self.callbacks.on_evaluate({"step": metrics["step"], **figures}) if due else None
@@ -229,7 +239,7 @@ class Text2GradTrainer:
         watch = Stopwatch()
         with watch.part("evaluation"):
             figures = heldout_figures(judged(self, self.heldout))
-        return self.processes.agree(figures | watch.parts)
+        return self.processes.broadcast_from_main(figures | watch.parts)
 
     def _warn(self, metrics: Metrics) -> None:
         """Say what is wrong with a step, and keep it with its metrics."""
@@ -287,7 +297,7 @@ class Text2GradTrainer:
         args = self.args
         chosen = [i for i in self._prompts_of(step) for _ in range(args.num_generations)]
         prompts = [self.prompts[i] for i in chosen]
-        own = self.processes.own(len(chosen), args.num_generations)
+        own = self.processes.local_slice(len(chosen), args.num_generations)
         draws = SamplingRequest(args.seed, step, own, args.temperature, args.max_completion_length)
         asked = [prompts[i] for i in own[:: args.num_generations]]
         sampled = gather_samples(self.sampler.sample(asked, args.num_generations, draws), self.processes)
@@ -302,12 +312,12 @@ class Text2GradTrainer:
         """
         completions: list[list[int]] = []
         prompts = self.encode(examples)
-        own = self.processes.own(len(examples))
-        with self.hf_sampler.drawing(reference) as draw:
+        own = self.processes.local_slice(len(examples))
+        with self.hf_sampler.session(reference) as generate:
             for start in range(own.start, own.stop, batch_size):
                 rows = range(start, min(start + batch_size, own.stop))
                 uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
-                completions += draw([prompts[i] for i in rows], uniforms, temperature).completions
+                completions += generate([prompts[i] for i in rows], uniforms, temperature).completions
                 release_free_memory()
         sampled = gather_samples(Sampled(completions, None), self.processes)
         return make_rollout(examples, prompts, sampled, self.end_ids, self.tokenizer).examples
@@ -356,15 +366,15 @@ class Text2GradTrainer:
     def save_model(self, folder: Path | None = None) -> Path:
         """The trained model or adapter with its tokenizer and card, as `from_pretrained` reads it."""
         folder = folder or self.run.final
-        with self.full_weights.filled(self.policy, reference=False) as policy:
-            self.processes.on_main(lambda: write_weights(folder, policy.model, self.tokenizer, card_of(self)))
+        with self.full_policy.summon(reference=False) as policy:
+            self.processes.run_on_main(lambda: write_weights(folder, policy.model, self.tokenizer, card_of(self)))
         self.callbacks.on_save(folder)
         return folder
 
     @property
     def samples_per_step(self) -> int:
         """Answers of all processes in one step."""
-        return self.args.samples_per_step * self.processes.count
+        return self.args.samples_per_step * self.processes.world_size
 
     @property
     def trained_steps(self) -> int:

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from text2grad.distributed.learner import Learner
-from text2grad.models.batching import TokenRows
-from text2grad.models.packing import IDLE, MicroBatch, micro_batches
+from text2grad.distributed.micro_batches import IDLE, MicroBatch, micro_batches
+from text2grad.models.batching import TokenBatch
 from text2grad.trainer.config import PolicySettings
 from text2grad.trainer.losses import approximate_kl, clipped_policy_loss, clipped_value_loss, kl_loss
 from text2grad.trainer.snapshot import Snapshot
@@ -94,8 +94,8 @@ def _passes(
     for _ in range(args.num_iterations):
         learner.optimizer.zero_grad()
         sums = [0.0] * len(MEANS)
-        for number, (samples, rows) in enumerate(micro, 1):
-            more = _accumulate(learner, batch, samples, rows, tokens, args, last=number == len(micro))
+        for samples, rows in micro:
+            more = _accumulate(learner, batch, samples, rows, tokens, args)
             sums = [a + b for a, b in zip(sums, more, strict=True)]
         stats |= {name: total / tokens for name, total in zip(MEANS, learner.processes.sum(sums), strict=True)}
         stats["grad_norm"] = learner.clip_gradients(args.max_grad_norm)
@@ -108,7 +108,7 @@ def _passes(
 
 
 def _accumulate(
-    learner: Learner, batch: Batch, samples: list[int], rows: TokenRows, tokens: float, args: PolicySettings, last: bool
+    learner: Learner, batch: Batch, samples: list[int], rows: TokenBatch, tokens: float, args: PolicySettings
 ) -> list[float]:
     """Forward and backward of one micro-batch. Returns sums over its valid tokens, in the order of MEANS.
 
@@ -134,7 +134,7 @@ def _accumulate(
         loss = loss - args.entropy_coef * entropy
     if batch.anchor:
         loss = loss + batch.anchor * kl_loss(scores.logprobs, of_samples(batch.reference_logprobs), mask)
-    learner.backward(loss / tokens, last)
+    learner.backward(loss / tokens)
     kl = approximate_kl(scores.logprobs.detach(), old_logprobs, mask)
     return [value.item() for value in (policy_loss, value_loss, entropy, clipped, kl)]
 
