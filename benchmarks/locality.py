@@ -27,7 +27,7 @@ from torch import Tensor
 from text2grad.align.tokens import offsets, overlapping
 from text2grad.data import defacto, ilf_code
 from text2grad.data.debugbench import changed_code
-from text2grad.models.batching import TokenRows, pad_right
+from text2grad.models.batching import TokenBatch, pad_right
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.models.policy import Policy
 from text2grad.models.prompts import encode_prompt
@@ -112,7 +112,7 @@ def changes(policy: Policy, tokenizer: object, example: Example, setting: Settin
     return float(moved[blamed].abs().mean()), float(moved[outside].abs().mean()), float(moved[blamed].mean())
 
 
-def stepped(policy: Policy, padded: TokenRows, advantages: Tensor) -> tuple[Tensor, Tensor]:
+def stepped(policy: Policy, padded: TokenBatch, advantages: Tensor) -> tuple[Tensor, Tensor]:
     """Log-probabilities before and after one step of gradient descent; the weights are put back."""
     policy.zero_grad()
     before = policy(padded, 1.0).logprobs

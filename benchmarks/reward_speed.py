@@ -40,11 +40,11 @@ ANSWERS, BATCH, TURNS = 256, 64, 9
 
 
 def given(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:
-    """In place of `sampling.draw`: uniforms are the tokens to take. The most probable is found all the same."""
+    """Replaces `sampling.sample_tokens`: uniforms are the tokens to take. The most probable is computed anyway."""
     return torch.where(uniforms >= 0, uniforms.long(), logits.argmax(-1))
 
 
-@patch.object(sampling, "draw", given)
+@patch.object(sampling, "sample_tokens", given)
 def decode(model: SpanRewardModel, examples: Sequence[Example], completions: Sequence[Sequence[int]]) -> None:
     """Read the questions and write these completions, whatever the model would rather write."""
     end, pad = int(model.tokenizer.eos_token_id), int(model.tokenizer.pad_token_id)

@@ -20,7 +20,7 @@ from text2grad.reward_model.prose import FAR
 from text2grad.reward_model.settings import Layout, Limits, Order
 from text2grad.rollout.constrained import missing
 from text2grad.rollout.grammar import Masks, reply_of, tokens_to_match
-from text2grad.rollout.sampling import draw
+from text2grad.rollout.sampling import sample_tokens
 
 REASONED = Limits(reasoning=12, critique=12, quote=41, spans=3, omissions=2, omission=5)
 ROOMY = Limits(critique=FAR + 20, quote=41, spans=2, omissions=1, omission=5)  # its critique begins as open prose
@@ -46,7 +46,7 @@ def walk(vocabulary: LLTokenizer, answers: list[str], layout: Layout, logits: Te
     going = list(range(len(answers)))
     while going:
         constrained = logits.masked_fill(~allowed(matchers, going, len(logits)), float("-inf"))
-        tokens = draw(constrained, torch.rand(len(going), generator=generator), temperature=1.0).tolist()
+        tokens = sample_tokens(constrained, torch.rand(len(going), generator=generator), temperature=1.0).tolist()
         matchers.advance(going, tokens)
         for row, token in zip(going, tokens, strict=True):
             written[row].append(token)

@@ -18,7 +18,7 @@ from slow_policy import Rows
 from torch import Tensor, nn
 
 from text2grad.distributed.learner import Learner
-from text2grad.models.batching import TokenRows
+from text2grad.models.batching import TokenBatch
 from text2grad.models.policy import Scores
 from text2grad.schema import Example
 from text2grad.trainer.batch import Batch, Rollout, make_batch
@@ -60,9 +60,9 @@ class Table(nn.Module):
         super().__init__()
         self.tables = nn.ParameterList([nn.Parameter(padded(now[name])) for name in NETWORK])
 
-    def forward(self, rows: TokenRows, temperature: float, entropy_gradient: bool = False) -> Scores:
+    def forward(self, rows: TokenBatch, temperature: float, entropy_gradient: bool = False) -> Scores:
         whose = rows.ids[rows.rows, 0]
-        return Scores(*(rows.scatter(table[whose, rows.slots]) for table in self.tables))
+        return Scores(*(rows.scatter(table[whose, rows.token_indices]) for table in self.tables))
 
 
 def padded(rows: Rows) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any
 from text2grad.annotate.keys import META
 from text2grad.annotate.summary import Summary
 from text2grad.errors import UserError
-from text2grad.files import append_json_lines, disk_errors, sync
+from text2grad.files import append_json_lines, disk_errors, fsync_path
 
 _BLOCK = 1 << 16
 
@@ -99,9 +99,9 @@ def keep_records(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
             out.writelines(
                 json.dumps(record, ensure_ascii=False) + "\n" for record in read_records(path) if wanted(record)
             )
-        sync(new)
+        fsync_path(new)
         new.replace(path)
-        sync(path.parent)
+        fsync_path(path.parent)
 
 
 def refuse_strangers(path: Path) -> None:

@@ -12,7 +12,7 @@ from peft import LoraConfig, PeftModel
 
 from text2grad.checkpoint.markdown import code, fenced, front_matter, split_front_matter, table
 from text2grad.errors import UserError
-from text2grad.models.loading import base_name
+from text2grad.models.loading import base_model_name
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -51,7 +51,7 @@ class CardFacts:
 
 def model_card(facts: CardFacts) -> str:
     """Markdown with the metadata that the Hugging Face hub reads, and the run's figures."""
-    name, published = base_name(facts.base)
+    name, published = base_model_name(facts.base)
     metadata = {
         **({"base_model": name, "base_model_relation": _relation(facts.is_adapter)} if published else {}),
         "library_name": _library(facts.is_adapter),

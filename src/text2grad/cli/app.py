@@ -18,7 +18,7 @@ from text2grad.cli.export import export
 from text2grad.cli.progress import silence_libraries, terminal
 from text2grad.cli.reward import reward
 from text2grad.cli.train import train
-from text2grad.distributed.launch import is_first_on_machine
+from text2grad.distributed.environment import is_local_main_process
 from text2grad.errors import SharedError, UserError
 
 app = typer.Typer(
@@ -133,7 +133,7 @@ def main() -> None:
     except UserError as error:
         if debug:
             raise
-        if isinstance(error, SharedError) or not is_first_on_machine():
+        if isinstance(error, SharedError) or not is_local_main_process():
             sys.exit(1)  # another process says it
         Console(stderr=True).print(f"[bold red]Error:[/bold red] {escape(str(error))}", soft_wrap=True)
         sys.exit(1)

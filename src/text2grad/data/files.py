@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from text2grad.errors import UserError
-from text2grad.files import opened
+from text2grad.files import open_maybe_gzip
 
 
 def open_published(path: str | Path, wanted: str, newline: str | None = None) -> AbstractContextManager[IO[str]]:
@@ -15,4 +15,4 @@ def open_published(path: str | Path, wanted: str, newline: str | None = None) ->
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of {wanted}")
-    return opened(path, "rt", encoding="utf-8", newline=newline)
+    return open_maybe_gzip(path, "rt", encoding="utf-8", newline=newline)

@@ -23,8 +23,8 @@ from transformers import PreTrainedTokenizerBase
 
 from text2grad.errors import UserError
 from text2grad.files import replace_text
-from text2grad.models.batching import by_token_budget, pad_right_rows
-from text2grad.models.lm_head import vocabulary_of, width_of
+from text2grad.models.backbone import hidden_size, vocab_size
+from text2grad.models.batching import pad_right_rows, split_by_token_budget
 from text2grad.models.loading import load_model, load_tokenizer
 from text2grad.reward_model.features import Prepared
 from text2grad.reward_model.feedback import graded_feedback, span_feedback, written_feedback
@@ -101,7 +101,7 @@ class SpanRewardModel:
         model: Any = load_model(saved.base if is_adapter else folder, dtype)
         if is_adapter:
             model = PeftModel.from_pretrained(model, folder, use_safetensors=True).merge_and_unload()
-        head = TokenHead(width_of(model))
+        head = TokenHead(hidden_size(model))
         head.load_state_dict(safetensors.torch.load_file(folder / HEAD_FILE))
         scorer = SpanScorer(model, head).to(place).eval()
         return cls(scorer, load_tokenizer(folder), saved.layout, chosen, saved.base, saved.calibration)
@@ -234,7 +234,7 @@ class SpanRewardModel:
 
     @cached_property
     def _vocabulary(self) -> Any:
-        return tokens_to_match(self.tokenizer, vocabulary_of(self.scorer.model))
+        return tokens_to_match(self.tokenizer, vocab_size(self.scorer.model))
 
     @torch.no_grad()
     def _head_logits(self, questions: Sequence[Question]) -> list[Tensor]:
@@ -244,7 +244,7 @@ class SpanRewardModel:
         rows = [question.ids[: question.judged[1]] for question in questions]
         results: dict[int, Tensor] = {}
         with self._evaluating():
-            for batch in by_token_budget([len(row) for row in rows], most_padded):
+            for batch in split_by_token_budget([len(row) for row in rows], most_padded):
                 states = self.scorer.states(pad_right_rows([rows[i] for i in batch], device))
                 judged = [states[k, questions[i].judged[0] : questions[i].judged[1]] for k, i in enumerate(batch)]
                 logits = self.scorer.head(torch.cat(judged)).float().cpu()

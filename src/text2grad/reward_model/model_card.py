@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from text2grad.checkpoint.markdown import code, front_matter
-from text2grad.models.loading import base_name
+from text2grad.models.loading import base_model_name
 
 if TYPE_CHECKING:
     from text2grad.reward_model.model import Saved
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def model_card(saved: Saved) -> str:
     """Markdown with the metadata that the Hugging Face hub reads."""
-    name, published = base_name(saved.base)
+    name, published = base_model_name(saved.base)
     metadata = {
         **({"base_model": name} if published else {}),
         "library_name": "text2grad",

@@ -26,7 +26,7 @@ from text2grad.config.run import LoraSettings
 from text2grad.data.split import split_by_prompt
 from text2grad.errors import UserError
 from text2grad.files import replace_text
-from text2grad.models.lm_head import check_output
+from text2grad.models.backbone import check_projection
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.reward_model.features import Prepared, collate, prepare
 from text2grad.reward_model.head import GOOD, POOR, calibrate, class_weights
@@ -139,7 +139,7 @@ def _untrained(settings: RewardTraining, tokenizer: PreTrainedTokenizerBase) -> 
     torch.manual_seed(settings.seed)
     base: Any = load_model(settings.model)
     if settings.lm_weight:
-        check_output(base)
+        check_projection(base)
     lora = settings.lora
     if lora is not None:
         base = get_peft_model(

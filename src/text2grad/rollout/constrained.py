@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from text2grad.models.batching import fetched, pinned, sent
+from text2grad.models.batching import copy_to_device, copy_to_host, pin_memory
 from text2grad.rollout.grammar import Masks
 
 
@@ -53,13 +53,13 @@ class Guided:
             # Each step writes over the masks of the last, which the GPU has fetched by then: it drew by them. What
             # rows draw that have ended is nobody's concern.
             everything = torch.full((len(logits), -(-width // 32)), -1, dtype=torch.int32)
-            self._masks = pinned(everything, self._device)
+            self._masks = pin_memory(everything, self._device)
         self._guide.fill(self._masks.numpy(), self._going, [self._completions[row] for row in self._going])
-        return logits.masked_fill(missing(sent(self._masks, self._device), width), float("-inf"))
+        return logits.masked_fill(missing(copy_to_device(self._masks, self._device), width), float("-inf"))
 
     def note(self, chosen: Tensor) -> None:
         """chosen: (rows,), the tokens that were drawn."""
-        self._arriving = fetched(chosen)
+        self._arriving = copy_to_host(chosen)
         if not runs_ahead(self._device):
             self._hear()
 
