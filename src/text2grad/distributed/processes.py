@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, InitProcessGroupKwargs, gather_object
-from torch import Tensor, nn
+from torch import nn
 
 from text2grad.distributed.environment import CONFIGS, Parallelism, requested_parallelism, world_size
 from text2grad.errors import SharedError, UserError
@@ -25,7 +25,6 @@ from text2grad.errors import SharedError, UserError
 T = TypeVar("T")
 R = TypeVar("R")
 COLLECTIVE_TIMEOUT = timedelta(hours=2)  # a process may wait this long for another one's slow critic
-BUCKET_SIZE = 2**25  # gradient elements per all-reduce
 UNSUPPORTED = (DistributedType.MEGATRON_LM, DistributedType.XLA)
 
 
@@ -144,14 +143,13 @@ class Processes:
         trained = list(parameters)
         has_gradient = self.gather([[p.grad is not None for p in trained]])
         used = [p for p, *flags in zip(trained, *has_gradient, strict=True) if any(flags)]
-        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in used]
-        for bucket in _buckets(gradients):
-            flat = torch.cat([gradient.flatten() for gradient in bucket])
-            torch.distributed.all_reduce(flat)
-            for gradient, summed in zip(bucket, torch.split(flat, [g.numel() for g in bucket]), strict=True):
-                gradient.copy_(summed.view_as(gradient))
-        for parameter, gradient in zip(used, gradients, strict=True):
-            parameter.grad = gradient
+        pending = []
+        for parameter in used:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            pending.append(torch.distributed.all_reduce(parameter.grad, async_op=True))
+        for work in pending:
+            work.wait()
 
 
 SINGLE_PROCESS = Processes()
@@ -170,16 +168,3 @@ def balance_rows(lengths: Sequence[int], num_processes: int) -> list[list[int]]:
     order = sorted(range(len(lengths)), key=lambda row: (-lengths[row], row))
     turn = 2 * num_processes
     return [sorted([*order[i::turn], *order[turn - 1 - i :: turn]]) for i in range(num_processes)]
-
-
-def _buckets(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
-    """Split into runs of one dtype with at most BUCKET_SIZE elements, at least one tensor each."""
-    buckets: list[list[Tensor]] = []
-    left = 0
-    for tensor in tensors:
-        if not buckets or tensor.numel() > left or tensor.dtype != buckets[-1][-1].dtype:
-            buckets.append([])
-            left = BUCKET_SIZE
-        buckets[-1].append(tensor)
-        left -= tensor.numel()
-    return buckets

@@ -13,7 +13,7 @@ from datasets import Dataset
 from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from text2grad.checkpoint.model_card import CardFacts, model_card, names_in, what_is_trained
+from text2grad.checkpoint.model_card import CardFacts, describe_trained, model_card, read_names
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.checkpoint.state import load_checkpoint, save_checkpoint
 from text2grad.checkpoint.weights import read_weights, write_weights
@@ -322,11 +322,11 @@ class Text2GradTrainer:
         return model_card(
             CardFacts(
                 base=self.base_model,
-                trained=what_is_trained(model),
+                trained=describe_trained(model),
                 is_adapter=isinstance(model, PeftModel),
                 step=step,
                 settings=self.args.model_dump(mode="json"),
-                names={"critic": type(self.critic).__name__, **names_in(self.run.config)},
+                names={"critic": type(self.critic).__name__, **read_names(self.run.config)},
                 scores=[evaluated for evaluated in self.best_checkpoint.scores if evaluated.step <= step],
                 evaluation=evaluation,
             )
