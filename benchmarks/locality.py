@@ -27,7 +27,7 @@ from torch import Tensor
 from text2grad.align.tokens import offsets, overlapping
 from text2grad.data import defacto, ilf_code
 from text2grad.data.debugbench import changed_code
-from text2grad.models.batching import TokenRows, pad_right
+from text2grad.models.batching import TokenBatch, pad_right
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.models.policy import Policy
 from text2grad.models.prompts import encode_prompt
@@ -116,7 +116,7 @@ def measure_changes(
     return float(change[blamed].abs().mean()), float(change[outside].abs().mean()), float(change[blamed].mean())
 
 
-def take_gradient_step(policy: Policy, padded: TokenRows, advantages: Tensor) -> tuple[Tensor, Tensor]:
+def take_gradient_step(policy: Policy, padded: TokenBatch, advantages: Tensor) -> tuple[Tensor, Tensor]:
     """Return log-probabilities before and after one step of gradient descent; restores the weights."""
     policy.zero_grad()
     before = policy(padded, 1.0).logprobs

@@ -1,12 +1,11 @@
-"""What sharing a prompt's computation between its answers saves: seconds, tokens and memory, one run, same answers.
+"""Shared rows against one row per completion: seconds, tokens and memory of a step, with the same results.
 
-Random answers of 20 to 40 tokens, four to a prompt of 200 to 300, go through what follows sampling in a step: scoring
-under the policy and under the reference, then two passes of one optimiser step each. Shared rows and a row for each
-answer take turns; the figure is the median. Log-probabilities of both layouts are compared in float32, before and after
-the update.
+Random completions of 20 to 40 tokens, four per prompt of 200 to 300, go through everything that follows sampling in a
+step: scoring under the policy and under the reference, then two passes of one optimiser step each. The two layouts
+alternate; the result is the median. Their log-probabilities are compared in float32, before and after the update.
 
-On the CPU a random model of 8 layers, whose output layer has the share of the work that the default model's has, stands
-in for that one, and 32 answers for 192.
+On the CPU the model is a random one of 8 layers, whose output layer has the same share of the work as the default
+model's, and there are 32 completions instead of 192.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.distributed.learner import Learner
+from text2grad.distributed.micro_batches import micro_batches
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer, resolve
-from text2grad.models.packing import micro_batches
 from text2grad.models.policy import Scores
 from text2grad.schema import Example, Feedback
 from text2grad.trainer.advantages import normalize
@@ -33,7 +32,7 @@ from text2grad.trainer.batch import Batch, Rollout
 from text2grad.trainer.update import update
 
 GENERATIONS, PASSES, ROUNDS = 4, 2, 5
-VOCABULARY = 8192  # of the model that stands in; the default one's is larger
+VOCABULARY = 8192  # of the random model; the default one's is larger
 LAYOUTS = {"shared": True, "apart": False}
 
 
@@ -46,19 +45,19 @@ def main() -> None:
         answers, rounds = (192 if on_gpu else 32), ROUNDS
     rollout = random_rollout(answers)
     with tempfile.TemporaryDirectory() as folder:
-        figures: dict[str, Any] = {"answers": answers, **compared(rollout, folder, on_gpu)}
+        figures: dict[str, Any] = {"answers": answers, **compare_layouts(rollout, folder, on_gpu)}
         trainers = {name: trainer(folder, share, on_gpu, bf16=on_gpu) for name, share in LAYOUTS.items()}
         seconds: dict[str, list[float]] = {name: [] for name in LAYOUTS}
         gib = dict.fromkeys(LAYOUTS, 0.0)
         for number in range(rounds + 1):
             for name, one in trainers.items():
-                took, peak = timed(one, rollout)
+                took, peak = time_step(one, rollout)
                 gib[name] = max(gib[name], peak)
                 if number:  # the first round warms up
                     seconds[name].append(took)
     tokens = {name: padded_tokens(rollout, one) for name, one in trainers.items()}
     show(
-        f"{answers} answers, {GENERATIONS} a prompt",
+        f"{answers} completions, {GENERATIONS} per prompt",
         ["layout", "seconds", "padded tokens", "GiB"],
         [[name, f"{median(seconds[name]):.3f}", f"{tokens[name]}", f"{gib[name]:.2f}"] for name in LAYOUTS],
     )
@@ -74,8 +73,8 @@ def main() -> None:
     report("packing" if on_gpu else "packing_cpu", figures, bars, args)
 
 
-def compared(rollout: Rollout, folder: str, on_gpu: bool) -> dict[str, float]:
-    """The largest difference of a log-probability between the layouts, before and after an update."""
+def compare_layouts(rollout: Rollout, folder: str, on_gpu: bool) -> dict[str, float]:
+    """Return the largest difference of a log-probability between the layouts, before and after an update."""
     before, after = [], []
     for share in LAYOUTS.values():
         one = trainer(folder, share, on_gpu, bf16=False)
@@ -89,16 +88,16 @@ def compared(rollout: Rollout, folder: str, on_gpu: bool) -> dict[str, float]:
     }
 
 
-def timed(one: Text2GradTrainer, rollout: Rollout) -> tuple[float, float]:
-    """Seconds of everything after sampling, and the most memory that the GPU held, in GiB."""
+def time_step(one: Text2GradTrainer, rollout: Rollout) -> tuple[float, float]:
+    """Return the seconds of everything after sampling, and the peak GPU memory in GiB."""
     if one.accelerator.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    began = time.perf_counter()
+    start = time.perf_counter()
     step(one, rollout)
     if one.accelerator.device.type == "cuda":
         torch.cuda.synchronize()
-        return time.perf_counter() - began, torch.cuda.max_memory_allocated() / 2**30
-    return time.perf_counter() - began, 0.0
+        return time.perf_counter() - start, torch.cuda.max_memory_allocated() / 2**30
+    return time.perf_counter() - start, 0.0
 
 
 def step(one: Text2GradTrainer, rollout: Rollout) -> None:
@@ -123,27 +122,27 @@ def batch(rollout: Rollout, now: Scores, reference: Scores) -> Batch:
 
 
 def padded_tokens(rollout: Rollout, one: Text2GradTrainer) -> int:
-    """Tokens of one pass over all answers, padding included."""
-    everyone = range(len(rollout.completions))
+    """Return the tokens of one pass over all completions, padding included."""
+    samples = range(len(rollout.completions))
     budget, device = one.args.tokens_per_batch, torch.device("cpu")
-    made = micro_batches(rollout.prompts, rollout.completions, everyone, budget, one.args.share_prompts, device)
-    return sum(rows.ids.numel() for _, rows in made)
+    batches = micro_batches(rollout.prompts, rollout.completions, samples, budget, one.args.share_prompts, device)
+    return sum(rows.ids.numel() for _, rows in batches)
 
 
-def random_rollout(answers: int) -> Rollout:
+def random_rollout(count: int) -> Rollout:
     generator = torch.Generator().manual_seed(0)
 
     def ids(least: int, most: int) -> list[int]:
         length = int(torch.randint(least, most + 1, (), generator=generator))
         return torch.randint(3, VOCABULARY, (length,), generator=generator).tolist()
 
-    prompts = [ids(200, 300) for _ in range(answers // GENERATIONS)]
+    prompts = [ids(200, 300) for _ in range(count // GENERATIONS)]
     return Rollout(
         prompts=[prompt for prompt in prompts for _ in range(GENERATIONS)],
-        completions=[ids(20, 40) for _ in range(answers)],
-        ended=[True] * answers,
-        offsets=[[]] * answers,
-        examples=[Example(id=str(i), prompt="") for i in range(answers)],
+        completions=[ids(20, 40) for _ in range(count)],
+        ended=[True] * count,
+        offsets=[[]] * count,
+        examples=[Example(id=str(i), prompt="") for i in range(count)],
     )
 
 
@@ -175,7 +174,7 @@ def small_model() -> PreTrainedModel:
 
 
 class Silent:
-    """Nobody is asked."""
+    """A critic without comments."""
 
     def critique(self, examples: list[Example]) -> list[Feedback]:
         return [Feedback(critic="silent") for _ in examples]

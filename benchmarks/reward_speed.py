@@ -39,11 +39,11 @@ ANSWERS, BATCH, TURNS = 256, 64, 9
 
 
 def given(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:
-    """Replace `sampling.draw`: uniforms are the tokens to take; the argmax is computed all the same."""
+    """Replace `sampling.sample_tokens`: uniforms are the tokens to take; the argmax is computed all the same."""
     return torch.where(uniforms >= 0, uniforms.long(), logits.argmax(-1))
 
 
-@patch.object(sampling, "draw", given)
+@patch.object(sampling, "sample_tokens", given)
 def decode(model: SpanRewardModel, examples: Sequence[Example], completions: Sequence[Sequence[int]]) -> None:
     """Decode these completions of the model inputs, whatever the logits."""
     end, pad = int(model.tokenizer.eos_token_id), int(model.tokenizer.pad_token_id)

@@ -10,18 +10,16 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from peft import LoraConfig
 from support import PROMPTS, VowelCritic
 from torch import Tensor
 
 from text2grad import Text2GradConfig, Text2GradTrainer
-from text2grad.distributed.parallelism import Parallelism
+from text2grad.distributed.environment import Parallelism
 from text2grad.errors import UserError
 from text2grad.models.loading import load_model
 from text2grad.rollout.samplers import Sampler, SamplingRequest
@@ -30,9 +28,7 @@ from text2grad.schema import Example, Feedback
 from text2grad.trainer.callbacks import Callback, Metrics
 from text2grad.trainer.offline import OfflineTrainer
 
-needs_deepspeed = pytest.mark.skipif(find_spec("deepspeed") is None, reason="DeepSpeed is not installed")
-PATIENCE = 100  # seconds until processes that wait for each other count as deadlocked
-ZERO3 = Path(__file__).parent / "fixtures" / "zero3.json"
+DEADLOCK_TIMEOUT = 100  # seconds
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(["text2grad.trainer.trainer", "peft", "transformers.models.llama.modeling_llama"])
 
@@ -46,10 +42,10 @@ def free_port() -> int:
             return port
 
 
-def launch(work: Callable[..., None], *arguments: Any, count: int = 2, division: Parallelism = "none") -> list[int]:
+def launch(work: Callable[..., None], *arguments: Any, count: int = 2, parallelism: Parallelism = "ddp") -> list[int]:
     """Run `work(*arguments)` on `count` processes, as a launcher would; returns their exit codes.
 
-    One that fails takes the others with it. If they wait for each other, they are killed and the test fails.
+    If one fails, the others are killed. On a deadlock all are killed and the test fails.
     """
     port = free_port()
     environments = [
@@ -61,20 +57,15 @@ def launch(work: Callable[..., None], *arguments: Any, count: int = 2, division:
             "WORLD_SIZE": str(count),
             "LOCAL_WORLD_SIZE": str(count),
             "OMP_NUM_THREADS": "1",
-            "ACCELERATE_USE_FSDP": str(division == "fsdp2").lower(),
+            "ACCELERATE_USE_FSDP": str(parallelism == "fsdp2").lower(),
             "FSDP_VERSION": "2",
-            "ACCELERATE_USE_DEEPSPEED": str(division in ("zero", "zero3")).lower(),
-            "ACCELERATE_DEEPSPEED_ZERO_STAGE": "2",
-            # Nearly all weights of the tiny model are so small that DeepSpeed would leave them whole.
-            "ACCELERATE_DEEPSPEED_CONFIG_FILE": str(ZERO3) if division == "zero3" else "none",
-            "DS_ACCELERATOR": "cpu",
         }
         for rank in range(count)
     ]
     processes = [_server.Process(target=_process, args=(environment, work, arguments)) for environment in environments]
     for process in processes:
         process.start()
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + DEADLOCK_TIMEOUT
     while any(p.is_alive() for p in processes) and not any(p.exitcode for p in processes):
         if time.monotonic() > deadline:
             break
@@ -83,7 +74,7 @@ def launch(work: Callable[..., None], *arguments: Any, count: int = 2, division:
     for process in processes:
         process.kill()
         process.join()
-    assert not late, "the processes wait for each other"
+    assert not late, "deadlock"
     return [process.exitcode for process in processes]
 
 
@@ -95,7 +86,7 @@ def _process(environment: dict[str, str], work: Callable[..., None], arguments: 
 
 
 class Picky(VowelCritic):
-    """Fails on the answers to one prompt, wherever they are in the batch."""
+    """Fails on the completions of one prompt, wherever they are in the batch."""
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         return [
@@ -105,7 +96,7 @@ class Picky(VowelCritic):
 
 
 class Choosy(VowelCritic):
-    """Has something to say about one prompt only."""
+    """Fails on all prompts but one."""
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         return [
@@ -130,7 +121,7 @@ class Refusing(VowelCritic):
 
 
 class Scripted(VowelCritic):
-    """Gives held-out answers the score of their evaluation; each process is asked at most once in each."""
+    """Scores held-out completions by evaluation; each process calls it at most once per evaluation."""
 
     def __init__(self, scores: Sequence[float]) -> None:
         super().__init__()
@@ -144,7 +135,7 @@ class Scripted(VowelCritic):
 
 
 class Diary(Callback):
-    """Writes down what it is told, in a file of its process, and has had enough after the second step."""
+    """Records the events in a file of its process, and stops the run after the second step."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -170,15 +161,15 @@ class Biased:
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = sampler
 
-    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, draws: SamplingRequest) -> Sampled:
-        completions, logprobs = self.sampler.sample(prompts, num_generations, draws)
+    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, request: SamplingRequest) -> Sampled:
+        completions, logprobs = self.sampler.sample(prompts, num_generations, request)
         assert logprobs is not None
-        rows = zip(draws.samples, logprobs, strict=True)
+        rows = zip(request.samples, logprobs, strict=True)
         return Sampled(completions, [[logprob - n / 10 for logprob in row] for n, row in rows])
 
 
 def trainer(model: Path, folder: Path, count: int, lora: bool, **settings: Any) -> Text2GradTrainer:
-    """A run of eight answers a step, in groups of two, on `count` processes.
+    """Return a trainer of eight completions per step, in groups of two, on `count` processes.
 
     settings: of the optimiser, and critic, eval_dataset and callbacks; biased: see `Biased`.
     """
@@ -205,7 +196,7 @@ def trainer(model: Path, folder: Path, count: int, lora: bool, **settings: Any) 
         train_dataset=PROMPTS,
         peft_config=LoraConfig(r=4, lora_alpha=8, target_modules="all-linear") if lora else None,
     )
-    made.end_ids[:] = range(60)  # the tiny model hardly ever says its own; so answers differ in length
+    made.end_ids[:] = range(60)  # the tiny model hardly ever says its own; so completions differ in length
     if biased:
         made.sampler = Biased(made.sampler)
     return made

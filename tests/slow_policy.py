@@ -1,6 +1,6 @@
 """One optimiser step from the formulas, in Python floats, token by token. It shares no code with the library.
 
-A step is ragged: one list of tokens for each answer. Answers that are not learned from are empty lists here.
+A step is ragged: one list of tokens per sample. Samples that are not trained on are empty lists here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Rows = list[list[float]]
 
 @dataclass(frozen=True)
 class Settings:
-    """As in PolicySettings; `beta` is that of the moment."""
+    """As in PolicySettings; `beta` is the current one."""
 
     estimator: str
     gamma: float
@@ -32,7 +32,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Targets:
-    """What one step's tokens are pushed by, and towards."""
+    """Advantages and value targets of one step."""
 
     advantages: Rows
     returns: Rows
@@ -44,7 +44,7 @@ def deviation(numbers: Sequence[float]) -> float:
 
 
 def reward_scale(totals: Sequence[float]) -> float:
-    """Of every valid answer's total so far; 1 while nothing is known."""
+    """Standard deviation of the totals of all valid samples so far; 1 while there is none."""
     spread = deviation(totals) if len(totals) > 1 else 0.0
     return spread if spread > 1e-6 else 1.0
 
@@ -60,7 +60,7 @@ def penalised(rewards: Rows, scale: float, logprobs: Rows, reference: Rows, sett
 
 
 def estimate(name: str, rewards: Rows, values: Rows, group_size: int, gamma: float, lam: float) -> Targets:
-    """The table of docs/estimators.md, one line of it each."""
+    """The formulas of docs/estimators.md."""
     nothing = [[0.0] * len(row) for row in rewards]
     if name == "gae":
         advantages = []
@@ -96,7 +96,7 @@ def estimate(name: str, rewards: Rows, values: Rows, group_size: int, gamma: flo
         close = [j for j in talkative if j // group_size == i // group_size]
         spoken = [sum(rewards[j][:-1]) / len(rewards[j][:-1]) for j in close or talkative]
         a_word = sum(spoken) / len(spoken) if spoken else 0.0
-        # So many words after the end that the rest of the series is nothing.
+        # Enough tokens after the end that the rest of the series is negligible.
         words, end = [*row[:-1], *[a_word] * 2000], len(row) - 1
         credit.append([to_go(words, t, gamma * lam) + gamma ** (end - t) * (row[-1] - usual) for t in range(len(row))])
     advantages = [[c - v for c, v in zip(*row, strict=True)] for row in zip(credit, values, strict=True)]
@@ -109,7 +109,7 @@ def to_go(row: Sequence[float], start: int, discount: float) -> float:
 
 
 def siblings(i: int, rows: Rows, group_size: int) -> list[int]:
-    """The other usable answers to the same prompt."""
+    """The other valid samples of the same prompt."""
     return [j for j, row in enumerate(rows) if row and j != i and j // group_size == i // group_size]
 
 
@@ -135,16 +135,16 @@ class Terms:
     policy: float
     value: float
     entropy: float
-    anchor: float
+    kl: float
     clipped: int
     divergence: float
     tokens: int
 
     def loss(self, settings: Settings) -> float:
-        """-J_clip + c_v L_V - c_e H + beta KL, a token."""
+        """-J_clip + c_v L_V - c_e H + beta KL, per token."""
         vf_coef = settings.vf_coef if settings.estimator in ("gae", "local") else 0.0
-        anchor = settings.beta * self.anchor if settings.kl_in_loss else 0.0
-        whole = self.policy + vf_coef * self.value - settings.entropy_coef * self.entropy + anchor
+        kl = settings.beta * self.kl if settings.kl_in_loss else 0.0
+        whole = self.policy + vf_coef * self.value - settings.entropy_coef * self.entropy + kl
         return whole / self.tokens
 
 
@@ -158,8 +158,8 @@ def terms(
     targets: Targets,
     s: Settings,
 ) -> Terms:
-    """PPO's objective and its companions. old, guesses: log-probabilities and values when the answers were sampled."""
-    policy = value = bonus = anchor = divergence = 0.0
+    """PPO's objective and its other terms. old, guesses: log-probabilities and values under the sampling policy."""
+    policy = value = bonus = kl = divergence = 0.0
     clipped = tokens = 0
     for i, row in enumerate(targets.advantages):
         for t, advantage in enumerate(row):
@@ -172,7 +172,7 @@ def terms(
             value += 0.5 * max((values[i][t] - target) ** 2, (near - target) ** 2)
             bonus += entropy[i][t]
             away = reference[i][t] - logprobs[i][t]
-            anchor += math.exp(away) - 1 - away
+            kl += math.exp(away) - 1 - away
             divergence += ratio - 1 - math.log(ratio)
             tokens += 1
-    return Terms(policy, value, bonus, anchor, clipped, divergence, tokens)
+    return Terms(policy, value, bonus, kl, clipped, divergence, tokens)

@@ -58,7 +58,7 @@ class Engine:
         self.calls: list[str] = []
         self.stale = False
         self.asked: list[SamplingParams] = []
-        self.broken_off = False
+        self.aborted = False
         self._port: int | None = None
         self._lock = threading.Lock()
 
@@ -69,7 +69,7 @@ class Engine:
             self.asked.append(params)
             uniforms = torch.from_numpy(np.random.default_rng(params.seed).random((1, params.max_tokens)))
             (ids,), scored = sample(
-                self.model, [prompt], uniforms, params.temperature, params.stop_token_ids, 0, scored=True
+                self.model, [prompt], uniforms, params.temperature, params.stop_token_ids, 0, return_logprobs=True
             )
             at = params.temperature if self.mode == "processed_logprobs" else 1.0
             with torch.no_grad():
@@ -85,7 +85,7 @@ class Engine:
             logprobs.append(step)
         reason = "stop" if ids[-1] in params.stop_token_ids else "length"
         return SimpleNamespace(
-            text="never look", token_ids=ids, logprobs=logprobs, finish_reason="abort" if self.broken_off else reason
+            text="never look", token_ids=ids, logprobs=logprobs, finish_reason="abort" if self.aborted else reason
         )
 
     def init(self, init_info: dict[str, Any]) -> None:

@@ -60,7 +60,7 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     heldout = load_examples(config.data.eval, "heldout") if config.data.eval else []
     display.on_phase("Loading the model")
     trainer = make_trainer(config, critic, heldout, [display])
-    on_main = trainer.processes.on_main
+    on_main = trainer.processes.run_on_main
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
 
@@ -101,7 +101,7 @@ def train_offline(config: RunConfig, display: Display, resume: bool = False) -> 
         plain_prompts=config.model.plain_prompts,
         callbacks=[display],
     )
-    on_main = trainer.processes.on_main
+    on_main = trainer.processes.run_on_main
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
     display.on_phase("Training")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from text2grad.errors import UserError
-from text2grad.files import opened
+from text2grad.files import open_maybe_gzip
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -151,7 +151,7 @@ def read_examples(path: str | Path) -> Iterator[Example]:
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example per line")
-    with opened(path, "rt", encoding="utf-8-sig") as lines:  # some editors write a byte order mark
+    with open_maybe_gzip(path, "rt", encoding="utf-8-sig") as lines:  # some editors write a byte order mark
         try:
             for number, line in enumerate(lines, 1):
                 if line.strip():

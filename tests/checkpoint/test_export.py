@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
@@ -43,7 +45,38 @@ def test_the_exported_model_loads_with_transformers_alone(finished, tiny_model, 
     assert not torch.allclose(plain(ids).logits, base(ids).logits, atol=1e-3)
 
 
-def test_what_cannot_be_exported_is_said(finished, tmp_path):
+def test_an_earlier_export_is_replaced_and_nothing_else(finished, tmp_path):
+    for name in ("plain.old", "plain.new", "mine"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis.tex").write_text("years of work")
+    export(finished.root, tmp_path / "plain", dtype="float32")
+    (tmp_path / "plain" / "notes.md").write_text("mine")
+    export(finished.root, tmp_path / "plain")
+    assert AutoModelForCausalLM.from_pretrained(tmp_path / "plain", dtype="auto").dtype == torch.bfloat16
+    assert (tmp_path / "plain" / "notes.md").read_text() == "mine"
+    with pytest.raises(UserError, match="mine exists and is not a text2grad export; choose another folder"):
+        export(finished.root, tmp_path / "mine")
+    for name in ("plain.old", "plain.new", "mine"):
+        assert (tmp_path / name / "thesis.tex").read_text() == "years of work"
+
+
+def test_a_run_is_not_overwritten_by_its_export(finished, tmp_path):
+    def contents():
+        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    checkpoints = finished.final.parent
+    for output in (finished.root, tmp_path, checkpoints, finished.final, checkpoints / "exported", finished.root / "."):
+        with pytest.raises(UserError, match="would overwrite the run"):
+            export(finished.root, output)
+    other = tmp_path / "other" / "checkpoints" / "final"
+    shutil.copytree(finished.final, other)
+    before = contents()
+    with pytest.raises(UserError, match="is not a text2grad export"):
+        export(finished.root, other)
+    assert contents() == before
+
+
+def test_what_cannot_be_exported_is_reported(finished, tmp_path):
     with pytest.raises(UserError, match="no trained model"):
         export(tmp_path, tmp_path / "plain")
     with pytest.raises(UserError, match="float12"):

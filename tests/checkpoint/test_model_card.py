@@ -9,7 +9,7 @@ import pytest
 from support import PROMPTS, MakeTrainer
 
 from text2grad.checkpoint.markdown import split_front_matter
-from text2grad.checkpoint.model_card import CardFacts, merged_card, model_card, names_in
+from text2grad.checkpoint.model_card import CardFacts, merged_card, model_card, read_names
 from text2grad.errors import UserError
 from text2grad.trainer.guards import EvalScore
 
@@ -83,7 +83,7 @@ def test_a_merged_model_keeps_the_card_with_what_the_user_wrote() -> None:
     assert (metadata["library_name"], metadata["base_model_relation"]) == ("transformers", "finetune")
     assert metadata["license"] == "mit"
     assert text.endswith("My words.\n")
-    with pytest.raises(UserError, match="not valid YAML; mend or remove it"):
+    with pytest.raises(UserError, match="not valid YAML; fix or remove them"):
         merged_card("---\na: [\n---\n", Path("README.md"))
 
 
@@ -108,8 +108,8 @@ def test_the_trainers_own_card(make_trainer: MakeTrainer, tmp_path: Path) -> Non
 
 def test_names_come_from_the_runs_settings_without_folders(tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
-    assert names_in(config) == {}
+    assert read_names(config) == {}
     config.write_text("critic: {name: 'reward:/home/me/rm'}\ndata: {train: /home/me/prompts.jsonl}\n")
-    assert names_in(config) == {"critic": "reward:rm", "prompts": "prompts.jsonl"}
+    assert read_names(config) == {"critic": "reward:rm", "prompts": "prompts.jsonl"}
     config.write_text("critic: {name: 'my.module:Calm'}\ndata: {train: summaries}\n")
-    assert names_in(config) == {"critic": "my.module:Calm", "prompts": "summaries"}
+    assert read_names(config) == {"critic": "my.module:Calm", "prompts": "summaries"}

@@ -33,6 +33,13 @@ def test_what_is_written_is_read_back_bit_for_bit(tiny_model: Path, tmp_path: Pa
     assert (tmp_path / "best" / "tokenizer.json").is_file()
 
 
-def test_weights_that_are_gone_are_named(tiny_model: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="best is gone; set load_best_model_at_end to false"):
+def test_missing_weights_are_named(tiny_model: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="best does not exist; set load_best_model_at_end to false"):
         read_weights(tmp_path / "best", load_model(tiny_model))
+
+
+def test_a_folder_of_others_is_not_replaced(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(UserError, match="is not a text2grad model"):
+        write_weights(tmp_path, load_model(tiny_model), load_tokenizer(tiny_model), "# A card\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

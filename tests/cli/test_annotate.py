@@ -90,5 +90,5 @@ def test_lines_are_counted(tmp_path):
 def test_a_torn_gzip_file_is_named(tmp_path):
     path = tmp_path / "torn.jsonl.gz"
     path.write_bytes(gzip.compress(b"{}\n" * 99)[:-9])
-    with pytest.raises(UserError, match=r"torn\.jsonl\.gz: not a whole gzip file"):
+    with pytest.raises(UserError, match=r"torn\.jsonl\.gz: not a complete gzip file"):
         count_lines(path)

@@ -1,4 +1,4 @@
-"""The whole command under `accelerate launch`, with the configurations that are shipped, on the CPU."""
+"""The command under `accelerate launch`, with the packaged configurations, on the CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from processes_support import free_port, needs_deepspeed
+from processes_support import free_port
 from rich.console import Console
 from safetensors.torch import load_file
 from support import PROMPTS
@@ -18,7 +18,6 @@ from support import PROMPTS
 import text2grad
 from text2grad.cli.display import TerminalDisplay
 from text2grad.config.run import load_config
-from text2grad.distributed.launch import is_first_on_machine, is_main_process, process_count
 from text2grad.pipeline import run
 from text2grad.schema import Example, write_examples
 
@@ -27,22 +26,13 @@ CONFIGS = Path(text2grad.__file__).parent / "config" / "accelerate"
 SOURCE = Path(text2grad.__file__).parent.parent
 
 
-def test_without_a_launcher_this_is_the_only_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
-        monkeypatch.delenv(name, raising=False)
-    assert (process_count(), is_main_process(), is_first_on_machine()) == (1, True, True)
-    for name, value in {"RANK": "2", "LOCAL_RANK": "0", "WORLD_SIZE": "4"}.items():
-        monkeypatch.setenv(name, value)
-    assert (process_count(), is_main_process(), is_first_on_machine()) == (4, False, True)
-
-
-def launched(kind: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """`text2grad` with these arguments, on two processes."""
+def run_launcher(kind: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run `text2grad` with these arguments on two processes."""
     launcher = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", str(CONFIGS / f"{kind}.yaml")]
     launcher += ["--num_processes", "2", "--main_process_port", str(free_port())]
     command = [*launcher, "-m", "text2grad", *map(str, arguments)]
     path = os.pathsep.join([str(TESTS), str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
-    variables = {"PYTHONPATH": path, "DS_ACCELERATOR": "cpu", "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+    variables = {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
     return subprocess.run(command, capture_output=True, text=True, env=os.environ | variables, timeout=120, check=False)
 
 
@@ -62,16 +52,14 @@ def config(tmp_path: Path, tiny_model: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "kind", ["ddp", "fsdp2", *(pytest.param(kind, marks=needs_deepspeed) for kind in ("zero2", "zero3"))]
-)
+@pytest.mark.parametrize("kind", ["ddp", "fsdp2"])
 def test_a_run_on_two_processes_is_the_run_on_one(config: Path, tmp_path: Path, kind: str) -> None:
     alone, both = tmp_path / "alone", tmp_path / "both"
     settings = [f"output_dir={alone}", "policy.per_device_train_batch_size=4"]
     run(load_config(config, settings), TerminalDisplay(Console(quiet=True)))
-    done = launched(kind, "run", config, f"output_dir={both}", "policy.per_device_train_batch_size=2")
+    done = run_launcher(kind, "run", config, f"output_dir={both}", "policy.per_device_train_batch_size=2")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Report:") == done.stdout.count("step 2/2") == 1  # one process speaks
+    assert done.stdout.count("Report:") == done.stdout.count("step 2/2") == 1  # printed by one process
     assert sorted(p.name for p in alone.iterdir()) == sorted(p.name for p in both.iterdir())
     for name in ("before.jsonl", "evaluation.json"):
         assert (alone / name).read_text() == (both / name).read_text()
@@ -79,10 +67,19 @@ def test_a_run_on_two_processes_is_the_run_on_one(config: Path, tmp_path: Path, 
     torch.testing.assert_close(*adapters, atol=1e-4, rtol=1e-4)
 
 
-def test_what_a_person_can_mend_is_said_once_and_ends_all_processes(config: Path, tmp_path: Path) -> None:
+def test_a_user_error_is_printed_once_and_ends_all_processes(config: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "metrics.jsonl").write_text(json.dumps({"step": 1}) + "\n")
-    done = launched("ddp", "run", config, f"output_dir={folder}")
+    done = run_launcher("ddp", "run", config, f"output_dir={folder}")
     assert done.returncode == 1
     assert done.stderr.count("already holds a run") == 1
+
+
+def test_deepspeed_is_rejected_with_the_config_to_use(config: Path, tmp_path: Path) -> None:
+    variables = os.environ | {"ACCELERATE_USE_DEEPSPEED": "true", "PYTHONPATH": f"{TESTS}{os.pathsep}{SOURCE}"}
+    command = [sys.executable, "-m", "text2grad", "run", str(config), f"output_dir={tmp_path / 'run'}"]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "does not support DeepSpeed" in done.stderr
+    assert "fsdp2.yaml" in done.stderr

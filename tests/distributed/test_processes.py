@@ -19,7 +19,6 @@ from processes_support import (
     Scripted,
     break_one_gradient,
     launch,
-    needs_deepspeed,
     report_different_weights,
     report_error,
     train,
@@ -31,16 +30,13 @@ from support import VowelCritic
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from text2grad.checkpoint.run_folder import RunFolder
-from text2grad.distributed.parallelism import Parallelism
-from text2grad.distributed.processes import SINGLE_PROCESS, Processes, attempt, deal
+from text2grad.distributed.environment import Parallelism
+from text2grad.distributed.processes import SINGLE_PROCESS, Processes, balance_rows, catch_user_error
 from text2grad.errors import UserError
 from text2grad.schema import Example
 
 HELD_OUT = [Example(id=f"h{i}", prompt=f"Say {i}.") for i in range(3)]
-EVERY_DIVISION = pytest.mark.parametrize(
-    "division",
-    ["none", "fsdp2", pytest.param("zero", marks=needs_deepspeed), pytest.param("zero3", marks=needs_deepspeed)],
-)
+EVERY_PARALLELISM = pytest.mark.parametrize("parallelism", ["ddp", "fsdp2"])
 
 
 def curves(folder: Path) -> list[dict[str, Any]]:
@@ -72,68 +68,70 @@ def assert_same_curves(one: Path, other: Path, steps: int) -> None:
         assert found == pytest.approx(expected, abs=1e-4, rel=1e-4)
 
 
-@EVERY_DIVISION
+@EVERY_PARALLELISM
 @pytest.mark.parametrize("lora", [True, False], ids=["lora", "all weights"])
 def test_two_processes_sample_and_learn_as_one_does(
-    tiny_model: Path, tmp_path: Path, lora: bool, division: Parallelism
+    tiny_model: Path, tmp_path: Path, lora: bool, parallelism: Parallelism
 ) -> None:
     train(tiny_model, tmp_path / "one", 1, lora)
-    assert launch(train, tiny_model, tmp_path / "two", 2, lora, division=division) == [0, 0]
+    assert launch(train, tiny_model, tmp_path / "two", 2, lora, parallelism=parallelism) == [0, 0]
     assert_same_run(tmp_path / "one", tmp_path / "two")
     before = weights_of(tiny_model, lora)
     assert any(not torch.equal(before[k], v) for k, v in _trained(tmp_path / "two").items())
 
 
-@EVERY_DIVISION
+@EVERY_PARALLELISM
 def test_two_processes_learn_from_logged_answers_as_one_does(
-    tiny_model: Path, tmp_path: Path, division: Parallelism
+    tiny_model: Path, tmp_path: Path, parallelism: Parallelism
 ) -> None:
     """The answers are replayed, so that nothing but the update can differ."""
     train_logged(tiny_model, tmp_path / "one", 1)
-    assert launch(train_logged, tiny_model, tmp_path / "two", 2, division=division) == [0, 0]
+    assert launch(train_logged, tiny_model, tmp_path / "two", 2, parallelism=parallelism) == [0, 0]
     assert_same_run(tmp_path / "one", tmp_path / "two")
 
 
-@EVERY_DIVISION
-def test_a_process_without_a_usable_answer_keeps_step(tiny_model: Path, tmp_path: Path, division: Parallelism) -> None:
+@EVERY_PARALLELISM
+def test_a_process_without_valid_samples_takes_idle_passes(
+    tiny_model: Path, tmp_path: Path, parallelism: Parallelism
+) -> None:
     """Of a step's eight answers those to one prompt are usable: two, one, or none."""
     settings = {"critic": Choosy(), "num_generations": 1, "rollback_kl": 10.0}
     train(tiny_model, tmp_path / "one", 1, True, **settings)
-    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, division=division) == [0, 0]
+    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism) == [0, 0]
     assert_same_run(tmp_path / "one", tmp_path / "two")
     assert {metrics["samples"] - metrics["critic/failed"] for metrics in curves(tmp_path / "two")} >= {0, 1}
 
 
-@EVERY_DIVISION
+@EVERY_PARALLELISM
 @pytest.mark.parametrize("share_prompts", [True, False], ids=["shared", "apart"])
 def test_groups_are_learned_from_as_on_one_process(
-    tiny_model: Path, tmp_path: Path, division: Parallelism, share_prompts: bool
+    tiny_model: Path, tmp_path: Path, parallelism: Parallelism, share_prompts: bool
 ) -> None:
     """Answers to one prompt in one row, of which some processes have more than others, or in a row each."""
     settings = {"num_generations": 4, "share_prompts": share_prompts, "max_steps": 3, "max_tokens_per_batch": 60}
     train(tiny_model, tmp_path / "one", 1, False, **settings)
-    assert launch(train, tiny_model, tmp_path / "two", 2, False, False, settings, division=division) == [0, 0]
+    assert launch(train, tiny_model, tmp_path / "two", 2, False, False, settings, parallelism=parallelism) == [0, 0]
     assert_same_run(tmp_path / "one", tmp_path / "two", steps=3)
 
 
-@EVERY_DIVISION
+@EVERY_PARALLELISM
 def test_the_gap_to_the_sampler_is_that_of_the_whole_step(
-    tiny_model: Path, tmp_path: Path, division: Parallelism
+    tiny_model: Path, tmp_path: Path, parallelism: Parallelism
 ) -> None:
     """By each answer's number in the step the sampler is off, so the last process has the largest gap."""
     settings = {"critic": VowelCritic(), "biased": True, "max_steps": 3}
     train(tiny_model, tmp_path / "one", 1, True, **settings)
-    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, division=division) == [0, 0]
+    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism) == [0, 0]
     assert_same_run(tmp_path / "one", tmp_path / "two", steps=3)
     for metrics in curves(tmp_path / "two"):
         assert metrics["sampling/logp_difference/max"] == pytest.approx(0.7, abs=1e-4)
         assert 1.2 < metrics["sampling/importance_ratio/mean"] < 1.6
 
 
-@EVERY_DIVISION
+@EVERY_PARALLELISM
 @pytest.mark.parametrize(("lora", "prompts"), [(True, 1), (False, 3)], ids=["lora", "all weights"])
 def test_two_processes_evaluate_and_select_as_one_does(
-    tiny_model: Path, tmp_path: Path, lora: bool, division: Parallelism, prompts: int
+    tiny_model: Path, tmp_path: Path, lora: bool, parallelism: Parallelism, prompts: int
 ) -> None:
     """The third of five evaluations is the best; with one held-out prompt one process has none to answer."""
     settings = {
@@ -142,7 +140,7 @@ def test_two_processes_evaluate_and_select_as_one_does(
         "eval_steps": 1,
         "load_best_model_at_end": True,
     }
-    launched = launch(train, tiny_model, tmp_path / "two", 2, lora, False, settings, division=division)
+    launched = launch(train, tiny_model, tmp_path / "two", 2, lora, False, settings, parallelism=parallelism)
     assert launched == [0, 0]
     train(tiny_model, tmp_path / "one", 1, lora, **settings)
     assert_same_run(tmp_path / "one", tmp_path / "two")
@@ -157,12 +155,12 @@ def test_two_processes_evaluate_and_select_as_one_does(
     assert not any(torch.equal(tensor, other) for tensor in load_file(final).values() for other in last.values())
 
 
-@EVERY_DIVISION
-def test_an_update_that_is_undone_is_undone_on_both(tiny_model: Path, tmp_path: Path, division: Parallelism) -> None:
+@EVERY_PARALLELISM
+def test_a_rollback_restores_both_processes(tiny_model: Path, tmp_path: Path, parallelism: Parallelism) -> None:
     """All weights are trained, so that some of them are no layer's; the second step samples with them again."""
     settings = {"max_steps": 2, "rollback_kl": 1e-9, "num_iterations": 1, "learning_rate": 0.05}
     train(tiny_model, tmp_path / "one", 1, False, **settings)
-    assert launch(train, tiny_model, tmp_path / "two", 2, False, False, settings, division=division) == [0, 0]
+    assert launch(train, tiny_model, tmp_path / "two", 2, False, False, settings, parallelism=parallelism) == [0, 0]
     assert_same_curves(tmp_path / "one", tmp_path / "two", steps=2)
     saved = [load_file(RunFolder(tmp_path / name).final / "model.safetensors") for name in ("one", "two")]
     torch.testing.assert_close(saved[1], saved[0])
@@ -171,7 +169,7 @@ def test_an_update_that_is_undone_is_undone_on_both(tiny_model: Path, tmp_path: 
     assert [metrics["skipped"] for metrics in curves(tmp_path / "two")] == [1, 1]
 
 
-def test_callbacks_and_trackers_hear_one_process_and_end_both(tiny_model: Path, tmp_path: Path) -> None:
+def test_callbacks_run_on_one_process_and_stop_both(tiny_model: Path, tmp_path: Path) -> None:
     settings = {"callbacks": [Diary(tmp_path)], "report_to": "tensorboard"}
     assert launch(train, tiny_model, tmp_path / "run", 2, True, False, settings) == [0, 0]
     told = ["step 1", "save last", "step 2", "save last", "end", "save final"]
@@ -183,25 +181,27 @@ def test_callbacks_and_trackers_hear_one_process_and_end_both(tiny_model: Path, 
     assert [event.step for event in EventAccumulator(str(logged)).Reload().Scalars("reward")] == [1, 2]
 
 
-@EVERY_DIVISION
+@EVERY_PARALLELISM
 def test_bfloat16_and_gradient_checkpointing_work_on_two_processes(
-    tiny_model: Path, tmp_path: Path, division: Parallelism
+    tiny_model: Path, tmp_path: Path, parallelism: Parallelism
 ) -> None:
     """Rounding differs with the size of a batch, so the first step's loss is compared, coarsely."""
     settings = {"bf16": True, "gradient_checkpointing": True, "max_steps": 2, "num_iterations": 1}
     train(tiny_model, tmp_path / "one", 1, True, **settings)
-    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, division=division) == [0, 0]
+    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism) == [0, 0]
     one, two = curves(tmp_path / "one")[0], curves(tmp_path / "two")[0]
     assert two["value_loss"] == pytest.approx(one["value_loss"], rel=0.02)
     assert two["grad_norm"] == pytest.approx(one["grad_norm"], rel=0.1)
     assert {tensor.dtype for tensor in _trained(tmp_path / "two").values()} == {torch.float32}
 
 
-@EVERY_DIVISION
-def test_a_run_resumes_on_another_number_of_processes(tiny_model: Path, tmp_path: Path, division: Parallelism) -> None:
+@EVERY_PARALLELISM
+def test_a_run_resumes_on_another_number_of_processes(
+    tiny_model: Path, tmp_path: Path, parallelism: Parallelism
+) -> None:
     train(tiny_model, tmp_path / "through", 1, True)
     train(tiny_model, tmp_path / "moved", 1, True, max_steps=2)
-    resumed = launch(train, tiny_model, tmp_path / "moved", 2, True, True, {"max_steps": 4}, division=division)
+    resumed = launch(train, tiny_model, tmp_path / "moved", 2, True, True, {"max_steps": 4}, parallelism=parallelism)
     assert resumed == [0, 0]
     train(tiny_model, tmp_path / "moved", 1, True, resume=True)
     assert_same_run(tmp_path / "through", tmp_path / "moved")
@@ -213,20 +213,20 @@ def test_a_run_does_not_resume_with_steps_of_another_size(tiny_model: Path, tmp_
         train(tiny_model, tmp_path / "run", 2, True, resume=True)
 
 
-@EVERY_DIVISION
-def test_an_error_on_one_process_ends_both(tiny_model: Path, tmp_path: Path, division: Parallelism) -> None:
+@EVERY_PARALLELISM
+def test_an_error_on_one_process_ends_both(tiny_model: Path, tmp_path: Path, parallelism: Parallelism) -> None:
     settings = {"critic": Refusing(process=1)}
-    codes = launch(report_error, tiny_model, tmp_path, settings, division=division)
+    codes = launch(report_error, tiny_model, tmp_path, settings, parallelism=parallelism)
     assert codes == [0, 0]
     assert (tmp_path / "error.0").read_text() == "UserError: the budget is spent"
     assert (tmp_path / "error.1").read_text() == "SharedError: the budget is spent"
 
 
-@EVERY_DIVISION
+@EVERY_PARALLELISM
 def test_a_gradient_that_breaks_on_one_process_is_skipped_on_both(
-    tiny_model: Path, tmp_path: Path, division: Parallelism
+    tiny_model: Path, tmp_path: Path, parallelism: Parallelism
 ) -> None:
-    assert launch(break_one_gradient, tiny_model, tmp_path / "run", division=division) == [0, 0]
+    assert launch(break_one_gradient, tiny_model, tmp_path / "run", parallelism=parallelism) == [0, 0]
     (metrics,) = curves(tmp_path / "run")
     assert metrics["skipped"] == 1
     assert "grad_norm is nan" in metrics["update_error"]
@@ -241,61 +241,52 @@ def _trained(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(RunFolder(folder).checkpoint / "policy.safetensors")
 
 
-def test_shares_are_whole_groups_and_cover_everything_once() -> None:
-    assert [list(Processes(i, 2).own(8, group=4)) for i in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert [list(Processes(i, 3).own(2)) for i in range(3)] == [[], [0], [1]]
+def test_slices_are_whole_groups_and_cover_everything_once() -> None:
+    assert [list(Processes(i, 2).local_slice(8, group_size=4)) for i in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert [list(Processes(i, 3).local_slice(2)) for i in range(3)] == [[], [0], [1]]
 
 
 @given(st.lists(st.integers(1, 50), max_size=30), st.integers(1, 5))
-def test_rows_are_dealt_once_and_evenly(lengths: Sequence[int], players: int) -> None:
-    hands = deal(lengths, players)
-    assert sorted(row for hand in hands for row in hand) == list(range(len(lengths)))
-    assert max(map(len, hands)) - min(map(len, hands)) <= 1
-    tokens = [sum(lengths[row] for row in hand) for hand in hands]
+def test_rows_are_assigned_once_and_evenly(lengths: Sequence[int], num_processes: int) -> None:
+    assigned = balance_rows(lengths, num_processes)
+    assert sorted(row for rows in assigned for row in rows) == list(range(len(lengths)))
+    assert max(map(len, assigned)) - min(map(len, assigned)) <= 1
+    tokens = [sum(lengths[row] for row in rows) for rows in assigned]
     assert max(tokens) - min(tokens) <= max(lengths, default=0)
 
 
-def test_forth_and_back_evens_out_the_lengths() -> None:
-    assert deal([40, 10, 30, 20], 2) == [[0, 1], [2, 3]]
+def test_alternating_order_evens_out_the_lengths() -> None:
+    assert balance_rows([40, 10, 30, 20], 2) == [[0, 1], [2, 3]]
 
 
-def test_where_something_is_divided_all_take_equally_many_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_sharded_weights_all_processes_take_equally_many_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Processes, "gather", lambda self, items: [*items, 3])
-    assert Processes(0, 2, division="fsdp2").in_step(["a"], idle="-") == ["a", "-", "-"]
-    assert Processes(0, 2, division="none").in_step(["a"], idle="-") == ["a"]
+    assert Processes(0, 2, parallelism="fsdp2").pad_passes(["a"], idle="-") == ["a", "-", "-"]
+    assert Processes(0, 2, parallelism="ddp").pad_passes(["a"], idle="-") == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("variables", "division"),
-    [
-        ({"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"}, "none"),
-        ({"ACCELERATE_USE_DEEPSPEED": "true", "ACCELERATE_DEEPSPEED_ZERO_STAGE": "3"}, "zero"),
-    ],
-)
-def test_alone_no_weights_are_divided(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], division: Parallelism
-) -> None:
+def test_a_single_process_shards_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     accelerator = Accelerator(cpu=True)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert Processes.of(accelerator).division == division
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    monkeypatch.setenv("FSDP_VERSION", "2")
+    assert Processes.from_accelerator(accelerator).parallelism == "ddp"
 
 
-def test_alone_nothing_is_divided() -> None:
-    assert list(SINGLE_PROCESS.own(5)) == [0, 1, 2, 3, 4]
-    assert SINGLE_PROCESS.rows([9, 5, 4]) == [0, 1, 2]
+def test_a_single_process_does_everything() -> None:
+    assert list(SINGLE_PROCESS.local_slice(5)) == [0, 1, 2, 3, 4]
+    assert SINGLE_PROCESS.local_rows([9, 5, 4]) == [0, 1, 2]
     assert SINGLE_PROCESS.sum([0.5, -1.0]) == [0.5, -1.0]
     assert SINGLE_PROCESS.map(lambda part: [2 * x for x in part], [1, 2]) == [2, 4]
-    assert SINGLE_PROCESS.map(lambda part: [max(part)], []) == [], "nobody is asked about nothing"
+    assert SINGLE_PROCESS.map(lambda part: [max(part)], []) == []
 
 
 def test_an_error_comes_back_as_it_was_raised() -> None:
-    error = UserError("mend it")
+    error = UserError("fix it")
 
     def fail() -> None:
         raise error
 
-    assert attempt(fail) is error
+    assert catch_user_error(fail) is error
     with pytest.raises(UserError) as caught:
-        SINGLE_PROCESS.together(fail)
+        SINGLE_PROCESS.run_on_all(fail)
     assert caught.value is error

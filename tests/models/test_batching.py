@@ -2,7 +2,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.models.batching import aligned, by_token_budget, pad_left, pad_right, pad_right_rows, stack_rows
+from text2grad.models.batching import (
+    pad_left,
+    pad_right,
+    pad_right_rows,
+    round_up_to_8,
+    split_by_token_budget,
+    stack_rows,
+)
 
 CPU = torch.device("cpu")
 
@@ -26,20 +33,20 @@ def test_right_padded_rows() -> None:
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=40), st.integers(1, 200))
 def test_micro_batches_hold_every_row_once_within_the_budget(lengths: list[int], budget: int) -> None:
-    batches = by_token_budget(lengths, budget)
+    batches = split_by_token_budget(lengths, budget)
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= budget
 
 
-def test_a_stretched_budget_counts_tokens_without_padding() -> None:
-    assert by_token_budget([1, 1, 4], 6) == [[0, 1], [2]]
-    assert by_token_budget([1, 1, 4], 6, stretch=2.0) == [[0, 1, 2]]
-    assert by_token_budget([1, 1, 4], 6, stretch=1.9) == [[0, 1], [2]]
+def test_the_padding_ratio_allows_padding_beyond_the_budget() -> None:
+    assert split_by_token_budget([1, 1, 4], 6) == [[0, 1], [2]]
+    assert split_by_token_budget([1, 1, 4], 6, max_padding_ratio=2.0) == [[0, 1, 2]]
+    assert split_by_token_budget([1, 1, 4], 6, max_padding_ratio=1.9) == [[0, 1], [2]]
 
 
-def test_lengths_are_aligned_upwards() -> None:
-    assert [aligned(n) for n in (1, 8, 9)] == [8, 8, 16]
+def test_lengths_are_rounded_up() -> None:
+    assert [round_up_to_8(n) for n in (1, 8, 9)] == [8, 8, 16]
 
 
 def test_stacked_rows_are_padded_with_zero() -> None:

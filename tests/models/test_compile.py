@@ -14,11 +14,11 @@ from torch import nn
 from text2grad import Text2GradTrainer
 from text2grad.errors import UserError
 from text2grad.models import compile as compiling
-from text2grad.models.compile import Trunks, has_compiler
+from text2grad.models.compile import BackboneCompiler, has_cxx_compiler
 from text2grad.models.loading import load_model
 from text2grad.models.policy import Policy
 
-needs_compiler = pytest.mark.skipif(not has_compiler(), reason="needs a C++ compiler")
+needs_compiler = pytest.mark.skipif(not has_cxx_compiler(), reason="needs a C++ compiler")
 COMPARED = ("policy_loss", "value_loss", "entropy", "approx_kl", "grad_norm", "kl", "sampling/logp_difference/mean")
 
 
@@ -49,15 +49,15 @@ def compiles(monkeypatch: pytest.MonkeyPatch) -> list[nn.Module]:
         return Wrapped(module)
 
     monkeypatch.setattr(torch, "compile", record)
-    monkeypatch.setattr(compiling, "has_compiler", lambda: True)
+    monkeypatch.setattr(compiling, "has_cxx_compiler", lambda: True)
     return seen
 
 
-def test_each_trunk_is_compiled_once_and_only_where_it_is_wanted(compiles: list[nn.Module]) -> None:
+def test_each_backbone_is_compiled_once_and_only_if_enabled(compiles: list[nn.Module]) -> None:
     first, second = Doubles(), Doubles()
-    assert Trunks(False).of(first) is first
-    trunks = Trunks(True)
-    assert trunks.of(first) is trunks.of(first) is not trunks.of(second)
+    assert BackboneCompiler(False).get(first) is first
+    compiler = BackboneCompiler(True)
+    assert compiler.get(first) is compiler.get(first) is not compiler.get(second)
     assert compiles == [first, second]
 
 
@@ -75,7 +75,7 @@ def test_names_of_weights_are_those_without_compilation(
     assert resumed.state.step == 2
 
 
-def test_sampling_runs_the_model_as_it_is(compiles: list[nn.Module], make_trainer: MakeTrainer) -> None:
+def test_sampling_is_not_compiled(compiles: list[nn.Module], make_trainer: MakeTrainer) -> None:
     trainer = make_trainer(torch_compile=True)
     rollout = trainer.rollout(1)
     assert not compiles
@@ -83,7 +83,7 @@ def test_sampling_runs_the_model_as_it_is(compiles: list[nn.Module], make_traine
     assert len(compiles) == 1
 
 
-def test_a_machine_without_a_compiler_says_so(monkeypatch: pytest.MonkeyPatch, tiny_model: Path) -> None:
+def test_a_missing_compiler_is_reported(monkeypatch: pytest.MonkeyPatch, tiny_model: Path) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(UserError, match="torch_compile is set but there is no C\\+\\+ compiler; install"):
@@ -91,7 +91,7 @@ def test_a_machine_without_a_compiler_says_so(monkeypatch: pytest.MonkeyPatch, t
 
 
 def stepped(trainer: Text2GradTrainer) -> list[float]:
-    """Figures of two steps; the second sees what the first did to the weights."""
+    """Return the metrics of two steps; the second depends on the first one's update."""
     return [metrics[name] for metrics in (trainer.step(1)[0], trainer.step(2)[0]) for name in COMPARED]
 
 
@@ -105,6 +105,6 @@ def test_losses_agree(make_trainer: MakeTrainer, lora: bool, checkpointing: bool
     torch.compiler.reset()
     settings = {"lora": lora, "gradient_checkpointing": checkpointing, "max_tokens_per_batch": 100}
     plain, compiled = (make_trainer(f"{on}", torch_compile=on, num_iterations=2, **settings) for on in (False, True))
-    figures = stepped(compiled)
-    assert all(map(math.isfinite, figures))
-    assert figures == pytest.approx(stepped(plain), abs=1e-4)
+    metrics = stepped(compiled)
+    assert all(map(math.isfinite, metrics))
+    assert metrics == pytest.approx(stepped(plain), abs=1e-4)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from text2grad.models.logprobs import chunked_logprobs, tokens_at_once
+from text2grad.models.logprobs import chunked_logprobs, logprob_chunk_size
 
 
 def plain(hidden: torch.Tensor, head: torch.nn.Linear, targets: torch.Tensor, temperature: float) -> torch.Tensor:
@@ -18,7 +18,7 @@ def test_chunks_give_the_values_and_gradients_of_the_whole() -> None:
     gradients = []
     for score in (
         lambda h: plain(h, head, targets, 0.7),
-        lambda h: chunked_logprobs(h, head, targets, 0.7, chunk=4)[0],
+        lambda h: chunked_logprobs(h, head, targets, 0.7, chunk_size=4)[0],
     ):
         hidden = torch.linspace(-1, 1, 88).reshape(11, 8).requires_grad_()
         head.zero_grad()
@@ -37,7 +37,7 @@ def test_gradients_are_right_in_double_precision_and_so_are_those_of_the_plain_p
         return torch.randn(*shape, generator=generator, dtype=torch.double, requires_grad=True)
 
     def chunked(hidden: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        return chunked_logprobs(hidden, lambda h: h @ weight.T + bias, targets, 0.7, chunk=2, entropy_gradient=True)
+        return chunked_logprobs(hidden, lambda h: h @ weight.T + bias, targets, 0.7, 2, entropy_gradient=True)
 
     def whole(hidden: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         logprobs = torch.log_softmax((hidden @ weight.T + bias) / 0.7, -1)
@@ -59,7 +59,7 @@ def test_entropy_of_a_uniform_distribution_is_log_of_its_size() -> None:
     head = torch.nn.Linear(4, 32)
     torch.nn.init.zeros_(head.weight)
     torch.nn.init.zeros_(head.bias)
-    logprobs, entropy = chunked_logprobs(torch.randn(3, 4), head, torch.tensor([0, 5, 31]), temperature=1.0, chunk=2)
+    logprobs, entropy = chunked_logprobs(torch.randn(3, 4), head, torch.tensor([0, 5, 31]), 1.0, chunk_size=2)
     torch.testing.assert_close(entropy, torch.full((3,), 32.0).log())
     torch.testing.assert_close(logprobs, -entropy)
 
@@ -73,27 +73,27 @@ def test_no_more_than_a_chunk_of_the_vocabulary_is_held() -> None:
         widest = max(widest, len(hidden))
         return head(hidden)
 
-    chunked_logprobs(torch.randn(40, 4), project, torch.zeros(40, dtype=torch.long), 1.0, chunk=16)
+    chunked_logprobs(torch.randn(40, 4), project, torch.zeros(40, dtype=torch.long), 1.0, chunk_size=16)
     assert widest == 16
 
 
 def test_scores_are_float32_whatever_the_states_are() -> None:
     head = torch.nn.Linear(4, 10, dtype=torch.bfloat16)
     logprobs, entropy = chunked_logprobs(
-        torch.randn(2, 4, dtype=torch.bfloat16), head, torch.tensor([1, 2]), 1.0, chunk=2
+        torch.randn(2, 4, dtype=torch.bfloat16), head, torch.tensor([1, 2]), 1.0, chunk_size=2
     )
     assert logprobs.dtype == entropy.dtype == torch.float32
 
 
 def test_the_chunk_shrinks_as_the_vocabulary_grows() -> None:
-    assert [tokens_at_once(rows) for rows in (1 << 14, 1 << 17, 1 << 25)] == [1024, 128, 1]
+    assert [logprob_chunk_size(rows) for rows in (1 << 14, 1 << 17, 1 << 25)] == [1024, 128, 1]
 
 
 def test_an_entropy_outside_the_loss_keeps_nothing_for_its_gradient() -> None:
     hidden, head, targets = torch.randn(3, 4, requires_grad=True), torch.nn.Linear(4, 32), torch.tensor([0, 5, 31])
-    logprobs, entropy = chunked_logprobs(hidden, head, targets, 1.0, chunk=2)
+    logprobs, entropy = chunked_logprobs(hidden, head, targets, 1.0, chunk_size=2)
     assert logprobs.requires_grad
     assert not entropy.requires_grad
-    _, wanted = chunked_logprobs(hidden, head, targets, 1.0, chunk=2, entropy_gradient=True)
+    _, wanted = chunked_logprobs(hidden, head, targets, 1.0, chunk_size=2, entropy_gradient=True)
     assert wanted.requires_grad
     torch.testing.assert_close(entropy, wanted.detach())

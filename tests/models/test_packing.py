@@ -1,5 +1,4 @@
-"""Rows that several answers share, by hand; then the same scores as apart, for every architecture that is said to allow
-it."""
+"""Shared rows by hand; then the scores of separate rows, for every architecture that is listed as tested."""
 
 from __future__ import annotations
 
@@ -9,22 +8,17 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from peft import LoraConfig
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
-from text2grad.distributed.processes import Processes
-from text2grad.models.batching import TokenRows, pad_right
+from text2grad.models.batching import TokenBatch, pad_right
 from text2grad.models.loading import load_model
 from text2grad.models.packing import (
-    STRETCH,
     TESTED,
     TOKEN_IN_PAIRS,
     can_share_prompts,
-    lay_flat,
-    longest_shared_row,
-    micro_batches,
+    max_shared_row_length,
+    pack_rows,
     shared_rows,
 )
 from text2grad.models.policy import Policy, Scores
@@ -48,13 +42,13 @@ SPELLED_DIFFERENTLY: dict[str, dict[str, Any]] = {
     "opt": SMALL | {"ffn_dim": 48, "word_embed_proj_dim": 32},
     "mistral": SMALL | {"sliding_window": None},
 }
-# The rows of the first prompt together are longer than the models' 16 positions; no answer by itself is.
+# The rows of the first prompt together are longer than the models' 16 positions; no completion by itself is.
 PROMPTS = [[5, 6, 7, 8, 9, 10, 11]] * 3 + [[12, 13]] * 2 + [[20]]
 COMPLETIONS = [[30, 31, 32], [40], [33, 34, 35, 36, 37, 38, 39], [50], [51, 52], [9, 9, 9]]
 
 
 def small_model(kind: str, attention: str = "sdpa", **changes: Any) -> PreTrainedModel:
-    """Random weights large enough that a token notices whom it looks at."""
+    """Random weights large enough that attention matters."""
     torch.manual_seed(0)
     config = AutoConfig.for_model(kind, **(SPELLED_DIFFERENTLY.get(kind, SMALL) | changes))
     model: PreTrainedModel = AutoModelForCausalLM.from_config(config, attn_implementation=attention)
@@ -71,30 +65,30 @@ def policy_of(model: PreTrainedModel, lora: LoraConfig | None = None) -> Policy:
     return policy
 
 
-def shared() -> TokenRows:
-    return lay_flat(PROMPTS, COMPLETIONS, [[0, 1, 2], [3, 4], [5]], CPU)
+def shared() -> TokenBatch:
+    return pack_rows(PROMPTS, COMPLETIONS, [[0, 1, 2], [3, 4], [5]], CPU)
 
 
-def apart() -> TokenRows:
+def apart() -> TokenBatch:
     return pad_right(PROMPTS, COMPLETIONS, CPU)
 
 
 def test_shared_rows_by_hand() -> None:
-    rows = lay_flat([[5, 6], [5, 6], [7]], [[1, 2], [3], [4]], [[0, 1], [2]], CPU)
+    rows = pack_rows([[5, 6], [5, 6], [7]], [[1, 2], [3], [4]], [[0, 1], [2]], CPU)
     assert rows.ids.tolist() == [[5, 6, 1, 2, 3, 7, 4]], "no padding"
-    assert rows.flat is not None
-    assert rows.flat.positions.tolist() == [0, 1, 2, 3, 2, 0, 1]
-    assert rows.flat.places.tolist() == [0, 1, 2, 3, 4, 8, 9]
-    assert rows.flat.branches is not None
-    assert rows.flat.branches.tolist() == [[0, 0, 1, 1, 2, -1, -1, -1], [0, 1, -1, -1, -1, -1, -1, -1]]
+    assert rows.packed is not None
+    assert rows.packed.positions.tolist() == [0, 1, 2, 3, 2, 0, 1]
+    assert rows.packed.indices.tolist() == [0, 1, 2, 3, 4, 8, 9]
+    assert rows.packed.branches is not None
+    assert rows.packed.branches.tolist() == [[0, 0, 1, 1, 2, -1, -1, -1], [0, 1, -1, -1, -1, -1, -1, -1]]
     assert rows.ids[rows.rows, rows.columns].tolist() == [1, 2, 3, 4]
-    assert rows.ids[rows.rows, rows.before].tolist() == [6, 1, 6, 7], "both first tokens follow the prompt's last"
-    assert (rows.count, rows.width) == (3, 2)
+    assert rows.ids[rows.rows, rows.state_columns].tolist() == [6, 1, 6, 7], "first tokens follow the prompt's end"
+    assert (rows.num_samples, rows.width) == (3, 2)
     assert rows.scatter(torch.tensor([1.0, 2.0, 3.0, 4.0])).tolist() == [[1, 2], [3, 0], [4, 0]]
 
 
-def test_every_answer_sees_the_prompt_and_itself_and_nothing_ahead() -> None:
-    mask = lay_flat([[5, 6]] * 2, [[1, 2], [3]], [[0, 1]], CPU).inputs(torch.float32)["spread"].mask
+def test_a_completion_attends_to_the_prompt_and_itself_causally() -> None:
+    mask = pack_rows([[5, 6]] * 2, [[1, 2], [3]], [[0, 1]], CPU).model_inputs(torch.float32)["packed_rows"].mask
     sees = (mask == 0)[0, 0].int().tolist()
     assert [row[:5] for row in sees[:5]] == [
         [1, 0, 0, 0, 0],
@@ -114,7 +108,7 @@ def test_scores_do_not_depend_on_the_layout(kind: str) -> None:
     assert shared().ids.shape[1] > 16
     expected = policy(apart(), 0.7)
     assert_equal(policy(shared(), 0.7), expected)
-    assert_equal(policy(lay_flat(PROMPTS, COMPLETIONS, [[i] for i in range(6)], CPU), 0.7), expected)
+    assert_equal(policy(pack_rows(PROMPTS, COMPLETIONS, [[i] for i in range(6)], CPU), 0.7), expected)
 
 
 @pytest.mark.parametrize(
@@ -122,14 +116,14 @@ def test_scores_do_not_depend_on_the_layout(kind: str) -> None:
     [
         ("mistral", "sdpa", {"sliding_window": 8}),
         ("qwen2", "sdpa", {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}),
-        ("gemma3_text", "sdpa", {}),  # every other layer looks back over a window
+        ("gemma3_text", "sdpa", {}),  # every other layer has a sliding window
         ("bloom", "eager", {"n_layer": 2, "n_head": 4}),  # the distance in the row is part of the score
-        ("mamba", "eager", {}),  # its state runs through the row
-        ("llama", "flex_attention", {}),  # would be replaced by another kernel than the one that was asked for
+        ("mamba", "eager", {}),  # recurrent
+        ("llama", "flex_attention", {}),  # would silently be replaced by another kernel
         ("llama", "eager", {}),
     ],
 )
-def test_other_models_keep_a_row_for_each_answer(kind: str, attention: str, changes: dict[str, Any]) -> None:
+def test_other_models_use_one_row_per_completion(kind: str, attention: str, changes: dict[str, Any]) -> None:
     assert not can_share_prompts(small_model(kind, attention, **changes))
 
 
@@ -165,20 +159,20 @@ def test_bfloat16_weights_without_autocast(tiny_model: Path) -> None:
     torch.testing.assert_close(policy(shared(), 1.0).logprobs, policy(apart(), 1.0).logprobs, atol=0.05, rtol=0)
 
 
-def test_a_compiled_trunk_takes_shared_rows(tiny_model: Path) -> None:
+def test_a_compiled_backbone_takes_shared_rows(tiny_model: Path) -> None:
     policy = policy_of(load_model(tiny_model))
     expected = policy(apart(), 1.0)
     policy.model.model.compile(backend="eager", dynamic=True)
     assert_equal(policy(shared(), 1.0), expected)
 
 
-def test_siblings_are_found_by_their_prompt() -> None:
+def test_samples_are_grouped_by_their_prompt() -> None:
     prompts = [[1] * 9, [2] * 9, [1] * 9, [3] * 9, [1] * 9]
     assert shared_rows(prompts, [[7]] * 5, range(5), 100) == [[0, 2, 4], [1], [3]]
     assert shared_rows(prompts, [[7]] * 5, [4, 3, 2], 100) == [[4, 2], [3]]
 
 
-def test_a_row_over_the_budget_is_split_down_to_single_answers() -> None:
+def test_a_row_over_the_budget_is_split_down_to_single_completions() -> None:
     prompts, completions = [[1] * 20] * 4, [[2] * 10] * 4
     assert shared_rows(prompts, completions, range(4), 60) == [[0, 1, 2, 3]]
     assert shared_rows(prompts, completions, range(4), 59) == [[0, 1, 2], [3]]
@@ -186,93 +180,20 @@ def test_a_row_over_the_budget_is_split_down_to_single_answers() -> None:
     assert shared_rows(prompts, completions, range(4), 5) == [[0], [1], [2], [3]]
 
 
-def test_long_answers_to_a_short_prompt_stay_apart() -> None:
+def test_long_completions_of_a_short_prompt_stay_apart() -> None:
     """Together they would save 10 tokens and look at a million pairs more."""
     assert shared_rows([[1] * 10] * 3, [[2] * 1000] * 3, range(3), 10**6) == [[0], [1], [2]]
     assert shared_rows([[1] * 1000] * 3, [[2] * 700] * 3, range(3), 10**6) == [[0, 1], [2]]
 
 
 @pytest.mark.parametrize("prompt", [8, 100, 250, 3000])
-def test_no_other_length_of_a_row_is_cheaper_for_its_answers(prompt: int) -> None:
-    def cost_of_an_answer_token(row: int) -> float:
+def test_no_other_row_length_is_cheaper_per_completion(prompt: int) -> None:
+    def cost_per_token(row: int) -> float:
         return row * (TOKEN_IN_PAIRS + row) / (row - prompt)
 
-    best = cost_of_an_answer_token(longest_shared_row(prompt))
-    assert best <= min(cost_of_an_answer_token(row) for row in range(prompt + 1, 4 * prompt + 2000)) * 1.0001
-    assert longest_shared_row(prompt) <= 2 * prompt + TOKEN_IN_PAIRS // 2
-
-
-def test_answers_without_siblings_need_no_mask_of_their_own() -> None:
-    ((samples, rows),) = micro_batches([[1], [2, 3]], [[4], [5]], range(2), 100, True, CPU)
-    assert samples == [0, 1]
-    assert rows.inputs(torch.float32)["spread"].mask is None
-    assert rows.ids.tolist() == [[1, 4, 2, 3, 5]]
-
-
-def test_padding_that_attention_sees_is_bounded() -> None:
-    """Ten rows of 2 tokens would be padded to ten of 30."""
-    prompts, completions = [[i] for i in range(10)] + [[20] * 29], [[3]] * 11
-    made = micro_batches(prompts, completions, range(11), 100, True, CPU)
-    shapes = [(rows.flat.rows, rows.flat.width) for _, rows in made if rows.flat is not None]
-    assert len(shapes) == len(made) == 2
-    assert all(rows * width <= STRETCH * 100 for rows, width in shapes)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 9)), min_size=1, max_size=12),
-    st.integers(1, 80),
-    st.booleans(),
-)
-def test_every_sample_comes_once_within_the_budget(sizes: list[tuple[int, int]], budget: int, share: bool) -> None:
-    """A prompt is its own length; completion i is made of i."""
-    prompts = [[99] * (5 * prompt) for prompt, _ in sizes]
-    completions = [[i] * length for i, (_, length) in enumerate(sizes)]
-    made = micro_batches(prompts, completions, range(len(sizes)), budget, share, CPU)
-    assert sorted(i for samples, _ in made for i in samples) == list(range(len(sizes)))
-    for samples, rows in made:
-        assert rows.ids.numel() <= budget or len(samples) == 1
-        tokens = rows.ids[rows.rows, rows.columns]
-        expected = [completions[i] + [0] * (rows.width - len(completions[i])) for i in samples]
-        assert rows.scatter(tokens).tolist() == expected
-        before = rows.ids[rows.rows, rows.before]
-        assert [int(t) for t, slot in zip(before, rows.slots, strict=True) if slot == 0] == [99] * len(samples)
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9)), min_size=1, max_size=12),
-    st.integers(1, 4),
-    st.booleans(),
-)
-def test_processes_share_whole_rows_out(answers: list[tuple[int, int]], count: int, share: bool) -> None:
-    prompts = [[10 + prompt] * (3 + prompt) for prompt, _ in answers]
-    completions = [[7] * length for _, length in answers]
-    everyone = range(len(answers))
-
-    def rows(processes: Processes) -> list[list[int]]:
-        made = micro_batches(prompts, completions, everyone, 24, share, CPU, processes)
-        return [
-            [i for place, i in enumerate(samples) if row_of(laid, place) == row]
-            for samples, laid in made
-            for row in range(laid.flat.rows if laid.flat else len(laid.ids))
-        ]
-
-    def row_of(laid: TokenRows, sample: int) -> int:
-        first = laid.samples.tolist().index(sample)
-        if laid.flat is None:
-            return int(laid.rows[first])
-        return int(laid.flat.places[laid.columns[first]]) // laid.flat.width
-
-    shared_out = [row for index in range(count) for row in rows(Processes(index, count))]
-    assert sorted(shared_out) == sorted(rows(Processes()))
-
-
-def test_a_process_without_rows_takes_idle_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Processes, "gather", lambda self, items: [1, 0])
-    second = Processes(1, 2, division="fsdp2")
-    ((samples, rows),) = micro_batches([[1], [2, 3]], [[4], [5]], [1], 100, True, CPU, second)
-    assert samples == []
-    assert rows.ids.tolist() == [[1, 4]]
+    best = cost_per_token(max_shared_row_length(prompt))
+    assert best <= min(cost_per_token(row) for row in range(prompt + 1, 4 * prompt + 2000)) * 1.0001
+    assert max_shared_row_length(prompt) <= 2 * prompt + TOKEN_IN_PAIRS // 2
 
 
 def assert_equal(ours: Scores, theirs: Scores) -> None:

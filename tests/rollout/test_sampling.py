@@ -8,10 +8,10 @@ from transformers import PreTrainedModel
 
 from text2grad.models.loading import load_model
 from text2grad.rollout import constrained as guide_module
-from text2grad.rollout import decoders
+from text2grad.rollout.fast import decoders
 from text2grad.rollout.grammar import Masks
 from text2grad.rollout.rng import Stream
-from text2grad.rollout.sampling import draw, noise, sample
+from text2grad.rollout.sampling import noise, sample, sample_tokens
 
 PROMPTS = [[10, 11, 12, 13], [20, 21], [30]]
 END = 1
@@ -37,39 +37,39 @@ def test_noise_is_keyed_by_sample_and_purpose_not_by_batch() -> None:
     assert not torch.isclose(whole, noise(Stream.EVALUATION, 0, 3, range(4), 5)).any()
 
 
-def test_draw_inverts_the_cumulative_distribution() -> None:
+def test_tokens_are_sampled_by_the_inverse_cdf() -> None:
     logits = torch.tensor([[0.2, 0.5, 0.3]]).log().expand(4, 3)
-    assert draw(logits, torch.tensor([0.0, 0.19, 0.21, 0.71]), temperature=1.0).tolist() == [0, 0, 1, 2]
-    assert draw(logits, torch.tensor([0.999999999] * 4), temperature=1.0).tolist() == [2] * 4
-    assert draw(logits, torch.zeros(4), temperature=0).tolist() == [1] * 4
+    assert sample_tokens(logits, torch.tensor([0.0, 0.19, 0.21, 0.71]), temperature=1.0).tolist() == [0, 0, 1, 2]
+    assert sample_tokens(logits, torch.tensor([0.999999999] * 4), temperature=1.0).tolist() == [2] * 4
+    assert sample_tokens(logits, torch.zeros(4), temperature=0).tolist() == [1] * 4
 
 
-def test_draw_never_takes_an_impossible_token() -> None:
+def test_an_impossible_token_is_never_sampled() -> None:
     logits = torch.tensor([[float("-inf"), 0.0, float("-inf")]])
     for uniform in (0.0, 0.5, 1 - 1e-16):
-        assert draw(logits, torch.tensor([uniform], dtype=torch.float64), temperature=1.0).item() == 1
+        assert sample_tokens(logits, torch.tensor([uniform], dtype=torch.float64), temperature=1.0).item() == 1
 
 
-def test_draws_follow_the_tempered_distribution() -> None:
+def test_samples_follow_the_tempered_distribution() -> None:
     logits = torch.tensor([0.0, 1.0, 2.0, -1.0])
     uniforms = torch.rand(40_000, generator=torch.Generator().manual_seed(0))
-    drawn = draw(logits.expand(len(uniforms), 4), uniforms, temperature=0.7)
+    drawn = sample_tokens(logits.expand(len(uniforms), 4), uniforms, temperature=0.7)
     shares = torch.bincount(drawn, minlength=4) / len(drawn)
     torch.testing.assert_close(shares, torch.softmax(logits / 0.7, -1), atol=0.01, rtol=0)
 
 
-def test_padding_and_neighbours_do_not_change_an_answer(model: PreTrainedModel) -> None:
+def test_padding_and_batch_do_not_change_a_completion(model: PreTrainedModel) -> None:
     together = roll(model, PROMPTS, [0, 1, 2])
     assert together == [roll(model, [prompt], [i])[0] for i, prompt in enumerate(PROMPTS)]
 
 
-def test_answers_to_one_prompt_share_its_cache_and_are_drawn_apart(model: PreTrainedModel) -> None:
+def test_completions_of_one_prompt_share_its_cache_and_differ(model: PreTrainedModel) -> None:
     shared = roll(model, [PROMPTS[0]], [0, 1, 2], n=3)
     assert shared == roll(model, [PROMPTS[0]] * 3, [0, 1, 2])
     assert len({tuple(ids) for ids in shared}) == 3
 
 
-def test_an_answer_ends_with_the_first_end_token(model: PreTrainedModel) -> None:
+def test_a_completion_ends_with_the_first_end_token(model: PreTrainedModel) -> None:
     many = roll(model, [[i] for i in range(40, 104)], list(range(64)), length=60)
     ended = [ids for ids in many if END in ids]
     assert ended, "the tiny model ends some answers"
@@ -81,7 +81,7 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(model: PreTrainedMo
     """Answers that end early and rows that leave the batch included."""
     prompts = [[i] for i in range(40, 72)]
     uniforms = noise(Stream.SAMPLING, 7, 1, range(64), 60)
-    completions, logprobs = sample(model, prompts, uniforms, 1.3, [END], END, num_generations=2, scored=True)
+    completions, logprobs = sample(model, prompts, uniforms, 1.3, [END], END, num_generations=2, return_logprobs=True)
     assert sample(model, prompts, uniforms, 1.3, [END], END, num_generations=2) == (completions, None)
     assert logprobs is not None
     assert len({len(ids) for ids in completions}) > 2
@@ -94,7 +94,7 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(model: PreTrainedMo
 
 def test_a_token_that_is_decided_has_no_log_probability(model: PreTrainedModel) -> None:
     uniforms = noise(Stream.SAMPLING, 7, 1, range(3), 5)
-    completions, logprobs = sample(model, PROMPTS, uniforms, 0.0, [END], END, scored=True)
+    completions, logprobs = sample(model, PROMPTS, uniforms, 0.0, [END], END, return_logprobs=True)
     assert sample(model, PROMPTS, uniforms, 0.0, [END], END) == (completions, None)
     assert logprobs is None
 
@@ -119,7 +119,7 @@ class Spells:
 
 @pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_a_guide_decides_what_can_be_drawn(
+def test_a_guide_decides_what_can_be_sampled(
     model: PreTrainedModel, temperature: float, ahead: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Words of all lengths, so that rows end and leave the batch at different times."""
@@ -134,8 +134,8 @@ def test_a_guide_decides_what_can_be_drawn(
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_guide_decides_on_a_gpu_too(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With captured graphs, laid out anew when rows leave."""
-    monkeypatch.setattr(decoders, "GRAPH_COST", 0)
+    """With captured graphs, reallocated when rows end."""
+    monkeypatch.setattr(decoders, "CAPTURE_COST", 0)
     model = load_model(tiny_model).eval().to("cuda")
     words = [[7] * i + [END] for i in (0, 1, 2, 50, 90, 3)]
     guide = Spells(words)

@@ -23,8 +23,7 @@ from text2grad.align.tokens import decode
 from text2grad.errors import UserError
 from text2grad.rollout import vllm as vllm_sampler
 from text2grad.rollout.samplers import SamplingRequest
-from text2grad.rollout.vllm import Trained, options
-from text2grad.trainer.config import PolicySettings
+from text2grad.rollout.vllm import TrainedPolicy, sampling_params
 
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
 
@@ -86,8 +85,8 @@ def test_an_answer_depends_on_its_key_and_not_on_its_batch(make_trainer: MakeTra
     assert twins[0] == together[0] != twins[1]
 
 
-def test_nothing_stands_between_the_distribution_and_the_draw() -> None:
-    first, second = options(
+def test_sampling_parameters_do_not_change_the_distribution() -> None:
+    first, second = sampling_params(
         SamplingRequest(seed=1, step=2, samples=[3, 4], temperature=0.7, max_tokens=9), end_ids=[1, 2]
     )
     assert first["seed"] != second["seed"]
@@ -116,22 +115,20 @@ def test_answers_end_with_the_end_token(make_trainer: MakeTrainer, settings: dic
     )
 
 
-def test_an_answer_that_was_broken_off_is_an_error(
-    make_trainer: MakeTrainer, settings: dict[str, Any], server: Server
-) -> None:
+def test_an_aborted_completion_is_an_error(make_trainer: MakeTrainer, settings: dict[str, Any], server: Server) -> None:
     trainer = make_trainer(**settings)
-    engine(trainer, server).broken_off = True
-    with pytest.raises(UserError, match="broke an answer off \\(abort\\); let nobody else"):
+    engine(trainer, server).aborted = True
+    with pytest.raises(UserError, match="aborted a completion \\(abort\\); let no other client"):
         trainer.rollout(1)
 
 
-def test_an_engine_that_ends_answers_by_other_rules_is_an_error(
+def test_a_completion_that_stops_without_an_end_token_is_an_error(
     make_trainer: MakeTrainer, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trainer = make_trainer(max_completion_length=60, per_device_train_batch_size=24, **settings)
     more = trainer.end_ids + list(range(2, 60))  # the engine also stops where the trainer knows no end
-    monkeypatch.setattr(vllm_sampler, "options", lambda draws, end_ids: options(draws, more))
-    with pytest.raises(UserError, match="by other rules than the trainer's"):
+    monkeypatch.setattr(vllm_sampler, "sampling_params", lambda request, _: sampling_params(request, more))
+    with pytest.raises(UserError, match="without an end token"):
         trainer.rollout(1)
 
 
@@ -165,13 +162,13 @@ def test_a_server_with_another_vocabulary_is_refused(make_trainer: MakeTrainer, 
 def test_a_server_with_another_model_is_refused(make_trainer: MakeTrainer, server: Server) -> None:
     del server.engine.model.model.layers[1]
     said = refusal(make_trainer, server)
-    assert re.search("did not take the policy's weights .*; serve the model that is trained", said)
+    assert re.search("did not accept the policy's weights .*; serve the model that is trained", said)
     assert not server.paused
 
 
-def test_a_server_with_too_little_room_is_refused(make_trainer: MakeTrainer, server: Server) -> None:
+def test_a_server_with_too_short_a_context_is_refused(make_trainer: MakeTrainer, server: Server) -> None:
     server.max_model_len = 20
-    assert re.search("has room for 20 tokens, .* --max-model-len", refusal(make_trainer, server))
+    assert re.search("has a context of 20 tokens, .* --max-model-len", refusal(make_trainer, server))
 
 
 def test_a_server_without_its_development_routes_is_refused(make_trainer: MakeTrainer, server: Server) -> None:
@@ -200,10 +197,12 @@ def test_a_trainer_on_the_cpu_is_refused(make_trainer: MakeTrainer) -> None:
 
 @pytest.mark.parametrize("rollouts", ["vllm_server", "vllm_colocated"])
 def test_several_training_processes_are_refused(rollouts: str) -> None:
-    args = PolicySettings.model_validate({"rollouts": rollouts})
     processes: Any = SimpleNamespace(num_processes=2)
+    trained = TrainedPolicy(torch.nn.Identity(), processes, None, [], 10)
     with pytest.raises(UserError, match=f"{rollouts} serves one training process, but 2 were launched; set rollouts"):
-        vllm_sampler.vllm_sampler(args, Trained(torch.nn.Identity(), processes, None, [], 10))
+        vllm_sampler.vllm_sampler(
+            rollouts, trained, temperature=1.0, bf16=True, server_base_url="", gpu_memory_utilization=0.5
+        )
 
 
 @pytest.mark.model

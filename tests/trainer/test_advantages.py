@@ -140,7 +140,7 @@ def test_local_credit_leaves_unmentioned_words_at_zero() -> None:
 
 
 def test_blame_reaches_back_by_lam_and_the_cost_of_the_end_by_gamma() -> None:
-    # The second answer ended at no cost, so the first one's 8 counts in full, and the other's 0 is 8 better. Praise and
+    # The second sample ended at no cost, so the first one's 8 counts in full, and the other's 0 is 8 better. Praise and
     # blame of the first are even, so its words are worth 0, like those of the second.
     rewards = torch.tensor([[1.0, -1.0, 0.0, -8.0], [0.0, 0.0, 9.0, 9.0]])
     mask = torch.tensor([[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0]])
@@ -149,7 +149,7 @@ def test_blame_reaches_back_by_lam_and_the_cost_of_the_end_by_gamma() -> None:
 
 
 def test_the_end_is_worth_an_average_word_of_the_others() -> None:
-    """Were it worth 0 where words cost something, an answer without words would be the best."""
+    """Were it worth 0 where words cost something, an empty completion would be the best."""
     rewards = torch.tensor([[-1.0, -3.0, 0.0], [-6.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     mask = torch.tensor([[1.0, 1.0, 1.0], [1.0, 1.0, 0.0], [1.0, 0.0, 0.0]])  # the last one says nothing
     credit = local_credit(rewards, mask, 1, gamma=0.5, lam=0.0)
@@ -163,7 +163,7 @@ def test_local_credit_without_decay_is_rejected() -> None:
         PolicySettings(estimator="local", gamma=1.0, lam=1.0)
 
 
-def test_a_charge_that_every_answer_pays_does_not_teach_never_to_stop() -> None:
+def test_a_charge_that_every_sample_pays_does_not_teach_never_to_stop() -> None:
     rewards = torch.tensor([[0.0, -2.0], [0.0, -2.0], [0.0, -3.0]])
     credit = local_credit(rewards, torch.ones(3, 2), 1, gamma=0.0, lam=0.0)
     assert credit[:, 1].tolist() == [0.5, 0.5, -1.0], "the last one, which was cut and paid more, is the odd one out"
@@ -183,7 +183,7 @@ def test_groups_without_siblings_are_rejected(estimator: EstimatorName) -> None:
 
 @st.composite
 def steps(draw: st.DrawFn) -> tuple[Tensor, Tensor, Tensor, int]:
-    """(rewards, values, mask, group size) of a step with answers of different lengths, some of them failed."""
+    """(rewards, values, mask, group size) of a step with samples of different lengths, some of them failed."""
     group_size, groups, width = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 6))
     count = group_size * groups
     lengths = draw(st.lists(st.integers(0, width), min_size=count, max_size=count))

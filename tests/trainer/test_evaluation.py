@@ -21,7 +21,7 @@ from text2grad.trainer.monitor import HELDOUT
 HELD_OUT = [Example(id=f"h{i}", prompt=f"Say {i}.", reference="fox") for i in range(5)]
 
 
-def answer(completion: str, score: float | None, reference: str | None = None) -> Example:
+def completed(completion: str, score: float | None, reference: str | None = None) -> Example:
     said = Feedback.failure("c", "planted") if score is None else Feedback(critic="c", score=score)
     return Example(id="x", prompt="p", completion=completion, reference=reference, feedback=said)
 
@@ -35,8 +35,12 @@ def training_only(metrics: Metrics) -> Metrics:
 
 
 def test_metrics_by_hand() -> None:
-    answers = [answer("a fox", 1.0, "a fox"), answer("no", 4.0), answer("one two three", None, "one two three")]
-    assert eval_metrics(answers) == {
+    examples = [
+        completed("a fox", 1.0, "a fox"),
+        completed("no", 4.0),
+        completed("one two three", None, "one two three"),
+    ]
+    assert eval_metrics(examples) == {
         "eval/score": 2.5,  # the failed one is counted, not averaged in
         "eval/rouge_l": 1.0,  # of the one that has a reference and did not fail
         "eval/words": 1.5,
@@ -46,8 +50,8 @@ def test_metrics_by_hand() -> None:
 
 
 def test_without_a_reference_there_is_no_rouge_and_without_a_critique_no_score() -> None:
-    assert "eval/rouge_l" not in eval_metrics([answer("a", 1.0)])
-    metrics = eval_metrics([answer("a", None, "a")])
+    assert "eval/rouge_l" not in eval_metrics([completed("a", 1.0)])
+    metrics = eval_metrics([completed("a", None, "a")])
     assert math.isnan(metrics["eval/score"])
     assert math.isnan(metrics["eval/words"])
     assert metrics["eval/failed"] == 1
@@ -85,7 +89,7 @@ def test_the_same_weights_get_the_same_metrics_each_time(make_trainer: MakeTrain
     assert first[HELDOUT] == second[HELDOUT]
 
 
-def test_answers_are_drawn_at_the_evaluation_temperature(make_trainer: MakeTrainer) -> None:
+def test_completions_are_sampled_at_the_evaluation_temperature(make_trainer: MakeTrainer) -> None:
     greedy = make_trainer("greedy", eval_steps=1, eval_dataset=HELD_OUT, eval_temperature=0.0)
     drawn = make_trainer("drawn", eval_steps=1, eval_dataset=HELD_OUT)
     assert greedy.args.generation_temperature == 0.0

@@ -30,7 +30,7 @@ def commented(number: int = 0, **feedback) -> Example:
 
 @pytest.fixture
 def learn(tiny_model, tmp_path):
-    """Train on examples; returns the trainer and the answer's log-probabilities before and after."""
+    """Train on examples; returns the trainer and the completion's log-probabilities before and after."""
 
     def run(examples, steps=10, **settings):
         args = Text2GradConfig(
@@ -111,7 +111,7 @@ def test_omissions_are_charged_to_the_end(learn):
     assert ends[rows["0"]] < 0 < ends[rows["1"]]  # against each other: one lacks more than the other
 
 
-def test_logged_ids_are_kept_and_must_spell_the_answer(tiny_model):
+def test_logged_ids_are_kept_and_must_decode_to_the_completion(tiny_model):
     tokenizer = load_tokenizer(tiny_model)
     usual = completion_ids(commented(), tokenizer)
     assert usual[-1] == tokenizer.eos_token_id
@@ -122,7 +122,7 @@ def test_logged_ids_are_kept_and_must_spell_the_answer(tiny_model):
         completion_ids(cut.model_copy(update={"completion": "moon"}), tokenizer)
 
 
-def test_the_name_of_the_end_token_does_not_end_an_answer(tiny_model):
+def test_the_name_of_the_end_token_does_not_end_a_completion(tiny_model):
     tokenizer = load_tokenizer(tiny_model)
     sly = Example(id="s", prompt="p", completion="so <|im_end|> it goes")
     assert completion_ids(sly, tokenizer).count(tokenizer.eos_token_id) == 1

@@ -18,7 +18,7 @@ from slow_policy import Rows
 from torch import Tensor, nn
 
 from text2grad.distributed.learner import Learner
-from text2grad.models.batching import TokenRows
+from text2grad.models.batching import TokenBatch
 from text2grad.models.policy import Scores
 from text2grad.schema import Example
 from text2grad.trainer.batch import Batch, Rollout, make_batch
@@ -33,7 +33,7 @@ NUDGE = 1e-5
 
 @dataclass(frozen=True)
 class Case:
-    """A step's answers, ragged, and how they are learned from."""
+    """A step's samples, ragged, and the settings of the update."""
 
     args: Text2GradConfig
     lengths: list[int]
@@ -52,7 +52,7 @@ class Case:
 
 
 class Table(nn.Module):
-    """Knows one number of each kind for every token; the sample's number is its prompt."""
+    """One parameter of each kind per token; the prompt is the index of the sample."""
 
     share_prompts = False
 
@@ -60,9 +60,9 @@ class Table(nn.Module):
         super().__init__()
         self.tables = nn.ParameterList([nn.Parameter(padded(now[name])) for name in NETWORK])
 
-    def forward(self, rows: TokenRows, temperature: float, entropy_gradient: bool = False) -> Scores:
-        whose = rows.ids[rows.rows, 0]
-        return Scores(*(rows.scatter(table[whose, rows.slots]) for table in self.tables))
+    def forward(self, rows: TokenBatch, temperature: float, entropy_gradient: bool = False) -> Scores:
+        samples = rows.ids[rows.rows, 0]
+        return Scores(*(rows.scatter(table[samples, rows.token_indices]) for table in self.tables))
 
 
 def padded(rows: Rows) -> Tensor:
@@ -131,7 +131,7 @@ def rollout_of(case: Case) -> Rollout:
 
 
 def batch_of(case: Case) -> Batch:
-    """The library's way from rewards to advantages."""
+    """The batch that the library computes."""
     scale = RunningScale()
     scale.update(torch.tensor(case.earlier_totals, dtype=torch.double))
     state = TrainerState(0, KLController(case.args.beta), scale)

@@ -13,7 +13,7 @@ from typing import Any
 
 from text2grad.annotate.summary import Summary
 from text2grad.errors import UserError
-from text2grad.files import append_json_lines, disk_errors, sync
+from text2grad.files import append_json_lines, disk_errors, fsync_path
 from text2grad.schema import Example
 
 META_KEY = "annotation"  # the entry of an example's meta with its key and its critic's digest
@@ -74,7 +74,7 @@ class AnnotationStore:
             new = self.path.with_name(f".{self.path.name}.new")
             _write_lines(new, "wb", (line for line, record in read_records(self.path) if is_kept(record)))
             new.replace(self.path)
-            sync(self.path.parent)
+            fsync_path(self.path.parent)
 
     def append(self, records: list[dict[str, Any]]) -> None:
         """Append records, all or none; they are on the disk when this returns."""
@@ -144,11 +144,11 @@ def _drop_partial_line(path: Path, num_bytes: int) -> None:
     elif rest:
         with disk_errors(path):
             os.truncate(path, num_bytes)
-            sync(path)
+            fsync_path(path)
 
 
 def _write_lines(path: Path, mode: str, lines: Iterable[bytes]) -> None:
     with disk_errors(path):
         with path.open(mode) as file:
             file.writelines(lines)
-        sync(path)
+        fsync_path(path)

@@ -1,1 +1,1 @@
-"""What a run leaves on disk: its folder, resumable state, weights, export, model card."""
+"""Files of a run: its folder, resumable state, weights, export, model card."""

@@ -1,4 +1,4 @@
-"""A trained adapter merged into its base: a plain model that loads with transformers alone."""
+"""Export of a run: its adapter merged into the base, as a plain model that transformers loads."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from torch import nn
 from text2grad.checkpoint.model_card import CARD, merged_card
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.errors import UserError
-from text2grad.files import replace_folder, replace_text
+from text2grad.files import check_replaceable, replace_folder, replace_text
 from text2grad.models.loading import load_model, load_tokenizer
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
 
 
 def _untie(model: Any) -> None:
-    """Give input and output embeddings weights of their own where an adapter changes one of them alone."""
-    ends = [model.get_input_embeddings(), model.get_output_embeddings()]
-    adapted = [isinstance(layer, BaseTunerLayer) for layer in ends]
+    """Untie input and output embeddings where the adapter changes only one of them."""
+    embeddings = [model.get_input_embeddings(), model.get_output_embeddings()]
+    adapted = [isinstance(layer, BaseTunerLayer) for layer in embeddings]
     if model.config.tie_word_embeddings and any(adapted):
-        layer = ends[1].get_base_layer() if adapted[1] else ends[1]
+        layer = embeddings[1].get_base_layer() if adapted[1] else embeddings[1]
         layer.weight = nn.Parameter(layer.weight.detach().clone())
         model.config.tie_word_embeddings = False
 
@@ -33,11 +33,13 @@ def _untie(model: Any) -> None:
 def export(run: Path, output: Path, dtype: str = "bfloat16") -> None:
     """Write the model that a run trained to `output`: safetensors weights, tokenizer, and the run's model card.
 
-    The adapter is merged in float32 and rounded once. An existing folder is replaced whole or left as it was.
+    The adapter is merged in float32 and rounded once. An earlier export in `output` is replaced; anything else there is
+    refused.
     """
     folder = RunFolder(run)
+    _check_output(folder, output.resolve())
     if not (folder.final / "config.json").is_file() and not (folder.final / "adapter_config.json").is_file():
-        raise UserError(f"{run}: no trained model; a run that has ended leaves one in {folder.final}")
+        raise UserError(f"{run}: no trained model; a finished run has one in {folder.final}")
     if dtype not in DTYPES:
         raise UserError(f'dtype "{dtype}" is not one of {", ".join(DTYPES)}')
     config = yaml.safe_load(folder.config.read_text(encoding="utf-8"))
@@ -52,10 +54,17 @@ def export(run: Path, output: Path, dtype: str = "bfloat16") -> None:
     tokenizer = load_tokenizer(config["model"]["name"])
     card = folder.final / CARD
 
-    def fill(place: Path) -> None:
-        model.to(DTYPES[dtype]).save_pretrained(place)
-        tokenizer.save_pretrained(place)
+    def fill(new: Path) -> None:
+        model.to(DTYPES[dtype]).save_pretrained(new)
+        tokenizer.save_pretrained(new)
         if card.is_file():
-            replace_text(place / CARD, merged_card(card.read_text(encoding="utf-8"), card))
+            replace_text(new / CARD, merged_card(card.read_text(encoding="utf-8"), card))
 
-    replace_folder(output, fill)
+    replace_folder(output, "export", fill)
+
+
+def _check_output(run: RunFolder, output: Path) -> None:
+    checkpoints = run.checkpoint.parent.resolve()
+    if output.is_relative_to(checkpoints) or checkpoints.is_relative_to(output):
+        raise UserError(f"{output} would overwrite the run in {run.root}; choose a folder outside of it")
+    check_replaceable(output, "export")

@@ -1,4 +1,4 @@
-"""Markdown for the hub, in which names and settings from a user stay text: nothing in them can become markup."""
+"""Markdown for the hub, with user-supplied names and settings escaped."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ LICENSE_LINE = "# license: yours to choose, within what the base model's licence
 
 
 def front_matter(values: dict[str, Any]) -> str:
-    """The YAML block at the top that the Hugging Face hub reads, with a line that reminds of a missing licence."""
+    """Return the YAML block that the Hugging Face hub reads, with a reminder where the licence is missing."""
     block = yaml.safe_dump({key: _one_line(value) for key, value in values.items()}, sort_keys=False, width=1_000_000)
     return f"---\n{block}{'' if 'license' in values else LICENSE_LINE}---\n"
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """The values at the top, and the text below. Raises yaml.YAMLError where the block is not valid."""
+    """Return the values of the YAML block and the text below. Raises yaml.YAMLError where the block is not valid."""
     found = re.match(r"---\n(.*?)^---\n", text, flags=re.DOTALL | re.MULTILINE)
     if found is None:
         return {}, text
@@ -25,21 +25,21 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
 
 
 def code(text: str) -> str:
-    """One line of code within a sentence or the cell of a table."""
+    """Return inline code, for a sentence or a table cell."""
     line = str(_one_line(text)).replace("|", "\\|")
     ticks = "`" * (_longest_run(line) + 1)
-    room = " " if line.startswith("`") or line.endswith("`") else ""
-    return f"{ticks}{room}{line}{room}{ticks}"
+    space = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{space}{line}{space}{ticks}"
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A block of code, behind a fence longer than any in it."""
+    """Return a code block whose fence is longer than any in the text."""
     fence = "`" * max(_longest_run(text) + 1, 3)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
-    """A table; the cells are Markdown already."""
+    """Return a table; cells must be Markdown already."""
     lines = [header, ["---"] * len(header), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 

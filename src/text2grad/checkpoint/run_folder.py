@@ -1,4 +1,4 @@
-"""A run is a folder: what was asked, what happened at each step, samples token by token, weights, the report."""
+"""The folder of a run: config, metrics of each step, samples with token rewards, checkpoints, report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from text2grad.files import append_json_lines, disk_errors, read_json_lines, rep
 
 
 class RunFolder:
-    """The files of one run and how they grow."""
+    """The files of one run."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -29,7 +29,7 @@ class RunFolder:
         self.report = root / "report.html"
 
     def start(self) -> None:
-        """Make the folder; a run that is there already is not overwritten."""
+        """Create the folder; an existing run is not overwritten."""
         if self.metrics.exists():
             raise UserError(f"{self.root} already holds a run; continue it with --resume, or choose another output_dir")
         with disk_errors(self.root):
@@ -41,13 +41,13 @@ class RunFolder:
         append_json_lines(self.metrics, [_without_nan(metrics)])
 
     def steps(self) -> Iterator[dict[str, Any]]:
-        """The metrics of each step so far; none where the first was never recorded."""
+        """Yield the metrics of each recorded step."""
         if self.metrics.exists():
             for _, metrics in read_json_lines(self.metrics):
                 yield metrics
 
     def rewind(self, step: int) -> None:
-        """Drop what was recorded after `step`: the checkpoint does not know of it, and it will happen again."""
+        """Drop records after `step`, the checkpoint's, since these steps will be repeated."""
         for path in (self.metrics, self.samples):
             if path.exists():
                 kept = (record for _, record in read_json_lines(path) if record["step"] <= step)
@@ -55,7 +55,7 @@ class RunFolder:
 
 
 def _without_nan(value: Any) -> Any:
-    """JSON has no NaN: what could not be measured is null."""
+    """Replace NaN and infinities, which JSON does not have, by null."""
     if isinstance(value, dict):
         return {key: _without_nan(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -14,7 +14,7 @@ from rich.table import Table
 from text2grad.cli.options import Debug, RetryFailed
 from text2grad.cli.progress import progress_bar
 from text2grad.errors import UserError
-from text2grad.files import opened
+from text2grad.files import open_maybe_gzip
 
 if TYPE_CHECKING:
     from text2grad.annotate import Summary
@@ -228,7 +228,7 @@ def count_lines(path: Path) -> int:
     """Count the lines of a plain or gzipped file."""
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example per line")
-    with opened(path, "rb") as file:
+    with open_maybe_gzip(path, "rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 

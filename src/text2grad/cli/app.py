@@ -20,7 +20,7 @@ from text2grad.cli.report import report
 from text2grad.cli.reward import reward
 from text2grad.cli.run import run
 from text2grad.cli.train import train
-from text2grad.distributed.launch import is_first_on_machine
+from text2grad.distributed.environment import is_local_main_process
 from text2grad.errors import SharedError, UserError
 
 INTERRUPTED = 130  # typer's exit code for Ctrl-C
@@ -64,7 +64,7 @@ def main() -> None:
         if debug:
             raise
         # Of several processes, one reports the error.
-        if not isinstance(error, SharedError) and is_first_on_machine():
+        if not isinstance(error, SharedError) and is_local_main_process():
             _print_error(str(error))
         sys.exit(1)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`text2grad export`: the model of a run, for transformers."""
+"""`text2grad export`: write the model of a run for transformers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from text2grad.cli.progress import silence_libraries
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="A run's folder, as `text2grad run` leaves it.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the plain model.")],
-    dtype: Annotated[str, typer.Option(help="Of the weights: bfloat16, float16 or float32.")] = "bfloat16",
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write: new, empty, or an earlier export.")
+    ],
+    dtype: Annotated[str, typer.Option(help="Of the saved weights: bfloat16, float16 or float32.")] = "bfloat16",
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Merge a run's adapter into its base: a plain model that loads with transformers alone, with a model card.

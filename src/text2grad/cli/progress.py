@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from text2grad.distributed.launch import is_main_process
+from text2grad.distributed.environment import is_main_process
 
 
 def progress_bar(console: Console) -> Progress:

@@ -9,7 +9,7 @@ import typer
 
 from text2grad.cli.options import Debug, Model, OutputDir, Resume, to_overrides
 from text2grad.cli.progress import silence_libraries, terminal
-from text2grad.distributed.launch import process_count
+from text2grad.distributed.environment import world_size
 from text2grad.errors import UserError
 
 EPOCHS = 3.0
@@ -61,7 +61,7 @@ def train(
             return
         defaults = {"policy": DEFAULTS, "critic": {"name": "logged"}}
         examples = sum(1 for _ in read_examples(feedback))
-        samples_per_step = load_config(config, settings, defaults).policy.samples_per_step * process_count()
+        samples_per_step = load_config(config, settings, defaults).policy.samples_per_step * world_size()
         defaults["policy"] = DEFAULTS | {"max_steps": steps_for(examples, samples_per_step, epochs or EPOCHS)}
         if epochs is not None:
             settings.append(f"policy.max_steps={defaults['policy']['max_steps']}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from text2grad.errors import UserError
-from text2grad.files import opened
+from text2grad.files import open_maybe_gzip
 
 DATA_FOLDER = "TEXT2GRAD_DATA"  # environment variable
 
@@ -20,7 +20,7 @@ def open_dataset_file(path: str | Path, expected: str, newline: str | None = Non
     path = Path(path)
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of {expected}")
-    return opened(path, "rt", encoding="utf-8", newline=newline)
+    return open_maybe_gzip(path, "rt", encoding="utf-8", newline=newline)
 
 
 def read_rows(path: str | Path, expected: str) -> Iterator[dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""Several processes: launch environment, work sharing, FSDP2."""
+"""Distributed training: launch environment, processes, micro-batches, FSDP2."""

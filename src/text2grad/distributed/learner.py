@@ -1,4 +1,4 @@
-"""Who learns: the policy, the optimiser of its weights, and where they live."""
+"""The policy together with its optimiser, for one process or several."""
 
 from __future__ import annotations
 
@@ -9,54 +9,33 @@ from accelerate import Accelerator
 from torch import Tensor
 
 from text2grad.distributed.processes import SINGLE_PROCESS, Processes
-from text2grad.distributed.sharding import reshard, whole
-from text2grad.models.policy import Policy
-from text2grad.trainer.config import PolicySettings
+from text2grad.distributed.sharding import gather_full_tensor, reshard
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A policy that gradients can be taken of and steps be made with, on one process or several."""
+    """A policy and its optimiser: backward passes, gradient clipping, resharding."""
 
     policy: torch.nn.Module
     optimizer: torch.optim.Optimizer
     accelerator: Accelerator
     processes: Processes = SINGLE_PROCESS
 
-    def backward(self, loss: Tensor, last: bool) -> None:
-        """Add the loss's gradients, which are to be summed over the processes. last: no more will be added."""
+    def backward(self, loss: Tensor) -> None:
+        """Accumulate the gradients of a loss that is summed over the processes."""
         self.accelerator.backward(loss * self.processes.loss_scale)
 
     def clip_gradients(self, max_norm: float) -> float:
-        """Complete the gradients and bring them to this norm at most. Returns the norm that they had."""
+        """Reduce gradients over the processes and clip them. Returns the norm before clipping."""
         trained = optimizer_parameters(self.optimizer)
-        self.processes.sum_gradients(trained)
-        return float(whole(torch.nn.utils.clip_grad_norm_(trained, max_norm)))
+        self.processes.all_reduce_gradients(trained)
+        return float(gather_full_tensor(torch.nn.utils.clip_grad_norm_(trained, max_norm)))
 
     def reshard(self) -> None:
-        """Drop the whole weights that passes without a backward have left behind, where they are divided."""
+        """Free the full weights that passes without a backward have left gathered."""
         reshard(self.policy)
 
 
 def optimizer_parameters(optimizer: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
     """Return all parameters of an optimiser, in the order of its groups."""
     return [p for group in optimizer.param_groups for p in group["params"]]
-
-
-def make_learner(
-    policy: Policy,
-    optimizer: torch.optim.AdamW,
-    accelerator: Accelerator,
-    processes: Processes,
-    args: PolicySettings,
-) -> Learner:
-    """The learner that the processes' division asks for."""
-    if processes.division == "zero":
-        from text2grad.distributed.zero import make_zero_learner
-
-        return make_zero_learner(policy, optimizer, accelerator, processes, args)
-    if processes.division == "zero3":
-        from text2grad.distributed.zero3 import make_zero3_learner
-
-        return make_zero3_learner(policy, optimizer, accelerator, processes, args)
-    return Learner(policy, accelerator.prepare_optimizer(optimizer), accelerator, processes)

@@ -1,7 +1,7 @@
-"""Weights in parts, and whole again: every process holds a share of each weight, by FSDP2 or by ZeRO's stage 3.
+"""FSDP2: shard the policy's weights over the processes, and gather them again for sampling and saving.
 
-For FSDP2 Accelerate's launcher says that it is wanted and how; the sharding itself is torch's. Accelerate's own would
-leave out processes on the CPU, and knows nothing of the reference. Stage 3 is DeepSpeed's, see zero3.py.
+Accelerate's launcher says that FSDP2 is requested and how; `fully_shard` is called here, since Accelerate's own wrapper
+supports neither processes on the CPU nor the frozen reference.
 """
 
 from __future__ import annotations
@@ -18,47 +18,80 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from text2grad.distributed.parts import Part, part_of
 from text2grad.distributed.processes import Processes
 from text2grad.errors import UserError
 from text2grad.models.policy import Policy
 
 
-class InPlace:
-    """Every process holds all weights, so the policy samples as it is."""
+class FullPolicy:
+    """The policy with full weights on every process: the policy itself, or a replica that is filled on demand.
+
+    Decoding loops differ in length from process to process, so layers cannot gather sharded weights as they do in a
+    training pass. All weights are gathered once, into a copy of the policy on the meta device, and freed afterwards:
+    sampling takes the memory of the full model, but needs no collectives per token.
+    """
+
+    def __init__(self, policy: Policy, sharded: bool) -> None:
+        """policy: before it is sharded. sharded: whether it will be; only buffers are copied."""
+        self._policy = policy
+        self._replica: Policy | None = None
+        if sharded:
+            memo: dict[int, object] = {
+                id(p): nn.Parameter(torch.empty_like(p, device="meta"), requires_grad=False)
+                for p in policy.parameters()
+            }
+            self._replica = copy.deepcopy(policy, memo)
 
     @contextmanager
-    def filled(self, policy: Policy, reference: bool) -> Iterator[Policy]:
-        yield policy
+    def summon(self, reference: bool) -> Iterator[Policy]:
+        """Yield the policy with current full weights, of its reference only if `reference`. A collective call."""
+        if self._replica is None:
+            yield self._policy
+            return
+        empty = {name: p.detach() for name, p in self._replica.named_parameters(remove_duplicate=False)}
+        prefix = "_reference." if reference and self._policy.has_reference_copy else "model."
+        full: dict[int, Tensor] = {}  # tied weights are gathered once
+        state = {}
+        for name, parameter in self._policy.named_parameters(remove_duplicate=False):
+            if name.startswith(prefix):
+                if id(parameter) not in full:
+                    full[id(parameter)] = gather_full_tensor(parameter)
+                state[name] = full[id(parameter)]
+        device = next(iter(full.values())).device
+        for buffer in self._replica.buffers():
+            buffer.data = buffer.data.to(device)
+        self._replica.load_state_dict(state, strict=False, assign=True)
+        try:
+            yield self._replica
+        finally:
+            self._replica.load_state_dict(empty, strict=False, assign=True)
 
 
-def place(policy: Policy, accelerator: Accelerator, processes: Processes) -> FullWeights:
-    """Bring the policy to its device or devices, in place, and say what to sample from."""
+def place_policy(policy: Policy, accelerator: Accelerator, processes: Processes) -> FullPolicy:
+    """Move the policy to its device, sharded where FSDP2 is requested, and return access to its full weights."""
     _refuse_different_weights(policy, processes)
-    full_weights: FullWeights = InPlace()
-    if processes.division in ("fsdp2", "zero3"):
-        full_weights = Replica(policy)
-    if processes.division == "fsdp2":
-        shard(policy, accelerator)
-    # Evaluation mode leaves the gradients to us: they are summed once a pass, not in every backward.
-    accelerator.prepare_model(policy, device_placement=processes.division != "fsdp2", evaluation_mode=True)
-    return full_weights
+    sharded = processes.parallelism == "fsdp2"
+    full_policy = FullPolicy(policy, sharded)
+    if sharded:
+        shard_policy(policy, accelerator)
+    # evaluation_mode: no DDP wrapper, since gradients are all-reduced once per pass, not in every backward.
+    accelerator.prepare_model(policy, device_placement=not sharded, evaluation_mode=True)
+    return full_policy
 
 
 def _refuse_different_weights(policy: Policy, processes: Processes) -> None:
     trained = policy.trainable().values()
-    sums = processes.gather([[float(p.detach().double().sum()) for p in trained] if processes.count > 1 else []])
+    sums = processes.gather([[float(p.detach().double().sum()) for p in trained] if processes.world_size > 1 else []])
     if any(other != sums[0] for other in sums):
         raise UserError("the processes started from different weights; give all of them the same model, from a file")
 
 
-def shard(policy: Policy, accelerator: Accelerator) -> None:
-    """Split the policy's weights over the processes, in place: a unit for each layer, and one for the rest.
+def shard_policy(policy: Policy, accelerator: Accelerator) -> None:
+    """Apply `fully_shard` in place: one unit per layer, and one for the rest; the frozen reference alike.
 
-    The frozen reference is split alike. Weights keep their dtype; what is computed in bfloat16 is autocast's business,
-    as without sharding.
+    Weights keep their dtype; bfloat16 compute is left to autocast, as without sharding.
     """
-    plugin = FullyShardedDataParallelPlugin()  # as the launcher's settings describe it
+    plugin = FullyShardedDataParallelPlugin()  # reads the launcher's settings
     mesh = init_device_mesh(accelerator.device.type, (accelerator.num_processes,))
     layers = set(policy.model._no_split_modules or ())
     for module in list(policy.modules()):
@@ -68,9 +101,9 @@ def shard(policy: Policy, accelerator: Accelerator) -> None:
 
 
 def reshard(policy: nn.Module) -> None:
-    """Drop the weights that passes without a backward have left gathered.
+    """Free the weights that passes without a backward have left gathered.
 
-    Otherwise the next pass would use them as they are, whatever was written to the weights' shares in between.
+    Otherwise the next pass would use them, although the shards may have been written since.
     """
     for module in policy.modules():
         if isinstance(module, FSDPModule):
@@ -78,92 +111,29 @@ def reshard(policy: nn.Module) -> None:
 
 
 @torch.no_grad()
-def whole(tensor: Tensor | Part) -> Tensor:
-    """All of a tensor, without a gradient; where it is sharded, every process must ask for it."""
-    if isinstance(tensor, Part):
-        return tensor.whole()
-    if isinstance(tensor, DTensor):
-        return tensor.full_tensor()
-    part = part_of(tensor)
-    return tensor.detach() if part is None else part.whole()
+def gather_full_tensor(tensor: Tensor) -> Tensor:
+    """Return the full tensor, detached. A collective call where it is sharded."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor.detach()
 
 
-def gathered(tensors: Mapping[str, Tensor | Part], keep: bool) -> dict[str, Tensor]:
-    """Whole tensors on the CPU; one is gathered at a time, and nothing is kept where `keep` is False."""
+def gather_full_tensors(tensors: Mapping[str, Tensor], keep: bool) -> dict[str, Tensor]:
+    """Return full tensors on the CPU, gathered one at a time; an empty dictionary where `keep` is False."""
     kept = {}
     for name, tensor in tensors.items():
-        complete = whole(tensor)
+        full = gather_full_tensor(tensor)
         if keep:
-            kept[name] = complete.cpu()
+            kept[name] = full.cpu()
     return kept
 
 
-def shape_of(tensor: Tensor) -> torch.Size:
-    """The shape of all of a tensor."""
-    part = part_of(tensor)
-    return tensor.shape if part is None else part.shape
-
-
-def own_share(tensor: Tensor) -> Tensor:
-    """What this process holds of a tensor, in the memory where it holds it."""
-    part = part_of(tensor)
-    return tensor if part is None else part.held
-
-
 @torch.no_grad()
-def put(tensor: Tensor, place: Tensor) -> None:
-    """Write a whole tensor, which every process has, over `place`, each process its own share."""
-    share = laid_out_like(tensor, place)
-    own_share(place).copy_(share.held if isinstance(share, Part) else share)
+def copy_full_tensor(source: Tensor, target: Tensor) -> None:
+    """Copy a full tensor, which every process has, into `target`, each process into its own shard."""
+    target.copy_(shard_like(source, target))
 
 
-def laid_out_like(tensor: Tensor, model: Tensor) -> Tensor | Part:
-    """A whole tensor, which every process has, split as `model` is."""
-    if tensor.shape != shape_of(model):
+def shard_like(tensor: Tensor, template: Tensor) -> Tensor:
+    """Shard a full tensor, which every process has, as `template` is sharded; other shapes are returned as they are."""
+    if tensor.shape != template.shape or not isinstance(template, DTensor):
         return tensor
-    part = part_of(model)
-    if part is not None:
-        return part.cut(tensor)
-    if not isinstance(model, DTensor):
-        return tensor
-    return distribute_tensor(tensor.to(model.device), model.device_mesh, model.placements, src_data_rank=None)
-
-
-class Replica:
-    """The policy with whole weights on every process, for as long as answers are sampled.
-
-    Decoding loops differ in length from process to process, so the layers cannot gather their weights as they go, as
-    they do in a pass. They are gathered once, into an empty shell of the policy, and dropped afterwards: sampling takes
-    the memory of the whole model, but no messages and no hooks stand between its tokens.
-    """
-
-    def __init__(self, policy: Policy) -> None:
-        """policy: before it is sharded. Nothing is copied but its buffers."""
-        memo: dict[int, object] = {
-            id(p): nn.Parameter(torch.empty_like(p, device="meta"), requires_grad=False) for p in policy.parameters()
-        }
-        self._shell: Policy = copy.deepcopy(policy, memo)
-        self._empty = {name: p.detach() for name, p in self._shell.named_parameters(remove_duplicate=False)}
-
-    @contextmanager
-    def filled(self, policy: Policy, reference: bool) -> Iterator[Policy]:
-        """The policy, or its reference, as they are now. Every process must ask for it."""
-        wanted = "_reference." if reference and policy.has_reference_copy else "model."
-        complete: dict[int, Tensor] = {}  # tied weights are gathered once
-        state = {}
-        for name, parameter in policy.named_parameters(remove_duplicate=False):
-            if name.startswith(wanted):
-                if id(parameter) not in complete:
-                    complete[id(parameter)] = whole(parameter)
-                state[name] = complete[id(parameter)]
-        device = next(iter(complete.values())).device
-        for buffer in self._shell.buffers():
-            buffer.data = buffer.data.to(device)
-        self._shell.load_state_dict(state, strict=False, assign=True)
-        try:
-            yield self._shell
-        finally:
-            self._shell.load_state_dict(self._empty, strict=False, assign=True)
-
-
-FullWeights = Replica | InPlace  # how a policy is asked for all of its weights
+    return distribute_tensor(tensor.to(template.device), template.device_mesh, template.placements, src_data_rank=None)

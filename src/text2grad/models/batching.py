@@ -1,4 +1,4 @@
-"""Ragged rows of token ids to tensors. Masks come from lengths, never from `ids != pad`."""
+"""Ragged token ids to tensors. Masks come from lengths, never from `ids != pad`."""
 
 from __future__ import annotations
 
@@ -9,86 +9,86 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from text2grad.models.flat_attention import Spread
+from text2grad.models.packed_attention import PackedRows
 
 
-class Flat(NamedTuple):
-    """How rows lie one after the other without padding, several completions of one prompt to a row.
+class PackedLayout(NamedTuple):
+    """Rows packed into one sequence without padding, several completions of one prompt per row.
 
-    positions, places: (tokens,), positions restart after the prompt for each completion; for places see flat.Spread.
+    positions, indices: (tokens,), positions restart after the prompt for each completion; indices as in PackedRows.
     branches: (rows, longest row), 0 on the prompt, k on its k-th completion, -1 on padding; None where every row is one
         prompt and one completion.
-    rows, width: what the shape of branches is or would be.
+    rows, width: the shape that branches has or would have.
     """
 
     positions: Tensor
-    places: Tensor
+    indices: Tensor
     branches: Tensor | None
     rows: int
     width: int
 
 
 @dataclass(frozen=True)
-class TokenRows:
-    """Prompts and completions as the rows of one forward pass, and where their completion tokens are.
+class TokenBatch:
+    """Prompts and completions of one forward pass, and where their completion tokens are.
 
-    ids: (rows, longest row), padded on the right; with `flat`, (1, tokens).
+    ids: (rows, longest row), padded on the right; with `packed`, (1, tokens).
     rows, columns: (valid tokens,), the place of each completion token in ids, completion by completion.
-    before: (valid tokens,), the column of the state that predicts it; for a first token the prompt's last one.
-    samples, slots: (valid tokens,), which completion it belongs to, and its index within that.
-    count, width: how many completions, and the longest of them.
+    state_columns: (valid tokens,), the column of the hidden state that predicts it; for a first token the prompt's end.
+    samples, token_indices: (valid tokens,), which completion it belongs to, and its index within that.
+    num_samples, width: number of completions, and the length of the longest.
     """
 
     ids: Tensor
     rows: Tensor
     columns: Tensor
-    before: Tensor
+    state_columns: Tensor
     samples: Tensor
-    slots: Tensor
-    count: int
+    token_indices: Tensor
+    num_samples: int
     width: int
-    flat: Flat | None = None
+    packed: PackedLayout | None = None
 
-    def scatter(self, flat: Tensor) -> Tensor:
-        """(valid tokens,) -> (completions, width), 0 after a completion's end."""
-        return flat.new_zeros(self.count, self.width).index_put((self.samples, self.slots), flat)
+    def scatter(self, values: Tensor) -> Tensor:
+        """(valid tokens,) -> (samples, width), 0 after a completion's end."""
+        return values.new_zeros(self.num_samples, self.width).index_put((self.samples, self.token_indices), values)
 
-    def inputs(self, dtype: torch.dtype) -> dict[str, Any]:
-        """What a model's trunk is called with. dtype: that of its attention, for the mask of shared rows.
+    def model_inputs(self, dtype: torch.dtype) -> dict[str, Any]:
+        """Return the keyword arguments of the backbone. dtype: of attention, for the mask of shared rows.
 
-        Padded rows need no mask: a causal model never looks at padding on the right, and without a mask the fastest
-        attention kernels can be taken.
+        Padded rows need no mask: a causal model never attends to padding on the right, and without a mask the fastest
+        attention kernels can be used.
         """
-        if self.flat is None:
+        if self.packed is None:
             return {"input_ids": self.ids}
-        positions, places, branches, rows, width = self.flat
+        positions, indices, branches, rows, width = self.packed
         mask = None if branches is None else branch_mask(branches, dtype)
         return {
             "input_ids": self.ids,
             "position_ids": positions.unsqueeze(0),
-            # Of four dimensions it is handed on as it is, where none at all would make the model think of one.
+            # A 4-D mask is passed through as it is; without one the model would build its own.
             "attention_mask": self.ids.new_empty(1, 1, 0, 0),
-            "spread": Spread(places, rows, width, mask),
+            "packed_rows": PackedRows(indices, rows, width, mask),
         }
 
 
 def branch_mask(branches: Tensor, dtype: torch.dtype) -> Tensor:
-    """Who may look at whom: each token at the prompt and at its own completion, never ahead.
+    """Causal mask in which each token attends to the prompt and to its own completion only.
 
-    branches: (rows, tokens). Returns (rows, 1, tokens, tokens), to be added to attention scores: 0 or -infinity.
-    Added rather than boolean, since attention turns a boolean mask into this one anew, and keeps it, in every layer.
+    branches: (rows, tokens). Returns (rows, 1, tokens, tokens), additive: 0 or -infinity. Attention would convert a
+    boolean mask to this one again, and keep it, in every layer.
     """
-    looking, seen = branches.unsqueeze(2), branches.unsqueeze(1)
-    ahead = torch.ones(branches.shape[1], branches.shape[1], dtype=torch.bool, device=branches.device).triu(1)
-    hidden = ahead | ((seen != 0) & (seen != looking))
+    query, key = branches.unsqueeze(2), branches.unsqueeze(1)
+    future = torch.ones(branches.shape[1], branches.shape[1], dtype=torch.bool, device=branches.device).triu(1)
+    hidden = future | ((key != 0) & (key != query))
     mask = torch.zeros(hidden.shape, dtype=dtype, device=branches.device)
     return mask.masked_fill_(hidden, float("-inf")).unsqueeze(1)
 
 
 def pad_right(
     prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], device: torch.device
-) -> TokenRows:
-    """Lay prompt + completion rows out for a scoring pass, each row at the left.
+) -> TokenBatch:
+    """Return prompt + completion rows for a scoring pass, padded on the right.
 
     Every prompt and every completion must hold at least one token.
     """
@@ -97,39 +97,40 @@ def pad_right(
     places = []
     for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
         ids[row, : lengths[row]] = torch.tensor([*prompt, *completion])
-        slots = torch.arange(len(completion))
-        places.append(torch.stack([torch.full_like(slots, row), slots + len(prompt), slots]))
-    rows, columns, slots = torch.cat(places, dim=1).to(device)
-    return TokenRows(
+        token_indices = torch.arange(len(completion))
+        places.append(torch.stack([torch.full_like(token_indices, row), token_indices + len(prompt), token_indices]))
+    rows, columns, token_indices = torch.cat(places, dim=1).to(device)
+    return TokenBatch(
         ids=ids.to(device),
         rows=rows,
         columns=columns,
-        before=columns - 1,
+        state_columns=columns - 1,
         samples=rows,
-        slots=slots,
-        count=len(completions),
+        token_indices=token_indices,
+        num_samples=len(completions),
         width=max(map(len, completions)),
     )
 
 
 def pad_right_rows(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    """Rows for a scoring pass, (rows, longest row), each row at the left."""
+    """Return rows for a scoring pass, (rows, longest row), padded with 0 on the right."""
     width = max(map(len, rows))
     return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows]).to(device)
 
 
 def pad_left(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Prompts for generation: (ids, attention_mask), both (batch, longest prompt), each prompt at the right."""
+    """Return prompts for generation: (ids, attention_mask), both (batch, longest prompt), padded on the left."""
     width = max(map(len, prompts))
     ids = torch.tensor([[pad_id] * (width - len(p)) + list(p) for p in prompts])
     attention_mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts])
     return ids.to(device), attention_mask.to(device)
 
 
-def by_token_budget(lengths: Sequence[int], max_tokens: int, stretch: float = 1.0) -> list[list[int]]:
-    """Rows in micro-batches: sorted by length, each with at least one row and else at most `max_tokens`.
+def split_by_token_budget(lengths: Sequence[int], max_tokens: int, max_padding_ratio: float = 1.0) -> list[list[int]]:
+    """Split rows into micro-batches, sorted by length, each of one row or of at most `max_tokens` tokens.
 
-    stretch: tokens count without padding, but with it a micro-batch may have at most this many times the budget.
+    max_padding_ratio: tokens count without padding, but padded a micro-batch may have at most this many times the
+    budget.
     """
     batches: list[list[int]] = []
     tokens = 0
@@ -137,7 +138,7 @@ def by_token_budget(lengths: Sequence[int], max_tokens: int, stretch: float = 1.
         length = lengths[index]
         # Sorted upwards, so this row is the longest of the batch that it joins.
         padded = (len(batches[-1]) + 1) * length if batches else 0
-        if batches and tokens + length <= max_tokens and padded <= stretch * max_tokens:
+        if batches and tokens + length <= max_tokens and padded <= max_padding_ratio * max_tokens:
             batches[-1].append(index)
             tokens += length
         else:
@@ -146,32 +147,32 @@ def by_token_budget(lengths: Sequence[int], max_tokens: int, stretch: float = 1.
     return batches
 
 
-def aligned(length: int) -> int:
-    """The next multiple of 8: fast kernels on a GPU want rows that begin at whole blocks of memory."""
+def round_up_to_8(length: int) -> int:
+    """Return the next multiple of 8, at which fast GPU kernels need rows to be aligned."""
     return -(-length // 8) * 8
 
 
-def pinned(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor of the CPU's where a GPU can fetch it by itself when its turn comes."""
+def pin_memory(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return a CPU tensor in pinned memory where the device is a GPU, which can then copy it asynchronously."""
     return tensor.pin_memory() if device.type == "cuda" else tensor
 
 
-def sent(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor of the CPU's on the device, without waiting for what a GPU was asked before."""
-    return pinned(tensor, device).to(device, non_blocking=True)
+def copy_to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """Copy a CPU tensor to the device asynchronously."""
+    return pin_memory(tensor, device).to(device, non_blocking=True)
 
 
-def fetched(tensor: Tensor) -> Callable[[], list[int]]:
-    """Begin to fetch whole numbers to the CPU; the function waits for them, but not for what a GPU is asked later."""
-    here = tensor.to("cpu", non_blocking=True)
+def copy_to_host(tensor: Tensor) -> Callable[[], list[int]]:
+    """Start copying integers to the CPU; the returned function waits for this copy only, not for later kernels."""
+    host = tensor.to("cpu", non_blocking=True)
     if not tensor.is_cuda:
-        return here.tolist
-    arrived: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]
-    arrived.record(torch.cuda.current_stream(tensor.device))  # of that GPU, which need not be the current one
+        return host.tolist
+    copied: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    copied.record(torch.cuda.current_stream(tensor.device))  # that GPU need not be the current one
 
     def wait() -> list[int]:
-        arrived.synchronize()
-        numbers: list[int] = here.tolist()
+        copied.synchronize()
+        numbers: list[int] = host.tolist()
         return numbers
 
     return wait

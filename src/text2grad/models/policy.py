@@ -1,4 +1,4 @@
-"""The policy: a causal language model with a value head on its trunk, and the reference it started from."""
+"""The policy: a causal language model with a value head on its backbone, and the reference it started from."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from text2grad.errors import UserError
-from text2grad.models.batching import TokenRows
-from text2grad.models.compile import Trunks
-from text2grad.models.flat_attention import attend_flat
-from text2grad.models.lm_head import check_output, output, trunk, vocabulary_of, width_of
-from text2grad.models.logprobs import chunked_logprobs, tokens_at_once
+from text2grad.models.backbone import check_projection, get_backbone, get_projection, hidden_size, vocab_size
+from text2grad.models.batching import TokenBatch
+from text2grad.models.compile import BackboneCompiler
+from text2grad.models.logprobs import chunked_logprobs, logprob_chunk_size
+from text2grad.models.packed_attention import use_packed_attention
 from text2grad.models.packing import can_share_prompts
 
 
 class Scores(NamedTuple):
-    """What the policy says about given completions; each (batch, completion tokens), float32, 0 outside the mask."""
+    """Scores of given completions; each (batch, completion tokens), float32, 0 outside the mask."""
 
     logprobs: Tensor
     entropy: Tensor
@@ -43,10 +43,10 @@ class Policy(nn.Module):
         share_prompts: bool = True,
         torch_compile: bool = False,
     ) -> None:
-        """peft_config: train this adapter. keep_reference: be able to score with the policy as it is now, later on.
+        """peft_config: train this adapter. keep_reference: keep the initial policy for scoring.
 
-        share_prompts: lay answers to one prompt out in one row, if the model allows it.
-        torch_compile: compile the trunk for scoring; sampling, whose cache grows, runs the model as it is.
+        share_prompts: put completions of one prompt into one row, if the model supports it.
+        torch_compile: compile the backbone for scoring; sampling, whose cache grows, is not compiled.
         """
         super().__init__()
         self._reference: PreTrainedModel | PeftModel | None = None
@@ -54,7 +54,7 @@ class Policy(nn.Module):
             isinstance(model, PeftModel) and peft_config is not None
         ):
             raise UserError(
-                "the model has an adapter already, which another one could not be saved with; merge it first: "
+                "the model already has an adapter, and a second one could not be saved with it; merge it first: "
                 "`text2grad export RUN -o FOLDER`, or its merge_and_unload()"
             )
         if peft_config is not None:
@@ -65,39 +65,42 @@ class Policy(nn.Module):
         self.model: Any = model
         self.share_prompts = share_prompts and can_share_prompts(model)
         if self.share_prompts:
-            attend_flat(model)
+            use_packed_attention(model)
         if keep_reference and not (isinstance(model, PeftModel) and _starts_as_identity(model)):
-            # Adapter off would not be the policy at step 0, so that policy is kept as a frozen copy.
+            # With the adapter off the model would not be the initial policy, so that is kept as a frozen copy.
             self._reference = copy.deepcopy(model).requires_grad_(False).eval()
         for parameter in model.parameters():
             if parameter.requires_grad:
-                parameter.data = parameter.data.float()  # bf16 weights do not move at small learning rates
-        self.value_head = nn.Linear(width_of(model), 1, dtype=torch.float32)
+                parameter.data = parameter.data.float()  # bf16 weights do not change at small learning rates
+        self.value_head = nn.Linear(hidden_size(model), 1, dtype=torch.float32)
         nn.init.zeros_(self.value_head.weight)
         nn.init.zeros_(self.value_head.bias)
-        check_output(model)
-        self._trunks = Trunks(torch_compile)
+        check_projection(model)
+        self._compiler = BackboneCompiler(torch_compile)
 
     def forward(
-        self, batch: TokenRows, temperature: float, reference: bool = False, entropy_gradient: bool = False
+        self, batch: TokenBatch, temperature: float, reference: bool = False, entropy_gradient: bool = False
     ) -> Scores:
-        """Scores of a batch's completion tokens, under the policy or under the reference.
+        """Score the completion tokens of a batch, under the policy or under the reference.
 
         entropy_gradient: whether the entropy is part of a loss.
         """
         with self.scorer(reference) as model:
-            hidden = self._trunks.of(trunk(model))(**batch.inputs(compute_dtype(model)), use_cache=False)[0]
-            before = hidden[batch.rows, batch.before]  # (valid tokens, width)
+            backbone = self._compiler.get(get_backbone(model))
+            hidden = backbone(**batch.model_inputs(compute_dtype(model)), use_cache=False)[0]
+            states = hidden[batch.rows, batch.state_columns]  # (valid tokens, width)
             targets = batch.ids[batch.rows, batch.columns]
-            chunk = tokens_at_once(vocabulary_of(model))
-            logprobs, entropy = chunked_logprobs(before, output(model), targets, temperature, chunk, entropy_gradient)
-        with torch.autocast(before.device.type, enabled=False):
-            values = self.value_head(before.float()).squeeze(-1)
+            chunk_size = logprob_chunk_size(vocab_size(model))
+            logprobs, entropy = chunked_logprobs(
+                states, get_projection(model), targets, temperature, chunk_size, entropy_gradient
+            )
+        with torch.autocast(states.device.type, enabled=False):
+            values = self.value_head(states.float()).squeeze(-1)
         return Scores(*(batch.scatter(scores) for scores in (logprobs, entropy, values)))
 
     @contextmanager
     def scorer(self, reference: bool) -> Iterator[PreTrainedModel | PeftModel]:
-        """The language model to ask: the policy, or the reference, which is the policy as it was at step 0."""
+        """Yield the language model of the policy, or of the reference, which is the policy at step 0."""
         if not reference:
             yield self.model
         elif self._reference is not None:
@@ -108,32 +111,32 @@ class Policy(nn.Module):
 
     @property
     def has_reference_copy(self) -> bool:
-        """Whether the reference is a model of its own, and not this one with its adapter off."""
+        """Whether the reference is a separate model rather than this one with its adapter off."""
         return self._reference is not None
 
     def trainable(self) -> dict[str, nn.Parameter]:
-        """Names and parameters that training changes; all of them float32."""
+        """Return the trained parameters by name; all of them are float32."""
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
 
 
 def compute_dtype(model: PreTrainedModel | PeftModel) -> torch.dtype:
-    """What attention is computed in."""
+    """Return the dtype of attention."""
     kind = model.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else model.dtype
 
 
 def _starts_as_identity(model: PeftModel) -> bool:
-    """Whether the model with its adapter off is the model as it is now, and stays it: plain LoRA that is still zero."""
+    """Return whether the model with its adapter off equals the current model: plain LoRA that is still zero."""
     trained = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
     is_plain = all("lora_A" in name or "lora_B" in name for name in trained)
     return is_plain and all(bool((p == 0).all()) for name, p in trained.items() if "lora_B" in name)
 
 
 def _disable_dropout(model: nn.Module) -> None:
-    """Old and new log-probabilities must be of the same network."""
+    """Disable dropout: old and new log-probabilities must be of the same network."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
-        for name, rate in vars(module).items():  # what is handed to functions: `dropout`, `attention_dropout`, ...
+        for name, rate in vars(module).items():  # arguments of functional dropout: `dropout`, `attention_dropout`, ...
             if name.endswith("dropout") and isinstance(rate, float):
                 setattr(module, name, 0.0)

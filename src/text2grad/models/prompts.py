@@ -13,15 +13,15 @@ from text2grad.schema import Example
 
 
 def encode_prompt(example: Example, tokenizer: PreTrainedTokenizerBase, plain: bool = False) -> list[int]:
-    """Token ids up to where the answer begins. A prompt that is a string is one user message.
+    """Return the token ids of a prompt. A string is one user message.
 
-    plain: take the text as it is, for base models without a chat template.
+    plain: encode the text without a chat template, for base models.
     """
     return _encode([example], tokenizer, plain)[0]
 
 
 def _encode(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, plain: bool) -> list[list[int]]:
-    """All at once: the tokenizer shares them out among the cores."""
+    """Encode all at once: the tokenizer parallelises over them."""
     if plain:
         encoded: Any = tokenizer([example.prompt_text for example in examples])
         return list(encoded["input_ids"])
@@ -45,7 +45,7 @@ def _messages(example: Example) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class PromptBudget:
-    """How many tokens a prompt may have."""
+    """The token limit of prompts."""
 
     context: int
     max_completion_length: int
@@ -53,25 +53,25 @@ class PromptBudget:
 
     @property
     def limit(self) -> int:
-        """What the context leaves once the longest answer is taken off, or the user's own limit if that is lower."""
-        left = self.context - self.max_completion_length
-        return min(left, self.max_prompt_length or left)
+        """The context minus the longest completion, or max_prompt_length if that is lower."""
+        available = self.context - self.max_completion_length
+        return min(available, self.max_prompt_length or available)
 
 
 def encode_prompts(
-    examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, room: PromptBudget, plain: bool = False
+    examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, budget: PromptBudget, plain: bool = False
 ) -> list[list[int]]:
-    """Ids of every prompt; one that is empty, or leaves no room for its answer, is refused by id."""
+    """Return the ids of every prompt; one that is empty or does not fit the budget is rejected by its id."""
     if not examples:
         raise UserError("the data set is empty; give at least one example with a prompt")
     encoded = _encode(examples, tokenizer, plain)
     for example, ids in zip(examples, encoded, strict=True):
         if not ids or not example.prompt_text.strip():
             raise UserError(f'the prompt of example "{example.id}" is empty')
-        if len(ids) > room.limit:
+        if len(ids) > budget.limit:
             raise UserError(
-                f'the prompt of example "{example.id}" has {len(ids)} tokens, but at most {room.limit} fit (context '
-                f"{room.context}, max_completion_length {room.max_completion_length}, max_prompt_length "
-                f"{room.max_prompt_length}); shorten it, or choose a model with a longer context"
+                f'the prompt of example "{example.id}" has {len(ids)} tokens, but at most {budget.limit} fit (context '
+                f"{budget.context}, max_completion_length {budget.max_completion_length}, max_prompt_length "
+                f"{budget.max_prompt_length}); shorten it, or choose a model with a longer context"
             )
     return encoded

@@ -22,8 +22,8 @@ from transformers import PreTrainedTokenizerBase
 
 from text2grad.errors import UserError
 from text2grad.files import replace_text
-from text2grad.models.batching import by_token_budget, pad_right_rows
-from text2grad.models.lm_head import vocabulary_of, width_of
+from text2grad.models.backbone import hidden_size, vocab_size
+from text2grad.models.batching import pad_right_rows, split_by_token_budget
 from text2grad.models.loading import load_model, load_tokenizer
 from text2grad.reward_model.critique_format import CritiqueFormatError, parse_critique
 from text2grad.reward_model.dataset import RewardDataset
@@ -80,7 +80,7 @@ class SpanRewardModel:
         model: Any = load_model(settings.base if is_adapter else folder, dtype)
         if is_adapter:
             model = PeftModel.from_pretrained(model, folder, use_safetensors=True).merge_and_unload()
-        head = TokenHead(width_of(model))
+        head = TokenHead(hidden_size(model))
         head.load_state_dict(safetensors.torch.load_file(folder / HEAD_FILE))
         return cls(SpanRewardNetwork(model, head).to(torch_device).eval(), load_tokenizer(folder), settings)
 
@@ -206,7 +206,7 @@ class SpanRewardModel:
 
     @cached_property
     def _vocabulary(self) -> Any:
-        return build_llguidance_tokenizer(self.tokenizer, vocabulary_of(self.network.model))
+        return build_llguidance_tokenizer(self.tokenizer, vocab_size(self.network.model))
 
     @torch.no_grad()
     def _compute_head_logits(self, inputs: Sequence[ModelInput]) -> list[Tensor]:
@@ -216,7 +216,7 @@ class SpanRewardModel:
         rows = [one.ids[: one.completion_range[1]] for one in inputs]
         results: dict[int, Tensor] = {}
         with self._eval_mode():
-            for batch in by_token_budget([len(row) for row in rows], max_tokens):
+            for batch in split_by_token_budget([len(row) for row in rows], max_tokens):
                 states = self.network.states(pad_right_rows([rows[i] for i in batch], device))
                 scored = [states[k, slice(*inputs[i].completion_range)] for k, i in enumerate(batch)]
                 logits = self.network.head(torch.cat(scored)).float().cpu()

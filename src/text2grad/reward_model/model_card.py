@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from text2grad.checkpoint.markdown import code, front_matter
-from text2grad.models.loading import base_name
+from text2grad.models.loading import base_model_name
 from text2grad.reward_model.settings import RewardModelSettings
 
 
 def model_card(settings: RewardModelSettings) -> str:
     """Return Markdown with the metadata that the Hugging Face hub reads."""
-    name, published = base_name(settings.base)
+    name, published = base_model_name(settings.base)
     metadata = {
         **({"base_model": name} if published else {}),
         "library_name": "text2grad",

@@ -9,8 +9,8 @@ from peft import PeftModel
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from text2grad.models.lm_head import output, trunk, vocabulary_of, width_of
-from text2grad.models.logprobs import chunked_logprobs, tokens_at_once
+from text2grad.models.backbone import get_backbone, get_projection, hidden_size, vocab_size
+from text2grad.models.logprobs import chunked_logprobs, logprob_chunk_size
 from text2grad.reward_model.head import IGNORE, TokenHead, head_loss
 
 
@@ -20,7 +20,7 @@ class SpanRewardNetwork(nn.Module):
     def __init__(self, model: PreTrainedModel | PeftModel, head: TokenHead | None = None) -> None:
         super().__init__()
         self.model: Any = model
-        self.head = head or TokenHead(width_of(model))
+        self.head = head or TokenHead(hidden_size(model))
         self.lm_weight = 1.0
         self.register_buffer("class_weights", torch.ones(3), persistent=False)
 
@@ -30,7 +30,7 @@ class SpanRewardNetwork(nn.Module):
 
     def states(self, input_ids: Tensor) -> Tensor:
         """Return hidden states, (batch, tokens, width), of right-padded rows; a causal model needs no mask."""
-        hidden: Tensor = trunk(self.model)(input_ids=input_ids, use_cache=False)[0]
+        hidden: Tensor = get_backbone(self.model)(input_ids=input_ids, use_cache=False)[0]
         return hidden
 
     def forward(self, input_ids: Tensor, head_labels: Tensor, lm_labels: Tensor) -> dict[str, Tensor]:
@@ -46,9 +46,11 @@ class SpanRewardNetwork(nn.Module):
         is_target = lm_labels[:, 1:] != IGNORE
         lm = states.sum() * 0.0
         if self.lm_weight and bool(is_target.any()):
-            project, chunk = output(self.model), tokens_at_once(vocabulary_of(self.model))
+            project, chunk = get_projection(self.model), logprob_chunk_size(vocab_size(self.model))
             targets = lm_labels[:, 1:][is_target]
-            logprobs, _ = chunked_logprobs(states[:, :-1][is_target], project, targets, temperature=1.0, chunk=chunk)
+            logprobs, _ = chunked_logprobs(
+                states[:, :-1][is_target], project, targets, temperature=1.0, chunk_size=chunk
+            )
             lm = -logprobs.mean()
         return {"loss": head + self.lm_weight * lm, "head_loss": head.detach(), "lm_loss": lm.detach()}
 

@@ -18,7 +18,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from text2grad.data.split import split_by_prompt
 from text2grad.errors import UserError
 from text2grad.files import replace_text
-from text2grad.models.lm_head import check_output
+from text2grad.models.backbone import check_projection
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.models.lora import LoraSettings
 from text2grad.reward_model.critique_format import CritiqueFormat
@@ -157,7 +157,7 @@ def _initialize_model(settings: RewardTrainingSettings, tokenizer: PreTrainedTok
     torch.manual_seed(settings.seed)
     base: Any = load_model(settings.model)
     if settings.lm_weight:
-        check_output(base)
+        check_projection(base)
     if settings.lora is not None:
         base = get_peft_model(base, settings.lora.to_peft(task_type="CAUSAL_LM"))
     network = SpanRewardNetwork(base)

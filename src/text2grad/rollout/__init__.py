@@ -1,1 +1,1 @@
-"""Sampling completions: Hugging Face and vLLM samplers, constrained decoding, CUDA graphs."""
+"""Sampling completions: Hugging Face and vLLM samplers, constrained decoding, fast decoding."""

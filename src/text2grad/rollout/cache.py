@@ -1,23 +1,22 @@
-"""A key-value cache with room to grow.
+"""A key-value cache that is preallocated in blocks.
 
-The library's own appends by concatenation: every token copies the whole cache, and tensors of ever new sizes leave the
-C allocator's heap full of holes (9 GB resident for 48 answers of 56 tokens, where the cache itself has 0.2).
+The library's own appends by concatenation: every token copies the whole cache, and tensors of ever new sizes fragment
+the heap (9 GB resident for 48 completions of 56 tokens, where the cache itself has 0.2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 from torch import Tensor
 from transformers import DynamicCache
-from transformers.cache_utils import Cache, DynamicLayer, StaticLayer
+from transformers.cache_utils import DynamicLayer
 
-BLOCK = 64  # tokens of room that are added when there is none left
+BLOCK = 64  # tokens by which a full buffer is extended
 
 
 class PreallocatedLayer(DynamicLayer):  # type: ignore[no-untyped-call]
-    """Appending writes into room that is already there; a new block is copied to once every BLOCK tokens."""
+    """Appends in place; copies to a larger buffer once every BLOCK tokens."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
@@ -28,24 +27,10 @@ class PreallocatedLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         return keys, values
 
 
-class FixedLayer(StaticLayer):  # type: ignore[no-untyped-call]
-    """Stays where it is, and takes one token at a time; whoever owns the cache says where, once for all layers.
-
-    Keys are kept in the values' precision: under autocast the library's are float32.
-    """
-
-    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        keys, values = cast(Tensor, self.keys), cast(Tensor, self.values)
-        place = cast(Tensor, self.cumulative_length).view(1)
-        keys.index_copy_(2, place, key_states.to(values.dtype))
-        values.index_copy_(2, place, value_states)
-        return keys, values
-
-
 def append(stored: Tensor, new: Tensor) -> Tensor:
-    """`stored` (empty at first) and `new`, (batch, heads, tokens, width) each, one after the other along the tokens.
+    """Concatenate `stored` (empty at first) and `new`, (batch, heads, tokens, width) each, along the tokens.
 
-    The result is a view of a buffer with room behind it; where `stored` is such a view, `new` is written there.
+    Returns a view of a larger buffer; where `stored` is such a view with free capacity, `new` is written there.
     """
     batch, heads, tokens, width = new.shape
     before = stored.shape[-2] if stored.numel() else 0
@@ -63,27 +48,8 @@ def append(stored: Tensor, new: Tensor) -> Tensor:
 
 
 def preallocated_cache(config: Any) -> DynamicCache:
-    """A cache for a model of this configuration; layers of other kinds (sliding windows, say) stay the library's."""
+    """Return a cache for this configuration; layers of other kinds, for instance sliding windows, are the library's."""
     make: Any = PreallocatedLayer
     cache = DynamicCache(config=config)
     cache.layers = [make() if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache
-
-
-def fixed_cache(states: Sequence[tuple[Tensor, Tensor]], rows: Tensor, length: int, place: Tensor) -> Cache:
-    """A cache of fixed places for `length` tokens, the first of them filled with these rows of the states.
-
-    states: keys and values of each layer, (batch, heads, tokens, width) each. rows: (rows,), of the batch, also more
-    than once. place: (), where the next token is written; to be moved on by the caller.
-    """
-    layers = []
-    for keys, values in states:
-        layer: Any = FixedLayer(max_cache_len=length)
-        chosen_keys, chosen_values = keys.to(values.dtype)[rows], values[rows]
-        layer.lazy_initialization(chosen_keys, chosen_values)
-        filled = keys.shape[2]
-        layer.keys[:, :, :filled] = chosen_keys
-        layer.values[:, :, :filled] = chosen_values
-        layer.cumulative_length = place
-        layers.append(layer)
-    return Cache(layers=layers)

@@ -12,7 +12,7 @@ from llguidance import LLExecutor, LLMatcher, LLTokenizer
 from llguidance.numpy import fill_next_token_bitmask, fill_next_token_bitmask_par
 from torch import Tensor
 
-from text2grad.models.batching import fetched, pinned, sent
+from text2grad.models.batching import copy_to_device, copy_to_host, pin_memory
 from text2grad.rollout.grammar import Masks, compile_grammar, end_token_mask
 
 FREE_TEXT_MARGIN = 64  # characters; free text has no longer token
@@ -156,13 +156,13 @@ class GuidedBatch:
         if not self._masks.numel():
             # Each step overwrites the masks of the last, which the GPU has read by then: it sampled with them.
             all_allowed = torch.full((len(logits), -(-width // 32)), -1, dtype=torch.int32)
-            self._masks = pinned(all_allowed, self._device)
+            self._masks = pin_memory(all_allowed, self._device)
         self._guide.fill(self._masks.numpy(), self._active, [self._completions[row] for row in self._active])
-        return logits.masked_fill(unset_bits(sent(self._masks, self._device), width), float("-inf"))
+        return logits.masked_fill(unset_bits(copy_to_device(self._masks, self._device), width), float("-inf"))
 
     def record(self, tokens: Tensor) -> None:
         """Record the sampled tokens, (rows,)."""
-        self._transfer = fetched(tokens)
+        self._transfer = copy_to_host(tokens)
         if not is_asynchronous(self._device):
             self._advance()
 

@@ -1,6 +1,6 @@
-"""The weights of a policy under the names of the plain model, with its adapter merged on the fly.
+"""The policy's weights under the names of the plain model, with its adapter merged on the fly.
 
-For engines that sample from a copy: the policy's own weights are read, never changed, so nothing drifts.
+For engines that sample from a copy: the policy's own weights are read, never changed.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from transformers import PreTrainedModel
 from text2grad.errors import UserError
 
 
-class Entry(NamedTuple):
-    """A weight of the plain model: its name there, the parameter, and the adapter's layer that adds to it."""
+class BaseParameter(NamedTuple):
+    """A parameter of the plain model: its name there, and the LoRA layer that adds to it."""
 
     name: str
     parameter: nn.Parameter
-    layer: Any | None
+    lora_layer: Any | None
 
 
-def entries(model: PreTrainedModel | PeftModel) -> list[Entry]:
-    """Every weight of the plain model, shapes and dtypes as they are sent. Tied weights appear once.
+def base_parameters(model: PreTrainedModel | PeftModel) -> list[BaseParameter]:
+    """Return every parameter of the plain model, with the shapes and dtypes that are sent. Tied weights appear once.
 
-    Adapters other than plain LoRA are refused, and so is one on a weight that is tied to another.
+    Adapters other than plain LoRA are rejected, and so is one on a weight that is tied to another.
     """
     plain: Any = model.get_base_model() if isinstance(model, PeftModel) else model
     layers = {}
@@ -46,26 +46,27 @@ def entries(model: PreTrainedModel | PeftModel) -> list[Entry]:
     if tied := sorted(layers.keys() - parameters.keys()):
         raise UserError(
             f"{tied[0].removesuffix('.base_layer.weight')} has an adapter but shares its weight with another layer; "
-            f"leave it out of target_modules, or set rollouts to transformers"
+            f"remove it from target_modules, or set rollouts to transformers"
         )
     return [
-        Entry(name.replace(".base_layer.", "."), parameter, layers.get(name)) for name, parameter in parameters.items()
+        BaseParameter(name.replace(".base_layer.", "."), parameter, layers.get(name))
+        for name, parameter in parameters.items()
     ]
 
 
 @torch.no_grad()
-def merged(entry: Entry) -> Tensor:
+def merge_parameter(entry: BaseParameter) -> Tensor:
     """W + sum of the active adapters' scaling * B A, added in float32 and rounded once to the dtype of W."""
     weight = entry.parameter.detach()
-    if entry.layer is None:
+    if entry.lora_layer is None:
         return weight
     total = weight.float()
-    for adapter in entry.layer.active_adapters:
-        total = total + entry.layer.get_delta_weight(adapter).float()
+    for adapter in entry.lora_layer.active_adapters:
+        total = total + entry.lora_layer.get_delta_weight(adapter).float()
     return total.to(weight.dtype)
 
 
 def merged_weights(model: PreTrainedModel | PeftModel) -> Iterator[tuple[str, Tensor]]:
-    """(name, weight) of each, one at a time."""
-    for entry in entries(model):
-        yield entry.name, merged(entry)
+    """Yield (name, merged weight) one at a time."""
+    for entry in base_parameters(model):
+        yield entry.name, merge_parameter(entry)

@@ -1,4 +1,4 @@
-"""Random streams keyed by what they are for, so that a resumed, resharded or rebatched run draws the same numbers."""
+"""Random streams keyed by purpose, so that a resumed, resharded or rebatched run draws the same numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Stream(IntEnum):
-    """What the numbers are for; two purposes never share a stream."""
+    """The purpose of the numbers; two purposes never share a stream."""
 
     SAMPLING = 1
     DATA_ORDER = 2
@@ -17,5 +17,5 @@ class Stream(IntEnum):
 
 
 def stream(purpose: Stream, seed: int, *key: int) -> np.random.Generator:
-    """The generator for one purpose and key, for instance (step, sample)."""
+    """Return the generator of a purpose and key, for instance (step, sample)."""
     return np.random.default_rng([int(purpose), seed, *key])

@@ -1,9 +1,9 @@
-"""Who samples the answers of a step: the policy itself, or an engine that was given its weights (vllm_sampler.py)."""
+"""Samplers of a step's completions: the policy itself here, vLLM in vllm.py."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,18 +11,18 @@ import torch
 from torch import Tensor
 
 from text2grad.distributed.processes import Processes
-from text2grad.distributed.sharding import FullWeights
-from text2grad.models.policy import Policy, compute_dtype
-from text2grad.rollout.fast.lora import ready_adapters
+from text2grad.distributed.sharding import FullPolicy
+from text2grad.models.policy import compute_dtype
+from text2grad.rollout.fast.modules import prepared_lora
 from text2grad.rollout.rng import Stream
 from text2grad.rollout.sampling import Sampled, noise, sample
 
 
 @dataclass(frozen=True)
 class SamplingRequest:
-    """Which answers to draw, and how. Their randomness is keyed by (seed, step, sample), whoever draws them.
+    """Parameters of a rollout. Randomness is keyed by (seed, step, sample), whichever sampler is used.
 
-    samples: the number of each answer among all of the step's; answers to one prompt are neighbours.
+    samples: index of each completion within the step; completions of one prompt are neighbours.
     """
 
     seed: int
@@ -33,15 +33,15 @@ class SamplingRequest:
 
 
 class Sampler(Protocol):
-    """SamplingRequest from the policy as it is at the moment of the call."""
+    """Samples from the policy with its current weights."""
 
-    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, draws: SamplingRequest) -> Sampled:
-        """`num_generations` answers to each prompt, as ids; nothing is ever encoded again."""
+    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, request: SamplingRequest) -> Sampled:
+        """Return `num_generations` completions per prompt, as the sampled ids; nothing is re-encoded."""
         ...
 
 
-class Draw(Protocol):
-    """SamplingRequest the answers that given uniform numbers decide, see `lm.sampling.sample`."""
+class GenerateFn(Protocol):
+    """Returns the completions that given uniform numbers determine, see `rollout.sampling.sample`."""
 
     def __call__(
         self, prompts: Sequence[Sequence[int]], uniforms: Tensor, temperature: float, num_generations: int = 1
@@ -49,47 +49,54 @@ class Draw(Protocol):
 
 
 class HFSampler:
-    """The policy itself, with the weights that are trained."""
+    """Samples from the policy's own Hugging Face model."""
 
     def __init__(
-        self, policy: Policy, full_weights: FullWeights, bf16: bool, end_ids: Sequence[int], pad_id: int
+        self, full_policy: FullPolicy, bf16: bool, end_ids: Sequence[int], pad_id: int, fast_decoding: bool = True
     ) -> None:
-        self._policy = policy
-        self._full_weights = full_weights
+        self._full_policy = full_policy
         self._bf16 = bf16
         self._end_ids = end_ids
         self._pad_id = pad_id
+        self._fast_decoding = fast_decoding
 
-    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, draws: SamplingRequest) -> Sampled:
-        uniforms = noise(Stream.SAMPLING, draws.seed, draws.step, draws.samples, draws.max_tokens)
-        with self.drawing() as draw:
-            return draw(prompts, uniforms, draws.temperature, num_generations)
+    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, request: SamplingRequest) -> Sampled:
+        uniforms = noise(Stream.SAMPLING, request.seed, request.step, request.samples, request.max_tokens)
+        with self.session() as generate:
+            return generate(prompts, uniforms, request.temperature, num_generations)
 
     @contextmanager
-    def drawing(self, reference: bool = False) -> Iterator[Draw]:
-        """Stands ready to draw, as often as is liked; every process must take part. reference: as before training.
+    def session(self, reference: bool = False) -> Iterator[GenerateFn]:
+        """Yield a function that generates, any number of times. A collective call; sharded weights stay gathered.
 
-        Weights that the processes divide among them are whole for as long.
+        reference: sample from the initial policy.
         """
 
-        def draw(
+        def generate(
             prompts: Sequence[Sequence[int]], uniforms: Tensor, temperature: float, num_generations: int = 1
         ) -> Sampled:
             return sample(
-                model.eval(), prompts, uniforms, temperature, self._end_ids, self._pad_id, num_generations, scored=True
+                model.eval(),
+                prompts,
+                uniforms,
+                temperature,
+                self._end_ids,
+                self._pad_id,
+                num_generations,
+                fast_decoding=self._fast_decoding,
+                return_logprobs=True,
             )
 
         with (
-            self._full_weights.filled(self._policy, reference) as policy,
+            self._full_policy.summon(reference) as policy,
             policy.scorer(reference) as model,
-            # Not the accelerator's own autocast, which does nothing under DeepSpeed.
             torch.autocast(model.device.type, torch.bfloat16, enabled=self._bf16),
-            ready_adapters(model, compute_dtype(model)),
+            prepared_lora(model, compute_dtype(model)) if self._fast_decoding else nullcontext(),
         ):
-            yield draw
+            yield generate
 
 
 def gather_samples(sampled: Sampled, processes: Processes) -> Sampled:
-    """What all processes sampled, in their order."""
+    """Return the samples of all processes, in rank order."""
     logprobs = None if sampled.logprobs is None else processes.gather(sampled.logprobs)
     return Sampled(processes.gather(sampled.completions), logprobs)

@@ -1,4 +1,4 @@
-"""Sampling answers. Nothing stands between the model's distribution and the draw: what is sampled is what is scored."""
+"""Sampling completions from the model's own distribution, unmodified: what is sampled is what is scored."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from text2grad.models.batching import pad_left, sent
+from text2grad.models.batching import copy_to_device, pad_left
 from text2grad.rollout.constrained import GrammarGuide, GuidedBatch
-from text2grad.rollout.decoders import start
+from text2grad.rollout.decoders import Decoder, PlainDecoder, prefill
+from text2grad.rollout.fast.decoders import fast_decoder
 from text2grad.rollout.rng import Stream, stream
 
-LOOK_EVERY = 8  # tokens between two looks at a GPU whether answers have ended: to look is to wait for it
+CHECK_EVERY = 8  # steps between two checks on a GPU which rows have ended; each check synchronises with the GPU
 
 
 class Sampled(NamedTuple):
-    """Completions, the end token included where one was sampled, and how probable each token was to the sampler.
+    """Completions, the end token included where one was sampled, and the sampler's log-probability of each token.
 
-    logprobs: float32, of logits / temperature at the moment of the draw; None where nobody asked for them or knows
-    them, and at temperature 0, where a token is not drawn but decided.
+    logprobs: float32, of logits / temperature when the token was sampled; None where they were not requested or are
+    unknown, and at temperature 0, where nothing is random.
     """
 
     completions: list[list[int]]
@@ -29,7 +30,7 @@ class Sampled(NamedTuple):
 
 
 def noise(purpose: Stream, seed: int, step: int, samples: Sequence[int], length: int) -> Tensor:
-    """Uniform draws in [0, 1), (samples, length), keyed by (seed, step, sample): the same in any batch."""
+    """Return uniform numbers in [0, 1), (samples, length), keyed by (seed, step, sample): the same in any batch."""
     return torch.from_numpy(np.stack([stream(purpose, seed, step, sample).random(length) for sample in samples]))
 
 
@@ -43,132 +44,142 @@ def sample(
     pad_id: int,
     num_generations: int = 1,
     guide: GrammarGuide | None = None,
-    graphs: bool = True,
-    scored: bool = False,
+    fast_decoding: bool = True,
+    return_logprobs: bool = False,
 ) -> Sampled:
-    """Draw `num_generations` completions for each prompt; answers to one prompt are neighbours and share its cache.
+    """Sample `num_generations` completions per prompt; those of one prompt are neighbours and share its prefill.
 
     model: a causal language model; prompts: token ids.
-    uniforms: (prompts * num_generations, longest completion), the draws that decide each token; see `noise`.
+    uniforms: (prompts * num_generations, longest completion), the random number behind each token; see `noise`.
     temperature: logits are divided by it; 0 takes the most probable token.
-    guide: for text that must have a form; the policy's own answers are never guided.
-    graphs: replay CUDA graphs, where there is a GPU and the model allows it.
-    scored: keep the log-probability of each token as it is drawn, at the price of a kernel a token.
+    guide: constrains the text to a grammar; the policy's own completions are never constrained.
+    fast_decoding: use the faster decoder of `rollout.fast` where model and device support it.
+    return_logprobs: also return the log-probability of each token, for one more kernel per token.
     """
-    longest = uniforms.shape[1]
-    look_every = 1 if guide is not None or model.device.type == "cpu" else LOOK_EVERY
-    guided = None if guide is None else GuidedBatch(guide, len(uniforms), end_ids, model.device)
-    decoder, logits = start(model, *pad_left(prompts, pad_id, model.device), num_generations, longest, graphs)
-    answers = _Answers(uniforms.to(model.device), temperature, end_ids, scored)
-    watcher = guided or answers  # who says which rows have ended: a guide need not ask the GPU
-    for position in range(longest):
+    device, max_tokens = model.device, uniforms.shape[1]
+    check_every = 1 if guide is not None or device.type == "cpu" else CHECK_EVERY
+    guided = None if guide is None else GuidedBatch(guide, len(uniforms), end_ids, device)
+    ids, mask = pad_left(prompts, pad_id, device)
+    cache, logits = prefill(model, ids, mask)
+    rows = torch.arange(len(ids), device=device).repeat_interleave(num_generations)
+    decoder: Decoder | None = fast_decoder(model, cache, mask, rows, max_tokens) if fast_decoding else None
+    decoder = decoder or PlainDecoder(model, cache, mask, rows)
+    logits = logits[rows]
+    completions = _Completions(uniforms.to(device), temperature, end_ids, return_logprobs)
+    for position in range(max_tokens):
         if guided is not None:
             logits = guided.constrain(logits)
-        chosen = answers.draw(logits, position)
-        if position + 1 == longest:
+        tokens = completions.sample_next(logits, position)
+        if position + 1 == max_tokens:
             break
         if guided is not None:
-            guided.record(chosen)
-        if position % look_every == look_every - 1:
-            going = watcher.active_rows()
-            if not going:
+            guided.record(tokens)
+        if position % check_every == check_every - 1:
+            # A guide knows the active rows without synchronising with the GPU.
+            active = completions.active_rows() if guided is None else guided.active_rows()
+            if not active:
                 break
-            if decoder.pays_to_keep(len(going)):
+            if decoder.should_compact(len(active)):
                 if guided is not None:
-                    guided.keep(going)
-                rows = sent(torch.tensor(going), model.device)
+                    guided.keep(active)
+                rows = copy_to_device(torch.tensor(active), device)
                 decoder.keep(rows)
-                answers.keep(rows)
-                chosen = chosen[rows]
-        logits = decoder.step(chosen)
-    return answers.sampled()
+                completions.keep(rows)
+                tokens = tokens[rows]
+        logits = decoder.step(tokens)
+    return completions.result()
 
 
-class _Answers:
-    """All answers as far as they are written; the rows of a batch are those that are still under way.
+class _Completions:
+    """The tokens sampled so far; the rows of a batch are the completions that have not been dropped.
 
-    A step does nothing but draw. Whether answers have ended is asked now and then, and what rows wrote after their end
-    is cut off at last: a GPU that computes a small model is kept waiting by every little thing it has to be told.
+    A step only samples. Whether completions have ended is checked now and then, and tokens after an end are cut off in
+    the result: a GPU that runs a small model is slowed down by every synchronisation.
     """
 
-    def __init__(self, uniforms: Tensor, temperature: float, end_ids: Sequence[int], scored: bool) -> None:
+    def __init__(self, uniforms: Tensor, temperature: float, end_ids: Sequence[int], return_logprobs: bool) -> None:
         self._uniforms = uniforms
         self._temperature = temperature
-        self._ends = torch.tensor(list(end_ids), device=uniforms.device)
-        self._scored = bool(scored and temperature)
-        self._rows = torch.arange(len(uniforms), device=uniforms.device)  # which answer each row is
+        self._end_ids = torch.tensor(list(end_ids), device=uniforms.device)
+        self._return_logprobs = bool(return_logprobs and temperature)
+        self._indices = torch.arange(len(uniforms), device=uniforms.device)  # the completion of each row
         self._finished = torch.zeros(len(uniforms), dtype=torch.bool, device=uniforms.device)
-        self._tokens: list[Tensor] = []  # of each step since rows last left, (rows,)
-        self._chances: list[Tensor] = []
-        self._looked = 0  # at how many of these steps
-        self._completions: list[list[int]] = [[] for _ in uniforms]
+        self._pending_ids: list[Tensor] = []  # of each step since the last flush, (rows,)
+        self._pending_probabilities: list[Tensor] = []
+        self._num_checked = 0  # of the pending steps
+        self._ids: list[list[int]] = [[] for _ in uniforms]
         self._probabilities: list[list[float]] = [[] for _ in uniforms]
 
-    def draw(self, logits: Tensor, position: int) -> Tensor:
+    def sample_next(self, logits: Tensor, position: int) -> Tensor:
         """logits: (rows, vocabulary). Returns the next token of each row, (rows,)."""
         uniforms = self._uniforms[:, position]
-        if self._scored:
-            probabilities = tempered(logits, self._temperature)
-            chosen = invert(probabilities, uniforms)
-            self._chances.append(probabilities.gather(-1, chosen.unsqueeze(-1)).squeeze(-1))
+        if self._return_logprobs:
+            probabilities = token_probabilities(logits, self._temperature)
+            tokens = inverse_cdf(probabilities, uniforms)
+            self._pending_probabilities.append(probabilities.gather(-1, tokens.unsqueeze(-1)).squeeze(-1))
         else:
-            chosen = draw(logits, uniforms, self._temperature)
-        self._tokens.append(chosen)
-        return chosen
+            tokens = sample_tokens(logits, uniforms, self._temperature)
+        self._pending_ids.append(tokens)
+        return tokens
 
     def active_rows(self) -> list[int]:
-        """Rows that have not ended."""
-        self._finished |= torch.isin(torch.stack(self._tokens[self._looked :], dim=1), self._ends).any(dim=1)
-        self._looked = len(self._tokens)
-        going: list[int] = (~self._finished).nonzero().squeeze(-1).tolist()
-        return going
+        """Return the rows that have not ended."""
+        self._finished |= torch.isin(torch.stack(self._pending_ids[self._num_checked :], dim=1), self._end_ids).any(1)
+        self._num_checked = len(self._pending_ids)
+        active: list[int] = (~self._finished).nonzero().squeeze(-1).tolist()
+        return active
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows only."""
-        self._write_down()
-        self._rows, self._finished, self._uniforms = self._rows[rows], self._finished[rows], self._uniforms[rows]
+        """Drop all other rows."""
+        self._flush()
+        self._indices, self._finished, self._uniforms = self._indices[rows], self._finished[rows], self._uniforms[rows]
 
-    def sampled(self) -> Sampled:
-        self._write_down()
-        ends = frozenset(self._ends.tolist())
-        lengths = [next((i + 1 for i, token in enumerate(ids) if token in ends), len(ids)) for ids in self._completions]
-        completions = [ids[:length] for ids, length in zip(self._completions, lengths, strict=True)]
-        if not self._scored:
+    def result(self) -> Sampled:
+        self._flush()
+        end_ids = frozenset(self._end_ids.tolist())
+        lengths = [next((i + 1 for i, token in enumerate(ids) if token in end_ids), len(ids)) for ids in self._ids]
+        completions = [ids[:length] for ids, length in zip(self._ids, lengths, strict=True)]
+        if not self._return_logprobs:
             return Sampled(completions, None)
-        chances = [torch.tensor(row[:length]) for row, length in zip(self._probabilities, lengths, strict=True)]
-        return Sampled(completions, [row.log().tolist() for row in chances])
+        rows = [torch.tensor(row[:length]) for row, length in zip(self._probabilities, lengths, strict=True)]
+        return Sampled(completions, [row.log().tolist() for row in rows])
 
-    def _write_down(self) -> None:
-        """Take what the rows have drawn to the host."""
-        rows = self._rows.tolist()
-        for drawn, written in ((self._tokens, self._completions), (self._chances, self._probabilities)):
-            if drawn:
-                for row, new in zip(rows, torch.stack(drawn, dim=1).tolist(), strict=True):
-                    written[row] += new
-                drawn.clear()
-        self._looked = 0
+    def _flush(self) -> None:
+        """Copy pending tokens and probabilities to the host."""
+        indices = self._indices.tolist()
+        for pending, stored in (
+            (self._pending_ids, self._ids),
+            (self._pending_probabilities, self._probabilities),
+        ):
+            if pending:
+                for index, new in zip(indices, torch.stack(pending, dim=1).tolist(), strict=True):
+                    stored[index] += new
+                pending.clear()
+        self._num_checked = 0
 
 
-def draw(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:
-    """The token that a uniform draw decides, or at temperature 0 the most probable one.
+def sample_tokens(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:
+    """Return one token per row: by inverse transform sampling, or at temperature 0 the most probable one.
 
     logits: (batch, vocabulary); uniforms: (batch,) in [0, 1). Returns (batch,) ids.
     """
-    return logits.argmax(-1) if temperature == 0 else invert(tempered(logits, temperature), uniforms)
+    if temperature == 0:
+        return logits.argmax(-1)
+    return inverse_cdf(token_probabilities(logits, temperature), uniforms)
 
 
-def tempered(logits: Tensor, temperature: float) -> Tensor:
+def token_probabilities(logits: Tensor, temperature: float) -> Tensor:
     """softmax(logits / temperature) in float32, (batch, vocabulary)."""
     return torch.softmax(logits.float() / temperature, dim=-1)
 
 
-def invert(probabilities: Tensor, uniforms: Tensor) -> Tensor:
-    """The token at which the cumulative distribution passes the uniform draw.
+def inverse_cdf(probabilities: Tensor, uniforms: Tensor) -> Tensor:
+    """Return the token at which the cumulative distribution exceeds the uniform number.
 
     probabilities: (batch, vocabulary); uniforms: (batch,) in [0, 1). Returns (batch,) ids.
     """
     cumulative = probabilities.double().cumsum(-1)  # float32 loses the tail of a large vocabulary
     total = cumulative[:, -1:]
-    # Strictly below the total, so that a token without probability is never the first to pass it.
+    # Strictly below the total, so that a token without probability is never the first to exceed it.
     target = torch.minimum(uniforms.unsqueeze(-1) * total, torch.nextafter(total, torch.zeros_like(total)))
     return torch.searchsorted(cumulative, target, right=True).squeeze(-1)

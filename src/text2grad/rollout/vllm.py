@@ -1,7 +1,7 @@
 """Rollouts through vLLM: a server with GPUs of its own, or an engine that shares the trainer's.
 
-Either is given the policy's weights before every rollout, and answers with the ids that it drew and the log-probability
-of each, at the sampling temperature. See docs/rollouts.md.
+Either receives the policy's weights before every rollout, and returns the sampled ids with the log-probability of each,
+at the sampling temperature. See docs/rollouts.md.
 """
 
 from __future__ import annotations
@@ -23,50 +23,56 @@ from text2grad.errors import UserError
 from text2grad.rollout.rng import Stream, stream
 from text2grad.rollout.samplers import Sampler, SamplingRequest
 from text2grad.rollout.sampling import Sampled
-from text2grad.trainer.config import PolicySettings
 
-TIMEOUT = 600  # seconds for one answer of the server
-AT_ONCE = 128  # requests that the server is given at a time; it batches them itself
+TIMEOUT = 600  # seconds per request
+MAX_CONCURRENT = 128  # requests; the server batches them itself
 COMMAND = (
     "VLLM_SERVER_DEV_MODE=1 vllm serve MODEL --logprobs-mode processed_logprobs "
     """--weight-transfer-config '{"backend": "nccl"}'"""
 )
 PROBE = "The café in 東京 serves 1234 naïve dishes."
-WHOLE = ("stop", "length")  # the ways in which an answer ends by itself
+FINISHED = ("stop", "length")  # finish reasons of complete samples
 
 
-class Trained(NamedTuple):
-    """Whom an engine samples for: the policy that is trained, and what its answers are made of.
+class TrainedPolicy(NamedTuple):
+    """The policy that an engine samples from, its tokenizer and its limits.
 
-    longest: tokens of the longest prompt with its answer.
+    max_length: tokens of the longest prompt with its completion.
     """
 
     policy: nn.Module
     accelerator: Accelerator
     tokenizer: PreTrainedTokenizerBase
     end_ids: Sequence[int]
-    longest: int
+    max_length: int
 
     @property
     def model(self) -> Any:
         return self.accelerator.unwrap_model(self.policy).model
 
 
-def vllm_sampler(args: PolicySettings, trained: Trained) -> Sampler:
-    """The engine that `rollouts` names."""
+def vllm_sampler(
+    rollouts: str,
+    trained: TrainedPolicy,
+    temperature: float,
+    bf16: bool,
+    server_base_url: str,
+    gpu_memory_utilization: float,
+) -> Sampler:
+    """Return the sampler that the setting `rollouts` names: vllm_server or vllm_colocated."""
     if trained.accelerator.num_processes > 1:
         raise UserError(
-            f"rollouts: {args.rollouts} serves one training process, but {trained.accelerator.num_processes} were "
+            f"rollouts: {rollouts} serves one training process, but {trained.accelerator.num_processes} were "
             f"launched; set rollouts to transformers, or start one process"
         )
     require_gpu(trained.accelerator)
-    if args.rollouts == "vllm_server":
-        return VllmServer(args.vllm_server_base_url, trained, args.temperature)
-    return VllmColocated(trained, "bfloat16" if args.bf16 else "float32", args.vllm_gpu_memory_utilization)
+    if rollouts == "vllm_server":
+        return VllmServer(server_base_url, trained, temperature)
+    return VllmColocated(trained, "bfloat16" if bf16 else "float32", gpu_memory_utilization)
 
 
 def require_gpu(accelerator: Accelerator) -> None:
-    """Weights go to an engine from GPU to GPU."""
+    """Reject a trainer on the CPU: weights are sent from GPU to GPU."""
     if accelerator.device.type != "cuda":
         raise UserError("rollouts through vLLM need the trainer on a GPU; set rollouts to transformers")
 
@@ -74,91 +80,91 @@ def require_gpu(accelerator: Accelerator) -> None:
 class VllmColocated:
     """An engine on the trainer's own GPU."""
 
-    def __init__(self, trained: Trained, dtype: str, memory: float) -> None:
-        """memory: the engine's share of the GPU's memory."""
+    def __init__(self, trained: TrainedPolicy, dtype: str, gpu_memory_utilization: float) -> None:
         self._end_ids = trained.end_ids
-        self._link = _link()
+        self._client = _import_client()
         name, device = str(trained.model.config.name_or_path), trained.accelerator.device.index or 0
-        self._llm = self._link.start_engine(name, device, dtype, memory, trained.longest)
-        self._transfer = self._link.transfer_to(self._llm, trained.model)
+        self._llm = self._client.start_engine(name, device, dtype, gpu_memory_utilization, trained.max_length)
+        self._transfer = self._client.transfer_to(self._llm, trained.model)
 
-    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, draws: SamplingRequest) -> Sampled:
+    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, request: SamplingRequest) -> Sampled:
         self._transfer.send_weights()
-        self._llm.reset_prefix_cache()  # what it remembers of the prompts was computed with the old weights
+        self._llm.reset_prefix_cache()  # computed with the old weights
         repeated = [list(ids) for ids in prompts for _ in range(num_generations)]
-        outputs = self._link.generate(self._llm, repeated, options(draws, self._end_ids))
-        answers = [
-            _Answer(
+        outputs = self._client.generate(self._llm, repeated, sampling_params(request, self._end_ids))
+        completions = [
+            _Completion(
                 list(output.token_ids),
                 [step[token].logprob for token, step in zip(output.token_ids, output.logprobs, strict=True)],
                 output.finish_reason,
             )
             for output in outputs
         ]
-        return _sampled(answers, self._end_ids, "the colocated vLLM engine")
+        return _validate(completions, self._end_ids, "the colocated vLLM engine")
 
 
 class VllmServer:
-    """A server that was started beside the training, with `COMMAND`."""
+    """A server that the user started with `COMMAND`."""
 
-    def __init__(self, url: str, trained: Trained, temperature: float) -> None:
+    def __init__(self, url: str, trained: TrainedPolicy, temperature: float) -> None:
         self._url = url.rstrip("/")
         self._trained = trained
-        link = _link()
+        client = _import_client()
         self._name = self._check_model(trained)
         self._check_logprobs(temperature)
-        workers = self._call("/get_world_size")["world_size"]
-        self._transfer = link.transfer_to_server(self._url, trained.model, workers)
+        num_workers = self._call("/get_world_size")["world_size"]
+        self._transfer = client.transfer_to_server(self._url, trained.model, num_workers)
 
-    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, draws: SamplingRequest) -> Sampled:
+    def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, request: SamplingRequest) -> Sampled:
         self._send_weights()
         repeated = [list(ids) for ids in prompts for _ in range(num_generations)]
-        with ThreadPoolExecutor(min(len(repeated), AT_ONCE)) as pool:
-            answers = list(pool.map(self._complete, repeated, options(draws, self._trained.end_ids)))
-        return _sampled(answers, self._trained.end_ids, f"the vLLM server at {self._url}")
+        with ThreadPoolExecutor(min(len(repeated), MAX_CONCURRENT)) as pool:
+            params = sampling_params(request, self._trained.end_ids)
+            completions = list(pool.map(self._complete, repeated, params))
+        return _validate(completions, self._trained.end_ids, f"the vLLM server at {self._url}")
 
     def _send_weights(self) -> None:
-        self._call("/pause", {})  # and forget what was computed with the old weights
+        self._call("/pause", {})  # also drops the cache of the old weights
         try:
             self._transfer.send_weights()
         except OSError as error:
             raise UserError(
-                f"the vLLM server at {self._url} did not take the policy's weights ({error}); serve the model that is "
-                f"trained: {COMMAND}"
+                f"the vLLM server at {self._url} did not accept the policy's weights ({error}); serve the model that "
+                f"is trained: {COMMAND}"
             ) from error
         finally:
-            self._call("/resume", {})  # a server left paused would keep the next run waiting
+            self._call("/resume", {})  # a paused server would block the next run
 
-    def _complete(self, prompt: list[int], option: dict[str, Any]) -> _Answer:
-        body = {"model": self._name, "prompt": prompt, "return_token_ids": True, **option}
+    def _complete(self, prompt: list[int], params: dict[str, Any]) -> _Completion:
+        body = {"model": self._name, "prompt": prompt, "return_token_ids": True, **params}
         choice = self._call("/v1/completions", body)["choices"][0]
-        return _Answer(choice["token_ids"], choice["logprobs"]["token_logprobs"], choice["finish_reason"])
+        return _Completion(choice["token_ids"], choice["logprobs"]["token_logprobs"], choice["finish_reason"])
 
-    def _check_model(self, trained: Trained) -> str:
-        """The name of the served model; one with another vocabulary or too short a context is refused."""
+    def _check_model(self, trained: TrainedPolicy) -> str:
+        """Return the name of the served model; reject one with another vocabulary or too short a context."""
         served = self._call("/v1/models")["data"][0]
-        theirs = self._call("/tokenize", {"model": served["id"], "prompt": PROBE, "add_special_tokens": False})
+        tokenized = self._call("/tokenize", {"model": served["id"], "prompt": PROBE, "add_special_tokens": False})
         encoded: Any = trained.tokenizer(PROBE, add_special_tokens=False)
-        if theirs["tokens"] != encoded["input_ids"]:
+        if tokenized["tokens"] != encoded["input_ids"]:
             raise UserError(
-                f'the vLLM server at {self._url} serves "{served["id"]}", whose vocabulary is not that of the model '
-                f"that is trained; serve that one: {COMMAND}"
+                f'the vLLM server at {self._url} serves "{served["id"]}", whose vocabulary is not that of the trained '
+                f"model; serve that one: {COMMAND}"
             )
-        if served["max_model_len"] < trained.longest:
+        if served["max_model_len"] < trained.max_length:
             raise UserError(
-                f"the vLLM server at {self._url} has room for {served['max_model_len']} tokens, but a prompt with its "
-                f"answer may have {trained.longest}; start it with --max-model-len {trained.longest}"
+                f"the vLLM server at {self._url} has a context of {served['max_model_len']} tokens, but a prompt with "
+                f"its completion may have {trained.max_length}; start it with --max-model-len {trained.max_length}"
             )
         return str(served["id"])
 
     def _check_logprobs(self, temperature: float) -> None:
-        """Log-probabilities must be those of the draw: a server in its raw mode tells the same at any temperature."""
+        """Reject a server in raw mode, whose log-probabilities do not depend on the temperature."""
         if temperature == 1:
             return
         prompt = self._trained.tokenizer(PROBE)["input_ids"]
         best = []
-        for warmth in (1.0, temperature):
-            body = {"model": self._name, "prompt": prompt, "max_tokens": 1, "temperature": warmth, "logprobs": 1}
+        for value in (1.0, temperature):
+            body = {"model": self._name, "prompt": prompt, "max_tokens": 1, "temperature": value, "logprobs": 1}
             choice = self._call("/v1/completions", body | {"top_p": 1.0, "top_k": 0})["choices"][0]
             best.append(max(choice["logprobs"]["top_logprobs"][0].values()))
         if best[0] == best[1]:
@@ -168,7 +174,7 @@ class VllmServer:
             )
 
     def _call(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        """GET, or with a body POST."""
+        """Send a GET request, or with a body a POST request."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._url + path, data, {"Content-Type": "application/json"})
         try:
@@ -176,58 +182,58 @@ class VllmServer:
                 return json.load(response)
         except urllib.error.HTTPError as error:
             with error:
-                said = error.read().decode(errors="replace")[:300]
+                detail = error.read().decode(errors="replace")[:300]
             raise UserError(
-                f"the vLLM server at {self._url} answers {error.code} to {path} ({said}); start it so: {COMMAND}"
+                f"the vLLM server at {self._url} answers {error.code} to {path} ({detail}); start it with: {COMMAND}"
             ) from error
         except (OSError, http.client.HTTPException) as error:
             raise UserError(f"no vLLM server answers at {self._url} ({error}); start one: {COMMAND}") from error
         except ValueError as error:
-            raise UserError(f"what answers at {self._url}{path} is no vLLM server; set vllm_server_base_url") from error
+            raise UserError(f"{self._url}{path} is not a vLLM server; set vllm_server_base_url") from error
 
 
-def options(draws: SamplingRequest, end_ids: Sequence[int]) -> list[dict[str, Any]]:
-    """Sampling parameters of each answer, under vLLM's names; nothing stands between the distribution and the draw.
+def sampling_params(request: SamplingRequest, end_ids: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the sampling parameters of each completion, under vLLM's names, without any truncation or penalty.
 
-    All are spelled out, since a model's generation settings would otherwise fill in what is left open. The seed is
-    keyed by (seed, step, sample), so an answer does not depend on who else is in the batch.
+    All are explicit, since the model's generation config would fill in missing ones. The seed is keyed by (seed, step,
+    sample), so a completion does not depend on its batch.
     """
     return [
         {
-            "temperature": draws.temperature,
+            "temperature": request.temperature,
             "top_p": 1.0,
             "top_k": 0,
             "min_p": 0.0,
             "repetition_penalty": 1.0,
             "presence_penalty": 0.0,
             "frequency_penalty": 0.0,
-            "max_tokens": draws.max_tokens,
+            "max_tokens": request.max_tokens,
             "stop_token_ids": list(end_ids),
-            "logprobs": 0,  # of the drawn token only
-            "seed": int(stream(Stream.SAMPLING, draws.seed, draws.step, sample).integers(2**63)),
+            "logprobs": 0,  # of the sampled token only
+            "seed": int(stream(Stream.SAMPLING, request.seed, request.step, sample).integers(2**63)),
         }
-        for sample in draws.samples
+        for sample in request.samples
     ]
 
 
-class _Answer(NamedTuple):
+class _Completion(NamedTuple):
     ids: list[int]
     logprobs: list[float]
     finish_reason: str
 
 
-def _sampled(answers: list[_Answer], end_ids: Sequence[int], who: str) -> Sampled:
-    """What the engine drew; an answer that was broken off, or that came without its end token, is an error."""
-    for answer in answers:
-        if answer.finish_reason not in WHOLE or not answer.ids or len(answer.ids) != len(answer.logprobs):
-            raise UserError(f"{who} broke an answer off ({answer.finish_reason}); let nobody else pause or use it")
-        if answer.finish_reason == "stop" and answer.ids[-1] not in end_ids:
-            raise UserError(f"{who} ended an answer by other rules than the trainer's; start it without stop settings")
-    return Sampled([answer.ids for answer in answers], [answer.logprobs for answer in answers])
+def _validate(completions: list[_Completion], end_ids: Sequence[int], engine: str) -> Sampled:
+    """Return the samples; one that was aborted, or stopped without an end token, is an error."""
+    for ids, logprobs, finish_reason in completions:
+        if finish_reason not in FINISHED or not ids or len(ids) != len(logprobs):
+            raise UserError(f"{engine} aborted a completion ({finish_reason}); let no other client pause or use it")
+        if finish_reason == "stop" and ids[-1] not in end_ids:
+            raise UserError(f"{engine} ended a completion without an end token; start it without stop settings")
+    return Sampled([c.ids for c in completions], [c.logprobs for c in completions])
 
 
-def _link() -> Any:
-    """The module that speaks to the package, where it is installed."""
+def _import_client() -> Any:
+    """Import the module that needs the package `vllm`."""
     try:
         return importlib.import_module("text2grad.rollout.vllm_client")
     except ModuleNotFoundError as error:

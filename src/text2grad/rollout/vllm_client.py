@@ -1,4 +1,4 @@
-"""All that is asked of the package `vllm` itself; imported only where it is installed (see vllm_sampler.py).
+"""All calls into the package `vllm`; imported only where it is installed (see vllm.py).
 
 Written against the documentation of vLLM 0.32: weight transfer, offline inference, engine arguments.
 """
@@ -22,17 +22,17 @@ from vllm.distributed.weight_transfer.ipc_engine import IPCTrainerInitInfo
 from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo
 from vllm.utils.network_utils import get_ip, get_open_port
 
-from text2grad.rollout.merged_weights import entries, merged_weights
+from text2grad.rollout.merged_weights import base_parameters, merged_weights
 
 
 class PolicySource(WeightSource):  # type: ignore[misc]
-    """A policy's weights as vLLM asks for them: what will come, then the weights themselves."""
+    """A policy's weights in vLLM's interface: metadata first, then the weights."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
 
     def metadata(self) -> list[Any]:
-        return [ParamMeta(e.name, e.parameter.dtype, tuple(e.parameter.shape)) for e in entries(self._model)]
+        return [ParamMeta(e.name, e.parameter.dtype, tuple(e.parameter.shape)) for e in base_parameters(self._model)]
 
     def __iter__(self) -> Iterator[tuple[str, Tensor]]:
         return merged_weights(self._model)
@@ -57,43 +57,43 @@ class ColocatedClient:
         self._llm.finish_weight_update(weight_version)
 
 
-def transfer_to_server(url: str, model: Any, workers: int) -> Any:
-    """A transfer over NCCL; its `send_weights()` sends. workers: processes of the server that hold weights."""
+def transfer_to_server(url: str, model: Any, num_workers: int) -> Any:
+    """Return a transfer over NCCL; `send_weights()` sends. num_workers: processes of the server that hold weights."""
     info = NCCLTrainerInitInfo(
-        master_address=get_ip(), master_port=get_open_port(), world_size=workers + 1, rank=0, packed=True
+        master_address=get_ip(), master_port=get_open_port(), world_size=num_workers + 1, rank=0, packed=True
     )
     client = HTTPVLLMWeightSyncClient(url)
     return WeightTransferTrainerFactory.trainer_init(init_info=info, client=client, source=PolicySource(model))
 
 
 def transfer_to(llm: Any, model: Any) -> Any:
-    """A transfer through memory that both processes see on their GPU; its `send_weights()` sends."""
+    """Return a transfer through shared GPU memory; `send_weights()` sends."""
     info = IPCTrainerInitInfo(rank=0, packed=True)
     return WeightTransferTrainerFactory.trainer_init(
         init_info=info, client=ColocatedClient(llm), source=PolicySource(model)
     )
 
 
-def start_engine(name: str, device: int, dtype: str, memory: float, longest: int) -> Any:
-    """An engine on the trainer's GPU, in a process of its own that vLLM starts.
+def start_engine(name: str, device: int, dtype: str, gpu_memory_utilization: float, max_length: int) -> Any:
+    """Start an engine on the trainer's GPU, in a process of its own.
 
-    memory: its share of the GPU's memory; longest: tokens of a prompt with its answer.
+    max_length: tokens of a prompt with its completion.
     """
-    # Handles to GPU memory travel pickled, between this process and its own child only.
+    # Handles to GPU memory are pickled, between this process and its own child only.
     os.environ["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"
     return LLM(
         model=name,
         dtype=dtype,
         device_ids=[device],
-        gpu_memory_utilization=memory,
-        max_model_len=longest,
+        gpu_memory_utilization=gpu_memory_utilization,
+        max_model_len=max_length,
         logprobs_mode="processed_logprobs",  # of logits / temperature
         weight_transfer_config=WeightTransferConfig(backend="ipc"),
     )
 
 
-def generate(llm: Any, prompts: list[list[int]], options: list[dict[str, Any]]) -> list[Any]:
-    """One `CompletionOutput` for each prompt, without text."""
-    parameters = [SamplingParams(**option, detokenize=False) for option in options]
+def generate(llm: Any, prompts: list[list[int]], params: list[dict[str, Any]]) -> list[Any]:
+    """Return one `CompletionOutput` per prompt, without text."""
+    parameters = [SamplingParams(**values, detokenize=False) for values in params]
     outputs = llm.generate([{"prompt_token_ids": ids} for ids in prompts], parameters, use_tqdm=False)
     return [output.outputs[0] for output in outputs]

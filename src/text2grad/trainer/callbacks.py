@@ -75,7 +75,7 @@ class Callbacks(Callback):
             member.on_end()
 
     def _call(self, hook: Callable[[Callback], str | None]) -> str | None:
-        return self.processes.on_main(lambda: first_reason([hook(member) for member in self.members]))
+        return self.processes.run_on_main(lambda: first_reason([hook(member) for member in self.members]))
 
 
 def first_reason(reasons: Iterable[str | None]) -> str | None:

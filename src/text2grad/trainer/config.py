@@ -91,6 +91,9 @@ class PolicySettings(Settings):
     share_prompts: bool = Field(
         True, description="compute a prompt once for all its completions, where the model allows it"
     )
+    fast_decoding: bool = Field(
+        True, description="sample with faster kernels, on a GPU with CUDA graphs, where supported"
+    )
     bf16: bool = Field(True, description="compute in bfloat16; trained weights stay float32")
     gradient_checkpointing: bool | None = Field(
         None,

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from text2grad.distributed.learner import optimizer_parameters
-from text2grad.distributed.sharding import own_share
 from text2grad.errors import UserError
 from text2grad.trainer.monitor import HELDOUT
 
@@ -100,12 +99,12 @@ class WeightSnapshot:
     @classmethod
     def take(cls, optimizer: torch.optim.Optimizer) -> WeightSnapshot:
         """Copy the optimiser's parameters and its state."""
-        weights = [own_share(p).detach().clone() for p in optimizer_parameters(optimizer)]
+        weights = [p.detach().clone() for p in optimizer_parameters(optimizer)]
         return cls(weights, copy.deepcopy(optimizer.state_dict()))
 
     @torch.no_grad()
     def restore(self, optimizer: torch.optim.Optimizer) -> None:
         """Copy both back into the optimiser."""
         for parameter, saved in zip(optimizer_parameters(optimizer), self.weights, strict=True):
-            own_share(parameter).copy_(saved)
+            parameter.copy_(saved)
         optimizer.load_state_dict(copy.deepcopy(self.optimizer_state))

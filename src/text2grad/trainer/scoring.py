@@ -11,9 +11,9 @@ import torch
 
 from text2grad.critics.base import Critic, collect_feedback, critic_traits
 from text2grad.distributed.learner import Learner
-from text2grad.distributed.processes import attempt, use_device
+from text2grad.distributed.micro_batches import micro_batches
+from text2grad.distributed.processes import catch_user_error, set_current_device
 from text2grad.models.batching import stack_rows
-from text2grad.models.packing import micro_batches
 from text2grad.models.policy import Policy, Scores
 from text2grad.schema import Example, Feedback
 from text2grad.trainer.batch import Rollout
@@ -61,12 +61,12 @@ def collect_feedback_during(
     the cores.
     """
     accelerator, processes = learner.accelerator, learner.processes
-    own = [examples[i] for i in processes.own(len(examples))]
+    own = [examples[i] for i in processes.local_slice(len(examples))]
     if accelerator.device.type == "cpu" and critic_traits(critic).acritique is None:
-        own_feedback, scores = attempt(lambda: collect_feedback(critic, own)), forward_passes()
+        own_feedback, scores = catch_user_error(lambda: collect_feedback(critic, own)), forward_passes()
     else:
         # The critic stays in the main thread, where Ctrl-C reaches it.
-        with ThreadPoolExecutor(1, initializer=partial(use_device, accelerator)) as pool:
+        with ThreadPoolExecutor(1, initializer=partial(set_current_device, accelerator)) as pool:
             future = pool.submit(forward_passes)
-            own_feedback, scores = attempt(lambda: collect_feedback(critic, own)), future.result()
-    return [item for share in processes.share(own_feedback) for item in share], scores
+            own_feedback, scores = catch_user_error(lambda: collect_feedback(critic, own)), future.result()
+    return [item for share in processes.gather_or_raise(own_feedback) for item in share], scores

@@ -13,14 +13,14 @@ from datasets import Dataset
 from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from text2grad.checkpoint.model_card import CardFacts, model_card, names_in, what_is_trained
+from text2grad.checkpoint.model_card import CardFacts, describe_trained, model_card, read_names
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.checkpoint.state import load_checkpoint, save_checkpoint
 from text2grad.checkpoint.weights import read_weights, write_weights
 from text2grad.critics.base import Critic
-from text2grad.distributed.learner import make_learner
+from text2grad.distributed.learner import Learner
 from text2grad.distributed.processes import Processes, make_accelerator
-from text2grad.distributed.sharding import place
+from text2grad.distributed.sharding import place_policy
 from text2grad.errors import UserError
 from text2grad.files import recover_folder
 from text2grad.models import loading
@@ -29,7 +29,7 @@ from text2grad.models.prompts import PromptBudget, encode_prompts
 from text2grad.rollout.rng import Stream
 from text2grad.rollout.samplers import HFSampler, Sampler, SamplingRequest, gather_samples
 from text2grad.rollout.sampling import Sampled, noise
-from text2grad.rollout.vllm import Trained, vllm_sampler
+from text2grad.rollout.vllm import TrainedPolicy, vllm_sampler
 from text2grad.schema import Example, Feedback, from_dataset
 from text2grad.trainer.advantages import kl_per_token
 from text2grad.trainer.batch import Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
@@ -84,7 +84,7 @@ class Text2GradTrainer:
         check_eval_dataset(args.eval_steps, len(eval_dataset))
         self.accelerator = make_accelerator(args.bf16, args.report_to, self.run.trackers)
         self.args = args = args.for_device(self.accelerator.device.type)
-        self.processes = Processes.of(self.accelerator)
+        self.processes = Processes.from_accelerator(self.accelerator)
         self.base_model = str(model) if isinstance(model, str | Path) else str(model.config.name_or_path)
         if isinstance(model, str | Path):
             processing_class = processing_class or loading.load_tokenizer(model)
@@ -103,16 +103,18 @@ class Text2GradTrainer:
         policy = Policy(model, peft_config, share_prompts=args.share_prompts, torch_compile=args.torch_compile)
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
-        self.policy, self.full_weights = policy, place(policy, self.accelerator, self.processes)
+        self.policy, self.full_policy = policy, place_policy(policy, self.accelerator, self.processes)
         groups: list[dict[str, Any]] = [
             {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
             {"params": list(policy.value_head.parameters()), "lr": args.value_learning_rate},
         ]
         optimizer = torch.optim.AdamW(groups, lr=args.learning_rate, weight_decay=args.weight_decay)
         self.base_learning_rates = [group["lr"] for group in optimizer.param_groups]
-        self.learner = make_learner(policy, optimizer, self.accelerator, self.processes, args)
-        self.optimizer = self.learner.optimizer
-        self.hf_sampler = HFSampler(policy, self.full_weights, args.bf16, self.end_ids, self.tokenizer.pad_token_id)
+        self.optimizer = self.accelerator.prepare_optimizer(optimizer)
+        self.learner = Learner(policy, self.optimizer, self.accelerator, self.processes)
+        self.hf_sampler = HFSampler(
+            self.full_policy, args.bf16, self.end_ids, self.tokenizer.pad_token_id, args.fast_decoding
+        )
         self.sampler = self._make_sampler()
         kl_target = args.kl_controller_target if args.kl_control == "adaptive" else None
         self.state = TrainerState(0, KLController(args.beta, kl_target, args.kl_horizon), RunningScale())
@@ -139,7 +141,7 @@ class Text2GradTrainer:
             if stop is not None and self.processes.is_main:
                 log.warning("the run ends after step %d: %s", self.state.step, stop)
             if self.args.load_best_model_at_end and self.best_checkpoint.best is not None:
-                self.processes.together(lambda: read_weights(self.run.best, self.policy.model))
+                self.processes.run_on_all(lambda: read_weights(self.run.best, self.policy.model))
                 self.best_is_loaded, self.started = True, False  # further training resumes from the checkpoint
         finally:
             self.callbacks.on_end()
@@ -182,7 +184,7 @@ class Text2GradTrainer:
         args = self.args
         chosen = [i for i in self._prompt_indices(step) for _ in range(args.num_generations)]
         prompts = [self.prompts[i] for i in chosen]
-        own = self.processes.own(len(chosen), args.num_generations)
+        own = self.processes.local_slice(len(chosen), args.num_generations)
         request = SamplingRequest(args.seed, step, own, args.temperature, args.max_completion_length)
         own_prompts = [prompts[i] for i in own[:: args.num_generations]]
         sampled = gather_samples(self.sampler.sample(own_prompts, args.num_generations, request), self.processes)
@@ -209,13 +211,13 @@ class Text2GradTrainer:
     def _train_step(self) -> str | None:
         """Run one step, evaluate where due, record and save. Returns why the run should end, or None."""
         metrics, samples = self.step(self.state.step + 1)
-        metrics = self.processes.agree(metrics)  # clocks may differ between processes, decisions must not
+        metrics = self.processes.broadcast_from_main(metrics)  # clocks may differ between processes, decisions must not
         evaluates = should_evaluate(metrics["step"], self.args) and not metrics["skipped"]
         evaluation = self.evaluate() if evaluates else {}
         metrics |= evaluation
         release_free_memory()
         self._warn(metrics)
-        self.processes.on_main(partial(self.run.record, metrics, samples))
+        self.processes.run_on_main(partial(self.run.record, metrics, samples))
         self.state.step += 1
         is_best = self.best_checkpoint.observe(metrics)
         eval_reason = self.callbacks.on_evaluate({"step": metrics["step"], **evaluation}) if evaluates else None
@@ -250,7 +252,7 @@ class Text2GradTrainer:
         timer = StepTimer()
         with timer.stage("evaluation"):
             metrics = eval_metrics(generate_with_feedback(self, self.eval_examples))
-        return self.processes.agree(metrics | timer.stages)
+        return self.processes.broadcast_from_main(metrics | timer.stages)
 
     def generate(
         self, examples: Sequence[Example], temperature: float, reference: bool = False, batch_size: int = 24
@@ -258,12 +260,12 @@ class Text2GradTrainer:
         """Return one completion per prompt; temperature 0 is greedy. reference: sample from the untrained model."""
         completions: list[list[int]] = []
         prompts = self.encode_prompts(examples)
-        own = self.processes.own(len(examples))
-        with self.hf_sampler.drawing(reference) as draw:
+        own = self.processes.local_slice(len(examples))
+        with self.hf_sampler.session(reference) as generate:
             for start in range(own.start, own.stop, batch_size):
                 rows = range(start, min(start + batch_size, own.stop))
                 uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
-                completions += draw([prompts[i] for i in rows], uniforms, temperature).completions
+                completions += generate([prompts[i] for i in rows], uniforms, temperature).completions
                 release_free_memory()
         sampled = gather_samples(Sampled(completions, None), self.processes)
         return make_rollout(examples, prompts, sampled, self.end_ids, self.tokenizer).examples
@@ -273,16 +275,16 @@ class Text2GradTrainer:
         if resume:
             self._resume()
         else:
-            self.processes.on_main(self.run.start)
+            self.processes.run_on_main(self.run.start)
             self._save_checkpoint()
         self.started = True
 
     def _resume(self) -> None:
         for folder in (self.run.checkpoint, self.run.best):
-            self.processes.on_main(partial(recover_folder, folder))
-        states = self.processes.together(lambda: load_checkpoint(self.run.checkpoint, self.policy, self.optimizer))
-        self.state = TrainerState.from_dict(states[self.processes.index])
-        self.processes.on_main(lambda: self.run.rewind(self.state.step))
+            self.processes.run_on_main(partial(recover_folder, folder))
+        states = self.processes.run_on_all(lambda: load_checkpoint(self.run.checkpoint, self.policy, self.optimizer))
+        self.state = TrainerState.from_dict(states[self.processes.rank])
+        self.processes.run_on_main(lambda: self.run.rewind(self.state.step))
         self.monitor, self.best_checkpoint, self.best_is_loaded = RewardHackingMonitor(), BestCheckpoint(), False
         for metrics in self.run.steps():
             self._check_samples_per_step(metrics["samples"])
@@ -297,7 +299,7 @@ class Text2GradTrainer:
         if before != self.samples_per_step:
             raise UserError(
                 f"the run in {self.run.root} has {before} completions per step, but this launch has "
-                f"{self.samples_per_step} ({self.processes.count} times {self.args.samples_per_step}); change "
+                f"{self.samples_per_step} ({self.processes.world_size} times {self.args.samples_per_step}); change "
                 f"per_device_train_batch_size"
             )
 
@@ -307,8 +309,8 @@ class Text2GradTrainer:
     def save_model(self, folder: Path | None = None) -> Path:
         """Save the trained model or adapter with its tokenizer and card, for `from_pretrained`."""
         folder = folder or self.run.final
-        with self.full_weights.filled(self.policy, reference=False) as policy:
-            self.processes.on_main(
+        with self.full_policy.summon(reference=False) as policy:
+            self.processes.run_on_main(
                 lambda: write_weights(folder, policy.model, self.tokenizer, self.create_model_card())
             )
         self.callbacks.on_save(folder)
@@ -320,11 +322,11 @@ class Text2GradTrainer:
         return model_card(
             CardFacts(
                 base=self.base_model,
-                trained=what_is_trained(model),
+                trained=describe_trained(model),
                 is_adapter=isinstance(model, PeftModel),
                 step=step,
                 settings=self.args.model_dump(mode="json"),
-                names={"critic": type(self.critic).__name__, **names_in(self.run.config)},
+                names={"critic": type(self.critic).__name__, **read_names(self.run.config)},
                 scores=[evaluated for evaluated in self.best_checkpoint.scores if evaluated.step <= step],
                 evaluation=evaluation,
             )
@@ -345,7 +347,7 @@ class Text2GradTrainer:
     @property
     def samples_per_step(self) -> int:
         """Completions of all processes per step."""
-        return self.args.samples_per_step * self.processes.count
+        return self.args.samples_per_step * self.processes.world_size
 
     @property
     def trained_steps(self) -> int:
@@ -358,11 +360,19 @@ class Text2GradTrainer:
         return prompt_indices(step, num_prompts, len(self.examples), self.args.seed)
 
     def _make_sampler(self) -> Sampler:
-        if self.args.rollouts == "transformers":
+        args = self.args
+        if args.rollouts == "transformers":
             return self.hf_sampler
-        longest = max(map(len, self.prompts)) + self.args.max_completion_length
-        trained = Trained(self.policy, self.accelerator, self.tokenizer, self.end_ids, longest)
-        return vllm_sampler(self.args, trained)
+        max_length = max(map(len, self.prompts)) + args.max_completion_length
+        trained = TrainedPolicy(self.policy, self.accelerator, self.tokenizer, self.end_ids, max_length)
+        return vllm_sampler(
+            args.rollouts,
+            trained,
+            args.temperature,
+            args.bf16,
+            args.vllm_server_base_url,
+            args.vllm_gpu_memory_utilization,
+        )
 
 
 def _to_examples(data: Sequence[Example] | Dataset) -> list[Example]:

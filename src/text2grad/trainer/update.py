@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from text2grad.distributed.learner import Learner
-from text2grad.models.batching import TokenRows
-from text2grad.models.packing import IDLE, MicroBatch, micro_batches
+from text2grad.distributed.micro_batches import IDLE, MicroBatch, micro_batches
+from text2grad.models.batching import TokenBatch
 from text2grad.trainer.batch import Batch, Rollout
 from text2grad.trainer.config import PolicySettings
 from text2grad.trainer.guards import WeightSnapshot
@@ -71,8 +71,8 @@ def _optimize(
     for _ in range(args.num_iterations):
         learner.optimizer.zero_grad()
         sums = [0.0] * len(MEANS)
-        for number, (samples, rows) in enumerate(micro, 1):
-            more = _accumulate(learner, batch, samples, rows, tokens, args, last=number == len(micro))
+        for samples, rows in micro:
+            more = _accumulate(learner, batch, samples, rows, tokens, args)
             sums = [a + b for a, b in zip(sums, more, strict=True)]
         stats |= {name: total / tokens for name, total in zip(MEANS, learner.processes.sum(sums), strict=True)}
         stats["grad_norm"] = learner.clip_gradients(args.max_grad_norm)
@@ -85,7 +85,7 @@ def _optimize(
 
 
 def _accumulate(
-    learner: Learner, batch: Batch, samples: list[int], rows: TokenRows, tokens: float, args: PolicySettings, last: bool
+    learner: Learner, batch: Batch, samples: list[int], rows: TokenBatch, tokens: float, args: PolicySettings
 ) -> list[float]:
     """Forward and backward of one micro-batch. Returns sums over its valid tokens, in the order of MEANS.
 
@@ -111,7 +111,7 @@ def _accumulate(
         loss = loss - args.entropy_coef * entropy
     if batch.kl_coef:
         loss = loss + batch.kl_coef * kl_loss(scores.logprobs, select(batch.reference_logprobs), mask)
-    learner.backward(loss / tokens, last)
+    learner.backward(loss / tokens)
     kl = approximate_kl(scores.logprobs.detach(), old_logprobs, mask)
     return [value.item() for value in (policy_loss, value_loss, entropy, clipped, kl)]
 

@@ -1,4 +1,4 @@
-"""Logits in two parts are the model's own."""
+"""The projected output of the backbone is the model's logits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from text2grad.models.lm_head import check_output, output, trunk, vocabulary_of
+from text2grad.models.backbone import check_projection, get_backbone, get_projection, vocab_size
 
 SIZES = {
     "vocab_size": 48,
@@ -38,10 +38,10 @@ def made(family: str, **settings: Any) -> Any:
 def test_families_that_scale_or_cap_their_logits(family: str) -> None:
     model = made(family, **FAMILIES[family])
     ids = torch.arange(12).view(2, 6)
-    states = trunk(model)(input_ids=ids, use_cache=False)[0]
-    wanted = model(input_ids=ids).logits
-    assert vocabulary_of(model) == wanted.shape[-1]
-    torch.testing.assert_close(output(model)(states), wanted)
+    states = get_backbone(model)(input_ids=ids, use_cache=False)[0]
+    expected = model(input_ids=ids).logits
+    assert vocab_size(model) == expected.shape[-1]
+    torch.testing.assert_close(get_projection(model)(states), expected)
     if family != "llama":
-        assert not torch.allclose(model.get_output_embeddings()(states), wanted, atol=1e-2)
-    check_output(model)
+        assert not torch.allclose(model.get_output_embeddings()(states), expected, atol=1e-2)
+    check_projection(model)

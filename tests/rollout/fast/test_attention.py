@@ -1,4 +1,4 @@
-"""One token's attention, group by group, is the attention of the general kernel."""
+"""Grouped attention of one token equals SDPA."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from peft import LoraConfig, get_peft_model
 from transformers import LlamaForCausalLM
 
 from text2grad.models.loading import load_model
-from text2grad.rollout.fast.grouped_attention import (
+from text2grad.rollout.fast.attention import (
     NAME,
-    attending_in_groups,
-    can_attend_in_groups,
+    additive_mask,
     grouped_attention,
-    to_add,
+    supports_grouped_attention,
+    use_grouped_attention,
 )
 
 
 @pytest.mark.parametrize(("heads", "groups"), [(6, 2), (4, 4), (4, 1)])
-def test_it_is_the_general_kernels_attention(heads: int, groups: int) -> None:
+def test_it_equals_sdpa(heads: int, groups: int) -> None:
     torch.manual_seed(0)
     query, key, value = torch.randn(3, heads, 1, 8), torch.randn(3, groups, 11, 8), torch.randn(3, groups, 11, 8)
     mask = torch.rand(3, 1, 1, 11) < 0.6
     mask[..., 0] = True
-    found, _ = grouped_attention(None, query, key, value, to_add(mask[:, 0, 0], torch.float32), scaling=0.3)
+    found, _ = grouped_attention(None, query, key, value, additive_mask(mask[:, 0, 0], torch.float32), scaling=0.3)
     plain = F.scaled_dot_product_attention(query, key, value, mask, scale=0.3, enable_gqa=True)
     torch.testing.assert_close(found, plain.transpose(1, 2), atol=1e-6, rtol=1e-5)
 
@@ -41,14 +41,14 @@ def test_values_may_be_of_another_width_and_masks_of_each_head() -> None:
     torch.testing.assert_close(found, plain.transpose(1, 2), atol=1e-6, rtol=1e-5)
 
 
-def test_attention_is_replaced_only_for_a_while() -> None:
+def test_attention_is_replaced_only_within_the_context() -> None:
     config = SimpleNamespace(_attn_implementation="sdpa")
-    with attending_in_groups(config):
+    with use_grouped_attention(config):
         assert config._attn_implementation == NAME
     assert config._attn_implementation == "sdpa"
 
 
-def test_only_torchs_kernel_is_replaced(tiny_model: Path) -> None:
-    assert can_attend_in_groups(load_model(tiny_model))
-    assert can_attend_in_groups(get_peft_model(load_model(tiny_model), LoraConfig(target_modules=["q_proj"])))
-    assert not can_attend_in_groups(LlamaForCausalLM.from_pretrained(tiny_model, attn_implementation="eager"))
+def test_only_sdpa_is_replaced(tiny_model: Path) -> None:
+    assert supports_grouped_attention(load_model(tiny_model))
+    assert supports_grouped_attention(get_peft_model(load_model(tiny_model), LoraConfig(target_modules=["q_proj"])))
+    assert not supports_grouped_attention(LlamaForCausalLM.from_pretrained(tiny_model, attn_implementation="eager"))

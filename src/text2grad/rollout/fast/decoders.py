@@ -1,0 +1,189 @@
+"""Decoders for models with grouped attention, without and with CUDA graphs.
+
+In `GraphDecoder` every tensor keeps its address, so that on a GPU a step is one replayed graph instead of a thousand
+kernel launches, which is what a small model spends its time on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, DynamicLayer, StaticLayer
+
+from text2grad.models.batching import round_up_to_8
+from text2grad.rollout.decoders import Decoder, PlainDecoder, next_token_logits
+from text2grad.rollout.fast.attention import additive_mask, supports_grouped_attention, use_grouped_attention
+from text2grad.rollout.fast.modules import fusable_norms, fused_norms
+
+GROWTH = 256  # tokens by which a graph decoder extends its cache
+DATA_DEPENDENT_ROPES = {"dynamic", "longrope"}  # read the sequence length on the host
+CAPTURE_COST = 1e11  # bytes that a GPU reads in the time that capturing a graph takes
+
+
+def fast_decoder(model: Any, cache: Any, mask: Tensor, rows: Tensor, max_tokens: int) -> Decoder | None:
+    """Return the fastest decoder that model and device support; None where that is the plain one.
+
+    cache, mask, rows: as in `PlainDecoder`. max_tokens: the longest completion.
+    """
+    has_plain_cache = all(isinstance(layer, DynamicLayer) and not layer.is_sliding for layer in cache.layers)
+    if not (has_plain_cache and supports_grouped_attention(model)):
+        return None
+    if mask.is_cuda and can_be_captured(model):
+        return GraphDecoder(model, cache, mask, rows, max_tokens, capture=True)
+    return GroupedDecoder(model, cache, mask, rows)
+
+
+def can_be_captured(model: Any) -> bool:
+    """Return whether a step never synchronises with the host, as the library declares except for some RoPE types."""
+    rope = getattr(model.config, "rope_parameters", None) or {}
+    kinds = {given.get("rope_type") for given in (rope, *rope.values()) if isinstance(given, dict)}
+    return bool(getattr(model, "_can_compile_fullgraph", False)) and kinds.isdisjoint(DATA_DEPENDENT_ROPES)
+
+
+class GroupedDecoder(PlainDecoder):
+    """The plain decoder with grouped attention."""
+
+    def next_logits(self, ids: Tensor, positions: Tensor) -> Tensor:
+        return _grouped_logits(self._model, ids, self._mask, positions, self._cache)
+
+
+class GraphDecoder:
+    """Decodes with fixed tensors; reallocates them when the cache is full or few rows are left."""
+
+    def __init__(self, model: Any, cache: Any, mask: Tensor, rows: Tensor, max_tokens: int, capture: bool) -> None:
+        """cache, mask, rows: as in `PlainDecoder`. max_tokens: the longest completion.
+
+        capture: False runs the same steps without a graph.
+        """
+        self._model = model
+        self._norms = fusable_norms(model)
+        self._capture = capture
+        self._num_steps, self._max_steps = 0, max_tokens
+        self._wasted, self._checked_step = 0, 0  # bytes read for finished rows, counted up to this step
+        states = [_stored(layer) for layer in cache.layers]
+        self._allocate(states, mask.bool(), mask.sum(-1, keepdim=True), rows)
+
+    def step(self, tokens: Tensor) -> Tensor:
+        if self._length == self._mask.shape[-1]:
+            self.keep(torch.arange(len(tokens), device=tokens.device))
+        self._tokens.copy_(tokens.unsqueeze(1))
+        if self._graph is None:
+            logits = self._first_step()
+        else:
+            self._graph.replay()
+            logits = self._logits
+        self._length += 1
+        self._num_steps += 1
+        return logits
+
+    def keep(self, rows: Tensor) -> None:
+        length = self._length
+        states = [(keys[:, :, :length], values[:, :, :length]) for keys, values in map(_stored, self._cache.layers)]
+        self._allocate(states, self._mask[:, :length], self._positions, rows)
+
+    def should_compact(self, num_rows: int) -> bool:
+        """True once as many bytes were read for finished rows as a capture costs. How long the others will last is
+        unknown; this way at most twice the minimum is spent.
+        """
+        self._wasted += (len(self._tokens) - num_rows) * self._bytes_per_row * (self._num_steps - self._checked_step)
+        self._checked_step = self._num_steps
+        return self._wasted > CAPTURE_COST
+
+    def _allocate(self, states: Sequence[tuple[Tensor, Tensor]], mask: Tensor, positions: Tensor, rows: Tensor) -> None:
+        """Continue with these rows. states: keys and values of each layer.
+
+        mask: (all rows, tokens so far); positions: (all rows, 1) of the next token.
+        """
+        self._length = mask.shape[1]
+        capacity = round_up_to_8(self._length + min(GROWTH, max(self._max_steps - self._num_steps, 1)))
+        self._index = positions.new_full((), self._length)
+        self._cache = fixed_cache(states, rows, capacity, self._index)
+        self._bytes_per_row = sum(tensor[0].nbytes for layer in self._cache.layers for tensor in _stored(layer))
+        self._wasted, self._checked_step = 0, self._num_steps
+        self._mask = mask.new_zeros(len(rows), capacity)
+        self._mask[:, : self._length] = mask[rows]
+        self._positions = positions[rows]
+        self._tokens = positions.new_zeros(len(rows), 1)
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._logits = torch.empty(0)
+
+    def _run(self) -> Tensor:
+        """Run one step, bookkeeping on the device included, so that the graph contains all of it."""
+        self._mask.index_fill_(1, self._index.view(1), True)
+        with fused_norms(self._norms):
+            logits = _grouped_logits(self._model, self._tokens, self._mask, self._positions, self._cache)
+        self._index += 1
+        self._positions += 1
+        return logits
+
+    def _first_step(self) -> Tensor:
+        """Run one step, in which CUDA's libraries initialise themselves, and capture the graph of the next ones.
+
+        Under autocast the graph reads the weights as they were cast in the prefill: a decoder must not outlive the
+        autocast context in which it was made, nor a change of the weights.
+        """
+        logits = self._run()
+        if self._capture:
+            device = self._tokens.device
+            self._graph = torch.cuda.CUDAGraph()
+            # thread_local: CUDA calls of other threads must not invalidate the capture.
+            with (
+                torch.cuda.device(device),
+                torch.cuda.graph(self._graph, stream=_capture_stream(device), capture_error_mode="thread_local"),
+            ):
+                self._logits = self._run()
+        return logits
+
+
+class FixedLayer(StaticLayer):  # type: ignore[no-untyped-call]
+    """A preallocated cache layer that takes one token at a time, at an index that its owner sets for all layers.
+
+    Keys have the values' dtype: under autocast the library's are float32.
+    """
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        keys, values = cast(Tensor, self.keys), cast(Tensor, self.values)
+        index = cast(Tensor, self.cumulative_length).view(1)
+        keys.index_copy_(2, index, key_states.to(values.dtype))
+        values.index_copy_(2, index, value_states)
+        return keys, values
+
+
+def fixed_cache(states: Sequence[tuple[Tensor, Tensor]], rows: Tensor, capacity: int, index: Tensor) -> Cache:
+    """Return a cache of fixed tensors for `capacity` tokens that starts with these rows of the states.
+
+    states: keys and values of each layer, (batch, heads, tokens, width) each. rows: (rows,), of the batch, also more
+    than once. index: (), where the next token is written; advanced by the caller.
+    """
+    layers = []
+    for keys, values in states:
+        layer: Any = FixedLayer(max_cache_len=capacity)
+        selected_keys, selected_values = keys.to(values.dtype)[rows], values[rows]
+        layer.lazy_initialization(selected_keys, selected_values)
+        length = keys.shape[2]
+        layer.keys[:, :, :length] = selected_keys
+        layer.values[:, :, :length] = selected_values
+        layer.cumulative_length = index
+        layers.append(layer)
+    return Cache(layers=layers)
+
+
+@cache
+def _capture_stream(device: torch.device) -> torch.cuda.Stream:
+    """Torch's default capture stream belongs to the GPU that was current at its first use."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
+def _stored(layer: Any) -> tuple[Tensor, Tensor]:
+    return layer.keys, layer.values
+
+
+def _grouped_logits(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: Cache) -> Tensor:
+    """As `next_token_logits`, for one new token per row, with `grouped_attention`."""
+    additive = additive_mask(mask.bool(), _stored(cache.layers[0])[1].dtype)
+    with use_grouped_attention(model.config):
+        return next_token_logits(model, ids, additive, positions, cache)

@@ -1,0 +1,88 @@
+"""Every sample is in one micro-batch, within the budget, on one process."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from text2grad.distributed.micro_batches import micro_batches
+from text2grad.distributed.processes import Processes
+from text2grad.models.batching import TokenBatch
+from text2grad.models.packing import MAX_PADDING_RATIO
+
+CPU = torch.device("cpu")
+
+
+def test_single_completions_need_no_mask() -> None:
+    ((samples, rows),) = micro_batches([[1], [2, 3]], [[4], [5]], range(2), 100, True, CPU)
+    assert samples == [0, 1]
+    assert rows.model_inputs(torch.float32)["packed_rows"].mask is None
+    assert rows.ids.tolist() == [[1, 4, 2, 3, 5]]
+
+
+def test_padding_that_attention_sees_is_bounded() -> None:
+    """Ten rows of 2 tokens would be padded to ten of 30."""
+    prompts, completions = [[i] for i in range(10)] + [[20] * 29], [[3]] * 11
+    made = micro_batches(prompts, completions, range(11), 100, True, CPU)
+    shapes = [(rows.packed.rows, rows.packed.width) for _, rows in made if rows.packed is not None]
+    assert len(shapes) == len(made) == 2
+    assert all(rows * width <= MAX_PADDING_RATIO * 100 for rows, width in shapes)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 9)), min_size=1, max_size=12),
+    st.integers(1, 80),
+    st.booleans(),
+)
+def test_every_sample_comes_once_within_the_budget(sizes: list[tuple[int, int]], budget: int, share: bool) -> None:
+    """A prompt is its own length; completion i is made of i."""
+    prompts = [[99] * (5 * prompt) for prompt, _ in sizes]
+    completions = [[i] * length for i, (_, length) in enumerate(sizes)]
+    made = micro_batches(prompts, completions, range(len(sizes)), budget, share, CPU)
+    assert sorted(i for samples, _ in made for i in samples) == list(range(len(sizes)))
+    for samples, rows in made:
+        assert rows.ids.numel() <= budget or len(samples) == 1
+        tokens = rows.ids[rows.rows, rows.columns]
+        expected = [completions[i] + [0] * (rows.width - len(completions[i])) for i in samples]
+        assert rows.scatter(tokens).tolist() == expected
+        before = rows.ids[rows.rows, rows.state_columns]
+        assert [int(t) for t, slot in zip(before, rows.token_indices, strict=True) if slot == 0] == [99] * len(samples)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9)), min_size=1, max_size=12),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_processes_split_whole_rows(answers: list[tuple[int, int]], count: int, share: bool) -> None:
+    prompts = [[10 + prompt] * (3 + prompt) for prompt, _ in answers]
+    completions = [[7] * length for _, length in answers]
+    everyone = range(len(answers))
+
+    def rows(processes: Processes) -> list[list[int]]:
+        made = micro_batches(prompts, completions, everyone, 24, share, CPU, processes)
+        return [
+            [i for place, i in enumerate(samples) if row_of(laid, place) == row]
+            for samples, laid in made
+            for row in range(laid.packed.rows if laid.packed else len(laid.ids))
+        ]
+
+    def row_of(laid: TokenBatch, sample: int) -> int:
+        first = laid.samples.tolist().index(sample)
+        if laid.packed is None:
+            return int(laid.rows[first])
+        return int(laid.packed.indices[laid.columns[first]]) // laid.packed.width
+
+    split = [row for index in range(count) for row in rows(Processes(index, count))]
+    assert sorted(split) == sorted(rows(Processes()))
+
+
+def test_a_process_without_rows_takes_idle_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Processes, "gather", lambda self, items: [1, 0])
+    second = Processes(1, 2, parallelism="fsdp2")
+    ((samples, rows),) = micro_batches([[1], [2, 3]], [[4], [5]], [1], 100, True, CPU, second)
+    assert samples == []
+    assert rows.ids.tolist() == [[1, 4]]
