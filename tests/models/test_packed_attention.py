@@ -13,7 +13,7 @@ INDICES = torch.tensor([0, 1, 3])  # two rows of three columns: tokens 0 and 1 i
 
 
 def test_tokens_are_padded_to_their_rows_and_unpadded_again() -> None:
-    packed_rows = PackedRows(INDICES, rows=2, width=3, mask=None)
+    packed_rows = PackedRows(INDICES, rows=2, width=3)
     packed = torch.tensor([[[[1.0], [2.0], [3.0]], [[4.0], [5.0], [6.0]]]])  # (1, two heads, three tokens, size 1)
     rows = packed_rows.pad(packed)
     assert rows.shape == (2, 2, 3, 1)
@@ -23,7 +23,7 @@ def test_tokens_are_padded_to_their_rows_and_unpadded_again() -> None:
 
 
 def test_gradients_of_padding_go_nowhere() -> None:
-    packed_rows = PackedRows(INDICES, rows=2, width=3, mask=None)
+    packed_rows = PackedRows(INDICES, rows=2, width=3)
     packed = torch.zeros(1, 1, 3, 1, requires_grad=True)
     (packed_rows.pad(packed) * torch.tensor([[1.0, 2.0, 40.0], [3.0, 40.0, 40.0]]).view(2, 1, 3, 1)).sum().backward()
     assert packed.grad is not None

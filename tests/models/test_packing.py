@@ -77,7 +77,7 @@ def test_shared_rows_by_hand() -> None:
     rows = pack_rows([[5, 6], [5, 6], [7]], [[1, 2], [3], [4]], [[0, 1], [2]], CPU)
     assert rows.ids.tolist() == [[5, 6, 1, 2, 3, 7, 4]], "no padding"
     assert rows.packed is not None
-    assert rows.packed.positions.tolist() == [0, 1, 2, 3, 2, 0, 1]
+    assert rows.positions.tolist() == [0, 1, 2, 3, 2, 0, 1]
     assert rows.packed.indices.tolist() == [0, 1, 2, 3, 4, 8, 9]
     assert rows.packed.branches is not None
     assert rows.packed.branches.tolist() == [[0, 0, 1, 1, 2, -1, -1, -1], [0, 1, -1, -1, -1, -1, -1, -1]]

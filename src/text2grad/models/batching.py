@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from text2grad.models.packed_attention import PackedRows
-
-
-class PackedLayout(NamedTuple):
-    """Rows packed into one sequence without padding, several completions of one prompt per row.
-
-    positions, indices: (tokens,), positions restart after the prompt for each completion; indices as in PackedRows.
-    branches: (rows, longest row), 0 on the prompt, k on its k-th completion, -1 on padding; None where every row is one
-        prompt and one completion.
-    rows, width: the shape that branches has or would have.
-    """
-
-    positions: Tensor
-    indices: Tensor
-    branches: Tensor | None
-    rows: int
-    width: int
 
 
 @dataclass(frozen=True)
@@ -37,6 +21,7 @@ class TokenBatch:
     state_columns: (valid tokens,), the column of the hidden state that predicts it; for a first token the prompt's end.
     samples, token_indices: (valid tokens,), which completion it belongs to, and its index within that.
     num_samples, width: number of completions, and the length of the longest.
+    packed, positions: of packed rows; positions, (tokens,), restart after the prompt for each completion.
     """
 
     ids: Tensor
@@ -47,7 +32,8 @@ class TokenBatch:
     token_indices: Tensor
     num_samples: int
     width: int
-    packed: PackedLayout | None = None
+    packed: PackedRows | None = None
+    positions: Tensor | None = None
 
     def scatter(self, values: Tensor) -> Tensor:
         """(valid tokens,) -> (samples, width), 0 after a completion's end."""
@@ -59,16 +45,16 @@ class TokenBatch:
         Padded rows need no mask: a causal model never attends to padding on the right, and without a mask the fastest
         attention kernels can be used.
         """
-        if self.packed is None:
+        if self.packed is None or self.positions is None:
             return {"input_ids": self.ids}
-        positions, indices, branches, rows, width = self.packed
+        branches = self.packed.branches
         mask = None if branches is None else branch_mask(branches, dtype)
         return {
             "input_ids": self.ids,
-            "position_ids": positions.unsqueeze(0),
+            "position_ids": self.positions.unsqueeze(0),
             # A 4-D mask is passed through as it is; without one the model would build its own.
             "attention_mask": self.ids.new_empty(1, 1, 0, 0),
-            "packed_rows": PackedRows(indices, rows, width, mask),
+            "packed_rows": self.packed._replace(branches=None, mask=mask),
         }
 
 

@@ -21,13 +21,16 @@ class PackedRows(NamedTuple):
     """The position of each packed token in its padded row.
 
     indices: (tokens,), row * width + column. rows, width: shape of the padded rows.
-    mask: (rows, 1, width, width), additive; None where each row is plain causal text.
+    branches: (rows, width), 0 on the prompt, k on its k-th completion, -1 on padding; None where every row is one
+        prompt and one completion.
+    mask: (rows, 1, width, width), additive, made from the branches for each pass; None for plain causal attention.
     """
 
     indices: Tensor
     rows: int
     width: int
-    mask: Tensor | None
+    branches: Tensor | None = None
+    mask: Tensor | None = None
 
     def pad(self, packed: Tensor) -> Tensor:
         """(1, heads, tokens, size) -> (rows, heads, width, size), 0 on padding."""

@@ -19,8 +19,9 @@ from peft import PeftModel
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from text2grad.models.batching import PackedLayout, TokenBatch, pad_right, round_up_to_8
+from text2grad.models.batching import TokenBatch, pad_right, round_up_to_8
 from text2grad.models.packed_attention import NAME as PACKED
+from text2grad.models.packed_attention import PackedRows
 
 # Architectures whose scores are tested to be the same in shared rows: positions come from `position_ids` alone, and
 # 4-D masks and further arguments reach attention. Others use one row per completion, which is slower.
@@ -123,13 +124,13 @@ def pack_rows(
         token_indices=token_indices,
         num_samples=len(tokens),
         width=max(len(completions[i]) for row in rows for i in row),
-        packed=PackedLayout(
-            positions=torch.cat(positions).to(device),
+        packed=PackedRows(
             indices=(branches >= 0).flatten().nonzero().squeeze(1).to(device),
-            branches=branches.to(device) if shared else None,
             rows=len(rows),
             width=width,
+            branches=branches.to(device) if shared else None,
         ),
+        positions=torch.cat(positions).to(device),
     )
 
 
