@@ -31,7 +31,7 @@ from text2grad.reward_model.grammar import (
 )
 from text2grad.rollout.constrained import FREE_TEXT_MARGIN, unset_bits
 from text2grad.rollout.grammar import Masks, build_llguidance_tokenizer, compile_grammar, decode_until_end
-from text2grad.rollout.sampling import draw
+from text2grad.rollout.sampling import sample_tokens
 from text2grad.schema import Feedback, Omission, Span
 
 Accepts = Callable[[str, str, CritiqueFormat], bool]
@@ -171,7 +171,7 @@ def test_every_training_target_is_accepted_and_fits(
     limits: CritiqueLimits,
 ) -> None:
     edges = st.integers(0, len(answer))
-    spans = data.draw(st.lists(st.tuples(edges, edges, st.sampled_from(["good", "poor"])), max_size=4))
+    spans = data.sample_tokens(st.lists(st.tuples(edges, edges, st.sampled_from(["good", "poor"])), max_size=4))
     feedback = Feedback(
         critic="c",
         critique=prose,
@@ -211,7 +211,7 @@ def sample_critiques(
         masks = torch.zeros(len(active), -(-len(logits) // 32), dtype=torch.int32)
         guide.fill(masks.numpy(), range(len(active)), active)
         constrained = logits.masked_fill(unset_bits(masks, len(logits)), float("-inf"))
-        tokens = draw(constrained, torch.rand(len(active), generator=generator), temperature=1.0).tolist()
+        tokens = sample_tokens(constrained, torch.rand(len(active), generator=generator), temperature=1.0).tolist()
         guide.advance(active, tokens)
         for i, token in zip(active, tokens, strict=True):
             completions[i].append(token)

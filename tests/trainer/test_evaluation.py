@@ -16,7 +16,7 @@ from text2grad.schema import Example, Feedback
 from text2grad.trainer.callbacks import Callback, Metrics
 from text2grad.trainer.config import PolicySettings
 from text2grad.trainer.evaluation import eval_metrics, fixed_subset, should_evaluate
-from text2grad.trainer.monitor import HELDOUT
+from text2grad.trainer.monitor import EVAL_SCORE
 
 HELD_OUT = [Example(id=f"h{i}", prompt=f"Say {i}.", reference="fox") for i in range(5)]
 
@@ -86,7 +86,7 @@ def test_the_same_weights_get_the_same_metrics_each_time(make_trainer: MakeTrain
     trainer = make_trainer(eval_steps=1, eval_dataset=HELD_OUT)
     first, second = trainer.evaluate(), trainer.evaluate()
     assert training_only(first) == training_only(second)
-    assert first[HELDOUT] == second[HELDOUT]
+    assert first[EVAL_SCORE] == second[EVAL_SCORE]
 
 
 def test_completions_are_sampled_at_the_evaluation_temperature(make_trainer: MakeTrainer) -> None:
@@ -94,7 +94,7 @@ def test_completions_are_sampled_at_the_evaluation_temperature(make_trainer: Mak
     drawn = make_trainer("drawn", eval_steps=1, eval_dataset=HELD_OUT)
     assert greedy.args.generation_temperature == 0.0
     assert drawn.args.generation_temperature == drawn.args.temperature == 1.0
-    assert greedy.evaluate()[HELDOUT] != drawn.evaluate()[HELDOUT]
+    assert greedy.evaluate()[EVAL_SCORE] != drawn.evaluate()[EVAL_SCORE]
 
 
 def test_a_subset_is_evaluated_and_failures_are_counted(make_trainer: MakeTrainer) -> None:
@@ -113,7 +113,7 @@ def test_a_subset_is_evaluated_and_failures_are_counted(make_trainer: MakeTraine
     )
     trainer.train()
     assert asked == ["h0", "h1", "h3"]
-    assert HELDOUT not in seen.steps[0]
+    assert EVAL_SCORE not in seen.steps[0]
     assert (seen.steps[1]["eval/failed"], seen.steps[1]["eval/samples"]) == (1, 3)
     assert seen.steps[1]["critic/failed"] == 0
 
@@ -126,14 +126,14 @@ def test_evaluations_in_which_every_critique_fails_are_no_reason_to_stop(make_tr
 
     trainer = make_trainer(critic=Mute(), eval_steps=1, early_stopping_patience=1, eval_dataset=HELD_OUT)
     trainer.train()
-    assert [m[HELDOUT] for m in recorded(trainer)] == [None, None, None]
+    assert [m[EVAL_SCORE] for m in recorded(trainer)] == [None, None, None]
     assert not trainer.run.best.exists()
 
 
 def test_a_skipped_step_is_not_evaluated(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer(max_steps=2, rollback_kl=1e-9, eval_steps=1, eval_dataset=HELD_OUT)
     trainer.train()
-    assert all(HELDOUT not in metrics for metrics in recorded(trainer))
+    assert all(EVAL_SCORE not in metrics for metrics in recorded(trainer))
 
 
 def test_evaluation_without_held_out_prompts_is_rejected_before_the_model_is_loaded(make_trainer: MakeTrainer) -> None:

@@ -8,7 +8,7 @@ import torch
 
 from text2grad.errors import UserError
 from text2grad.trainer.guards import MAX_FAILED_STEPS, BestCheckpoint, EvalScore, FailureGuard, WeightSnapshot
-from text2grad.trainer.monitor import HELDOUT
+from text2grad.trainer.monitor import EVAL_SCORE
 
 FINE = {"critic/failed": 1, "samples": 4, "critic/error": "timeout", "skipped": 0.0, "update_error": None}
 ALL_FAILED = FINE | {"critic/failed": 4}
@@ -35,7 +35,7 @@ def test_only_consecutive_failures_count(failure: dict[str, object], message: st
 
 def observe_scores(*scores: float | None) -> tuple[BestCheckpoint, list[bool]]:
     checkpoint = BestCheckpoint()
-    return checkpoint, [checkpoint.observe({"step": 2 * i, HELDOUT: score}) for i, score in enumerate(scores, 1)]
+    return checkpoint, [checkpoint.observe({"step": 2 * i, EVAL_SCORE: score}) for i, score in enumerate(scores, 1)]
 
 
 def test_a_better_score_is_the_best_so_far_and_an_equal_one_is_not() -> None:
@@ -57,9 +57,9 @@ def test_patience_counts_evaluations_since_the_best() -> None:
         "early stopping: the held-out score has not risen above 0.4, that of step 4 (evaluations since: 1)"
     )
     assert checkpoint.stop_reason(patience=2) is None
-    checkpoint.observe({"step": 8, HELDOUT: 0.4})
+    checkpoint.observe({"step": 8, EVAL_SCORE: 0.4})
     assert checkpoint.stop_reason(patience=2) is not None
-    checkpoint.observe({"step": 10, HELDOUT: 0.41})
+    checkpoint.observe({"step": 10, EVAL_SCORE: 0.41})
     assert checkpoint.stop_reason(patience=1) is None
 
 

@@ -1,6 +1,14 @@
 import pytest
 
-from text2grad.trainer.monitor import HELDOUT, LENGTH, WINDOW, RewardHackingMonitor, has_risen, length_ratio, score_drop
+from text2grad.trainer.monitor import (
+    EVAL_SCORE,
+    LENGTH,
+    WINDOW,
+    RewardHackingMonitor,
+    has_risen,
+    length_ratio,
+    score_drop,
+)
 
 
 def run(
@@ -9,7 +17,7 @@ def run(
     """The same metrics for some steps; a little alternating noise, since real ones have some."""
     warnings = []
     for step in range(steps):
-        warnings += monitor.observe({"reward": reward + 0.1 * (-1) ** step, LENGTH: length, HELDOUT: score})
+        warnings += monitor.observe({"reward": reward + 0.1 * (-1) ** step, LENGTH: length, EVAL_SCORE: score})
     return warnings
 
 
@@ -39,7 +47,7 @@ def test_a_falling_held_out_score_is_a_sign_only_under_a_rising_reward() -> None
     for reward, expected in ((1.0, 1), (0.0, 0)):
         monitor = RewardHackingMonitor()
         run(monitor, WINDOW, reward=0.0)
-        monitor.observe({"reward": 0.0, HELDOUT: 0.8})
+        monitor.observe({"reward": 0.0, EVAL_SCORE: 0.8})
         warnings = run(monitor, WINDOW, reward=reward, score=0.6)
         assert len(warnings) == expected
         assert all("held-out score fell by 0.200" in warning for warning in warnings)

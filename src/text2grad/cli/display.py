@@ -45,12 +45,14 @@ class TerminalDisplay(Callback):
         self.progress.update(self.task, total=max_steps, completed=step)
 
     def on_step(self, metrics: Metrics) -> None:
-        """Update the line; without a terminal, print it."""
-        line = f"reward {_format(metrics['reward'])}  KL {_format(metrics['kl'])}"
-        line += f"  {metrics['tokens_per_second']:.0f} tok/s{_format_failed(metrics['critic/failed'])}"
-        self.progress.update(self.task, completed=metrics["step"], metrics=line)
+        """Update the line."""
+        self.progress.update(self.task, completed=metrics["step"], metrics=_format_step(metrics))
+
+    def on_log(self, metrics: Metrics) -> None:
+        """Print the line where there is no terminal to update it in."""
         if not self.console.is_terminal:
             total = self.progress.tasks[0].total
+            line = _format_step(metrics)
             self.console.print(f"step {metrics['step']}/{total:.0f}  {line}  {metrics['time/step']:.1f} s")
 
     def on_evaluate(self, metrics: Metrics) -> None:
@@ -127,6 +129,11 @@ def explanation_table(explanation: Explanation) -> Table:
             Text(f"{change:+.4f}", style=style),
         )
     return table
+
+
+def _format_step(metrics: Metrics) -> str:
+    line = f"reward {_format(metrics['reward'])}  KL {_format(metrics['kl'])}"
+    return f"{line}  {metrics['tokens_per_second']:.0f} tok/s{_format_failed(metrics['critic/failed'])}"
 
 
 def _format_failed(num_failed: int) -> str:

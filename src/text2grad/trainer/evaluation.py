@@ -16,7 +16,7 @@ from text2grad.errors import UserError
 from text2grad.evaluation.metrics import critic_score, rouge_l
 from text2grad.schema import Example
 from text2grad.trainer.callbacks import Metrics
-from text2grad.trainer.monitor import HELDOUT
+from text2grad.trainer.monitor import EVAL_SCORE
 
 if TYPE_CHECKING:
     from text2grad.trainer.config import PolicySettings
@@ -62,7 +62,7 @@ def eval_metrics(examples: Sequence[Example]) -> Metrics:
     valid = [(e, e.feedback) for e in examples if e.feedback is not None and e.feedback.status == "ok"]
     overlaps = [rouge_l(example.completion, example.reference) for example, _ in valid if example.reference is not None]
     return {
-        HELDOUT: _mean([critic_score(feedback) for _, feedback in valid]),
+        EVAL_SCORE: _mean([critic_score(feedback) for _, feedback in valid]),
         **({"eval/rouge_l": fmean(overlaps)} if overlaps else {}),
         "eval/words": _mean([len(example.completion.split()) for example, _ in valid]),
         "eval/samples": len(examples),

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from text2grad.distributed.learner import optimizer_parameters
 from text2grad.errors import UserError
-from text2grad.trainer.monitor import HELDOUT
+from text2grad.trainer.monitor import EVAL_SCORE
 
 MAX_FAILED_STEPS = 3  # consecutive steps in which every critique failed, or the update was skipped
 
@@ -62,7 +62,7 @@ class BestCheckpoint:
 
     def observe(self, metrics: Mapping[str, Any]) -> bool:
         """Record the score of a step, if it has one. Returns whether it is the best so far."""
-        score = metrics.get(HELDOUT)
+        score = metrics.get(EVAL_SCORE)
         if score is None or not math.isfinite(score):
             return False
         self.scores.append(EvalScore(metrics["step"], float(score)))

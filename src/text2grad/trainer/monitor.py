@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Any
 
-HELDOUT = "eval/score"  # the metric of an evaluation during training; only steps with an evaluation have it
+EVAL_SCORE = "eval/score"  # the metric of an evaluation during training; only steps with an evaluation have it
 LENGTH = "completions/mean_length"
 WINDOW = 10  # steps averaged at the start and at the end of the run so far
 MIN_STANDARD_ERRORS = 2.0  # by which a mean must have moved
@@ -31,7 +31,7 @@ class RewardHackingMonitor:
 
     def observe(self, metrics: Mapping[str, Any]) -> list[str]:
         """Record one step and return a warning for each new sign. Missing and NaN metrics are ignored."""
-        for name, history in (("reward", self.rewards), (LENGTH, self.lengths), (HELDOUT, self.eval_scores)):
+        for name, history in (("reward", self.rewards), (LENGTH, self.lengths), (EVAL_SCORE, self.eval_scores)):
             value = metrics.get(name)
             if value is not None and math.isfinite(value):
                 history.append(float(value))
@@ -48,7 +48,7 @@ class RewardHackingMonitor:
     def _signs(self) -> dict[str, str]:
         signs = {}
         if (drop := score_drop(self.eval_scores)) > 0:
-            signs[HELDOUT] = (
+            signs[EVAL_SCORE] = (
                 f"the reward has risen while the held-out score fell by {drop:.3f} from its best; "
                 f"look at the samples: the policy may be gaming the critic"
             )
