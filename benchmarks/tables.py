@@ -156,6 +156,20 @@ def locality(results: Results) -> str:
     return _table(["credit", "change inside / outside", "blamed spans less likely"], rows)
 
 
+def code_blame(results: Results) -> str:
+    rows = []
+    for key in ("tests_all", "tests_long", "critique_all", "critique_long"):
+        shares = [f"{results[f'{key}_hit_rate_{lines}']:.2f}" for lines in ("blamed", "random", "last")]
+        gains = [
+            f"{results[f'{key}_hit_rate_minus_{lines}']:+.2f} [{results[f'{key}_hit_rate_minus_{lines}_low']:+.2f}, "
+            f"{results[f'{key}_hit_rate_minus_{lines}_high']:+.2f}]"
+            for lines in ("random", "last")
+        ]
+        rows.append([_label(key), str(results[f"{key}_programs"]), *shares, *gains])
+    columns = ["lines from, programs", "n", "hit rate", "random lines", "last lines", "over random", "over last"]
+    return _table(columns, rows)
+
+
 def growth(results: Results) -> str:
     tables = []
     for name, points in results.items():
@@ -193,8 +207,12 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "trl_speed": trl_speed,
     "trl_speed_cpu": trl_speed,
     "growth": growth,
+    "code_blame": code_blame,
     "locality": locality,
 }
+
+
+BARS_ONLY = {"annotation", "quotes", "reward_serve"}  # results with many more numbers than bars
 
 
 def result_commits() -> str:
@@ -220,6 +238,8 @@ def result_section(name: str) -> str:
         sys.exit(f"{path}: no such result; run benchmarks/{name}.py or remove its marker")
     result = json.loads(path.read_text(encoding="utf-8"))
     results, bars, machine = result["figures"], result["bars"], result["machine"]
+    if name in BARS_ONLY:
+        results = {key: value for key, value in results.items() if key in bars}
     table = TABLES[name](results) if name in TABLES else plain(results, bars)
     processor = machine.get("gpu", f"{machine['cpu']}, {machine['cores']} cores")
     source = f"`benchmarks/{name.removesuffix('_cpu')}.py` on {processor}, torch {machine['torch']}"

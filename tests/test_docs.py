@@ -17,23 +17,15 @@ README = ROOT / "README.md"
 PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PACKAGES = sorted(path for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file())
 
-# Still to be rewritten for the new layout, or to be documented; a test that passes again must leave its list.
-OUTDATED_PATHS = {"README.md", "architecture.md", "estimators.md", "rollouts.md"}
-OUTDATED_CODE = {"reward.md", "training.md"}
-UNDOCUMENTED = {"align", "critics", "models", "sandbox", "text"}
+
+CODE = [pytest.param(page, marks=[pytest.mark.slow] if page != README else [], id=page.name) for page in PAGES]
 
 
-def listed(paths: list[Path], outdated: set[str], slow: bool = False) -> list[object]:
-    """Return test parameters: outdated ones are expected to fail, with `slow` all but the README are slow tests."""
-    parameters = []
-    for path in paths:
-        marks = [pytest.mark.xfail(strict=True, reason="outdated")] if path.name in outdated else []
-        marks += [pytest.mark.slow] if slow and path != README else []
-        parameters.append(pytest.param(path, marks=marks, id=path.name))
-    return parameters
+def name(path: Path) -> str:
+    return path.name
 
 
-@pytest.mark.parametrize("page", listed(PAGES, OUTDATED_CODE, slow=True))
+@pytest.mark.parametrize("page", CODE)
 def test_the_code_of_a_page_runs(page: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = DocumentationRunner(tmp_path, tiny_model)
     monkeypatch.setenv("TEXT2GRAD_CACHE", runner.environment["TEXT2GRAD_CACHE"])
@@ -97,10 +89,8 @@ def test_the_cache_replaces_the_default_model(
     assert resolve("smollm2") == str(tmp_path / "smollm2")
 
 
-def test_every_path_of_the_architecture_exists(request: pytest.FixtureRequest) -> None:
+def test_every_path_of_the_architecture_exists() -> None:
     """Paths may be relative to the package whose folder the section's heading has in parentheses."""
-    if "architecture.md" in OUTDATED_PATHS:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="outdated"))
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     missing, found = [], 0
     for section in re.split(r"^#+ ", text, flags=re.MULTILINE):
@@ -114,20 +104,20 @@ def test_every_path_of_the_architecture_exists(request: pytest.FixtureRequest) -
     assert found > 20
 
 
-@pytest.mark.parametrize("page", listed(PAGES, OUTDATED_PATHS))
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_path_that_a_page_names_exists(page: Path) -> None:
     """Paths with a folder, as `models/packing.py`, are relative to the package or to the repository."""
     paths = re.findall(r"`((?:\w+/)+[\w.]+\.(?:py|yaml|md|json))`", page.read_text(encoding="utf-8"))
     assert not [path for path in paths if not any((base / path).is_file() for base in (ROOT, SOURCE))]
 
 
-@pytest.mark.parametrize("page", listed(PAGES, set()))
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     assert not [link for link in links if "://" not in link and not (page.parent / link).exists()]
 
 
-@pytest.mark.parametrize("package", listed(PACKAGES, UNDOCUMENTED))
+@pytest.mark.parametrize("package", PACKAGES, ids=name)
 def test_every_public_name_has_a_docstring(package: Path) -> None:
     undocumented = []
     for path in sorted(package.rglob("*.py")) if package.is_dir() else [package]:
