@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from accelerate import Accelerator
 from torch import Tensor
 
+from text2grad.distributed.micro_batches import MicroBatch, micro_batches
 from text2grad.distributed.processes import SINGLE_PROCESS, Processes
 from text2grad.distributed.sharding import gather_full_tensor, reshard
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A policy and its optimiser: backward passes, gradient clipping, resharding."""
+    """A policy and its optimiser: micro-batches, backward passes, gradient clipping, resharding."""
 
     policy: torch.nn.Module
     optimizer: torch.optim.Optimizer
     accelerator: Accelerator
     processes: Processes = SINGLE_PROCESS
+
+    def micro_batches(
+        self,
+        prompts: Sequence[Sequence[int]],
+        completions: Sequence[Sequence[int]],
+        samples: Sequence[int],
+        max_tokens: int,
+    ) -> list[MicroBatch]:
+        """Return this process's share of the samples in micro-batches, laid out for the policy on its device."""
+        share_prompts, device = bool(self.policy.share_prompts), self.accelerator.device
+        return micro_batches(prompts, completions, samples, max_tokens, share_prompts, device, self.processes)
 
     def backward(self, loss: Tensor) -> None:
         """Accumulate the gradients of a loss that is summed over the processes."""

@@ -12,7 +12,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from text2grad.critics.base import collect_feedback
-from text2grad.errors import UserError
 from text2grad.evaluation.metrics import critic_score, rouge_l
 from text2grad.schema import Example
 from text2grad.trainer.callbacks import Metrics
@@ -21,14 +20,6 @@ from text2grad.trainer.monitor import EVAL_SCORE
 if TYPE_CHECKING:
     from text2grad.trainer.config import PolicySettings
     from text2grad.trainer.trainer import Text2GradTrainer
-
-
-def check_eval_dataset(eval_steps: int | None, num_prompts: int) -> None:
-    """Raise UserError where evaluations are configured without held-out prompts."""
-    if eval_steps is not None and not num_prompts:
-        raise UserError(
-            "eval_steps is set but there are no held-out prompts: set data.eval, or pass an eval_dataset to the trainer"
-        )
 
 
 def should_evaluate(step: int, args: PolicySettings) -> bool:
