@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from text2grad.distributed.learner import Learner
-from text2grad.distributed.micro_batches import IDLE, MicroBatch
+from text2grad.distributed.learner import IDLE, Learner, MicroBatch
 from text2grad.models.batching import TokenBatch
 from text2grad.trainer.batch import Batch, Rollout
 from text2grad.trainer.config import PolicySettings
