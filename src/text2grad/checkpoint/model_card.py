@@ -111,11 +111,9 @@ def _results(scores: Sequence[tuple[int, float]], evaluation: dict[str, Any] | N
         parts.append(f"## Held-out score during training\n\n{change} (evaluations: {len(scores)}).\n")
     if evaluation is not None:
         header = ["metric", "before", "after", "95% interval of the difference"]
-        rows = [[name, *_change(metric)] for name, metric in evaluation["metrics"].items()]
+        rows = [
+            [name, f"{m['before']:.3f}", f"{m['after']:.3f}", f"[{m['low']:+.3f}, {m['high']:+.3f}]"]
+            for name, m in evaluation["metrics"].items()
+        ]
         parts.append(f"## Held-out answers, n = {evaluation['n']}\n\n{table(header, rows)}")
     return "".join(f"\n{part}" for part in parts)
-
-
-def _change(metric: dict[str, float]) -> list[str]:
-    interval = f"[{metric['low']:+.3f}, {metric['high']:+.3f}]"
-    return [f"{metric['before']:.3f}", f"{metric['after']:.3f}", interval]
