@@ -18,7 +18,7 @@ from text2grad.checkpoint.model_card import describe_trained, model_card, read_n
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.checkpoint.state import load_checkpoint, save_checkpoint
 from text2grad.checkpoint.weights import read_weights, write_weights
-from text2grad.critics.base import Critic
+from text2grad.critics.base import Critic, collect_feedback
 from text2grad.distributed.learner import Learner
 from text2grad.distributed.processes import Processes, make_accelerator
 from text2grad.distributed.sharding import place_policy
@@ -32,16 +32,10 @@ from text2grad.rollout.samplers import HFSampler, Sampler, SamplingRequest, gath
 from text2grad.rollout.sampling import Sampled, noise
 from text2grad.rollout.vllm import TrainedPolicy, vllm_sampler
 from text2grad.schema import Example, Feedback, from_dataset
-from text2grad.trainer.advantages import kl_per_token
 from text2grad.trainer.batch import Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
 from text2grad.trainer.callbacks import Callback, Callbacks, Metrics, first_reason
 from text2grad.trainer.config import Text2GradConfig
-from text2grad.trainer.evaluation import (
-    eval_metrics,
-    fixed_subset,
-    generate_with_feedback,
-    should_evaluate,
-)
+from text2grad.trainer.evaluation import eval_metrics, fixed_subset, should_evaluate
 from text2grad.trainer.guards import BestCheckpoint, FailureGuard
 from text2grad.trainer.metrics import sample_records, sampling_metrics, step_metrics
 from text2grad.trainer.monitor import RewardHackingMonitor
@@ -165,7 +159,7 @@ class Text2GradTrainer:
             result = update(self.learner, rollout, batch, args)
 
         self.state.skipped_updates += int(result.stats["skipped"])
-        kl = kl_per_token(current.logprobs, reference.logprobs) * rollout.mask
+        kl = (current.logprobs - reference.logprobs) * rollout.mask  # single-sample estimate at each token
         if valid.any():
             self.state.kl_controller.update(float(kl.sum(1)[valid].mean()), int(valid.sum()))
         metrics = step_metrics(step, rollout, feedback, rewards, valid, batch, kl, result) | {
@@ -255,8 +249,14 @@ class Text2GradTrainer:
         """Return metrics of completions of the held-out prompts; training is not affected."""
         timer = StepTimer()
         with timer.stage("evaluation"):
-            metrics = eval_metrics(generate_with_feedback(self, self.eval_examples))
+            metrics = eval_metrics(self.generate_with_feedback(self.eval_examples))
         return self.processes.broadcast_from_main(metrics | timer.stages)
+
+    def generate_with_feedback(self, examples: Sequence[Example], reference: bool = False) -> list[Example]:
+        """Return completions at the evaluation temperature, with the critic's feedback. reference: as in `generate`."""
+        completed = self.generate(examples, self.args.generation_temperature, reference)
+        feedback = self.processes.map(lambda share: collect_feedback(self.critic, share), completed)
+        return [e.model_copy(update={"feedback": item}) for e, item in zip(completed, feedback, strict=True)]
 
     def generate(
         self, examples: Sequence[Example], temperature: float, reference: bool = False, batch_size: int = 24
@@ -291,21 +291,17 @@ class Text2GradTrainer:
         self.processes.run_on_main(lambda: self.run.rewind(self.state.step))
         self.monitor, self.best_checkpoint, self.best_is_loaded = RewardHackingMonitor(), BestCheckpoint(), False
         for metrics in self.run.steps():
-            self._check_samples_per_step(metrics["samples"])
+            if metrics["samples"] != self.samples_per_step:  # the run would continue with other prompts
+                raise UserError(
+                    f"the run in {self.run.root} has {metrics['samples']} completions per step, but this launch has "
+                    f"{self.samples_per_step} ({self.processes.world_size} times {self.args.samples_per_step}); change "
+                    f"per_device_train_batch_size"
+                )
             self.monitor.observe(metrics)
             self.best_checkpoint.observe(metrics)
         best = self.best_checkpoint.best
         if best is not None and best.step == self.state.step:
             self.save_model(self.run.best)  # the run may have been killed between its checkpoint and this
-
-    def _check_samples_per_step(self, before: int) -> None:
-        """Raise UserError where a resumed run has another batch size: it would continue with other prompts."""
-        if before != self.samples_per_step:
-            raise UserError(
-                f"the run in {self.run.root} has {before} completions per step, but this launch has "
-                f"{self.samples_per_step} ({self.processes.world_size} times {self.args.samples_per_step}); change "
-                f"per_device_train_batch_size"
-            )
 
     def _save_checkpoint(self) -> None:
         save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, asdict(self.state), self.processes)
