@@ -22,8 +22,7 @@ from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from text2grad import Text2GradConfig, Text2GradTrainer
-from text2grad.distributed.learner import Learner
-from text2grad.distributed.micro_batches import micro_batches
+from text2grad.distributed.learner import Learner, micro_batches
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer, resolve
 from text2grad.models.policy import Scores
 from text2grad.schema import Example, Feedback

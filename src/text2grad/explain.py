@@ -15,7 +15,7 @@ from text2grad.align.tokens import decode, offsets
 from text2grad.errors import UserError
 from text2grad.models.batching import pad_right
 from text2grad.models.policy import Policy
-from text2grad.models.prompts import PromptBudget, encode_prompts
+from text2grad.models.prompts import encode_prompts
 from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Span
 
@@ -71,11 +71,11 @@ def explain(
     """
     example = Example(id="explain", prompt=prompt, completion=completion)
     feedback = locate_comment(comment, completion, prompt)
-    budget = PromptBudget(model.config.max_position_embeddings, max_completion_length=1)
-    (prompt_ids,) = encode_prompts([example], tokenizer, budget, plain_prompts)
+    context = model.config.max_position_embeddings
+    (prompt_ids,) = encode_prompts([example], tokenizer, plain_prompts, context, max_completion_length=1)
     ids = [*tokenizer(completion, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
-    if len(prompt_ids) + len(ids) > model.config.max_position_embeddings:
-        raise UserError(f"prompt and completion together are longer than the model's context ({budget.context} tokens)")
+    if len(prompt_ids) + len(ids) > context:
+        raise UserError(f"prompt and completion together are longer than the model's context ({context} tokens)")
     if decode(ids, tokenizer) != completion:
         raise UserError("the model's tokenizer cannot spell the completion exactly; check it for unusual characters")
     ranges = offsets(ids, tokenizer)

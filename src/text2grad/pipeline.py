@@ -22,7 +22,6 @@ from text2grad.files import replace_text
 from text2grad.report import build_report
 from text2grad.schema import Example, read_examples
 from text2grad.trainer.callbacks import Callback
-from text2grad.trainer.evaluation import generate_with_feedback
 from text2grad.trainer.offline import OfflineTrainer
 from text2grad.trainer.trainer import Text2GradTrainer
 
@@ -67,7 +66,7 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     # Without --resume, an existing file is a leftover of another run.
     if heldout and not (resume and on_main(folder.before.exists)):
         display.on_phase("Generating held-out completions before training")
-        completions = generate_with_feedback(trainer, heldout, reference=True)
+        completions = trainer.generate_with_feedback(heldout, reference=True)
         lines = "".join(c.model_dump_json(exclude_defaults=True) + "\n" for c in completions)
         on_main(lambda: replace_text(folder.before, lines))
     display.on_phase("Training")
@@ -76,7 +75,7 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     evaluation = None
     if heldout:
         display.on_phase("Generating held-out completions after training")
-        after = generate_with_feedback(trainer, heldout)
+        after = trainer.generate_with_feedback(heldout)
         evaluation = on_main(
             lambda: compare(list(read_examples(folder.before)), after, config.evaluate.resamples, config.seed)
         )

@@ -1,31 +1,35 @@
-"""The card of a trained model: figures, metadata, and names that cannot break out."""
+"""The card of a trained model: metrics, metadata, and names that cannot break out."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import PROMPTS, MakeTrainer
 
 from text2grad.checkpoint.markdown import split_front_matter
-from text2grad.checkpoint.model_card import CardFacts, merged_card, model_card, read_names
+from text2grad.checkpoint.model_card import merged_card, model_card, read_names
 from text2grad.errors import UserError
 from text2grad.trainer.guards import EvalScore
 
-FACTS = CardFacts(
-    base="org/base",
-    trained="all weights",
-    is_adapter=False,
-    step=40,
-    settings={"learning_rate": 0.001, "save_steps": 7, "credit": {"mode": "uniform"}, "output_dir": "/home/me/run"},
-    names={"critic": "lint", "prompts": "summaries"},
-)
+FACTS: dict[str, Any] = {
+    "base": "org/base",
+    "trained": "all weights",
+    "is_adapter": False,
+    "step": 40,
+    "settings": {"learning_rate": 0.001, "save_steps": 7, "credit": {"mode": "uniform"}, "output_dir": "/home/me/run"},
+    "names": {"critic": "lint", "prompts": "summaries"},
+}
 EVALUATION = {"n": 7, "metrics": {"score": {"before": -1.0, "after": 0.5, "low": 1.0, "high": 2.0}}}
 
 
-def test_the_card_has_the_runs_figures() -> None:
-    card = model_card(replace(FACTS, scores=[EvalScore(10, 0.25), EvalScore(40, 0.5)], evaluation=EVALUATION))
+def make_card(**changes: Any) -> str:
+    return model_card(**FACTS | changes)
+
+
+def test_the_card_has_the_runs_metrics() -> None:
+    card = make_card(scores=[EvalScore(10, 0.25), EvalScore(40, 0.5)], evaluation=EVALUATION)
     metadata, text = split_front_matter(card)
     assert metadata == {
         "base_model": "org/base",
@@ -49,7 +53,7 @@ def test_the_card_has_the_runs_figures() -> None:
 
 
 def test_what_is_not_known_or_does_not_matter_is_left_out() -> None:
-    card = model_card(FACTS)
+    card = make_card()
     assert "Held-out" not in card
     assert "save_steps" not in card
     assert "/home/me" not in card
@@ -57,18 +61,16 @@ def test_what_is_not_known_or_does_not_matter_is_left_out() -> None:
 
 def test_a_local_base_is_called_by_its_name_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    metadata, text = split_front_matter(model_card(replace(FACTS, base=str(tmp_path / "mine"))))
+    metadata, text = split_front_matter(make_card(base=str(tmp_path / "mine")))
     assert "base_model" not in metadata, "the hub knows no folders"
     assert "| base model | `mine` |" in text
     assert str(tmp_path) not in text
-    assert split_front_matter(model_card(replace(FACTS, base="smollm2")))[0]["base_model"] == (
-        "HuggingFaceTB/SmolLM2-135M-Instruct"
-    )
+    assert split_front_matter(make_card(base="smollm2"))[0]["base_model"] == ("HuggingFaceTB/SmolLM2-135M-Instruct")
 
 
 def test_names_cannot_break_out() -> None:
     evil = 'x"\n---\nlicense: mit\n---\n# Owned `<script>` |'
-    card = model_card(replace(FACTS, base=evil, names={"critic": evil}, settings={"name": "```\n# Owned"}))
+    card = make_card(base=evil, names={"critic": evil}, settings={"name": "```\n# Owned"})
     metadata, text = split_front_matter(card)
     assert metadata["base_model"] == " ".join(evil.split())
     assert "license" not in metadata
@@ -78,7 +80,7 @@ def test_names_cannot_break_out() -> None:
 
 
 def test_a_merged_model_keeps_the_card_with_what_the_user_wrote() -> None:
-    card = model_card(replace(FACTS, is_adapter=True)).replace("pipeline_tag", "license: mit\npipeline_tag")
+    card = make_card(is_adapter=True).replace("pipeline_tag", "license: mit\npipeline_tag")
     metadata, text = split_front_matter(merged_card(card + "\nMy words.\n", Path("README.md")))
     assert (metadata["library_name"], metadata["base_model_relation"]) == ("transformers", "finetune")
     assert metadata["license"] == "mit"

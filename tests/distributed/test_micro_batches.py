@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from text2grad.distributed.micro_batches import micro_batches
+from text2grad.distributed.learner import micro_batches
 from text2grad.distributed.processes import Processes
 from text2grad.models.batching import TokenBatch
 from text2grad.models.packing import MAX_PADDING_RATIO

@@ -274,7 +274,7 @@ def test_a_single_process_shards_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_single_process_does_everything() -> None:
     assert list(SINGLE_PROCESS.local_slice(5)) == [0, 1, 2, 3, 4]
-    assert SINGLE_PROCESS.local_rows([9, 5, 4]) == [0, 1, 2]
+    assert balance_rows([9, 5, 4], SINGLE_PROCESS.world_size) == [[0, 1, 2]]
     assert SINGLE_PROCESS.sum([0.5, -1.0]) == [0.5, -1.0]
     assert SINGLE_PROCESS.map(lambda part: [2 * x for x in part], [1, 2]) == [2, 4]
     assert SINGLE_PROCESS.map(lambda part: [max(part)], []) == []

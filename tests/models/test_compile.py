@@ -13,8 +13,8 @@ from torch import nn
 
 from text2grad import Text2GradTrainer
 from text2grad.errors import UserError
-from text2grad.models import compile as compiling
-from text2grad.models.compile import BackboneCompiler, has_cxx_compiler
+from text2grad.models import backbone
+from text2grad.models.backbone import BackboneCompiler, has_cxx_compiler
 from text2grad.models.loading import load_model
 from text2grad.models.policy import Policy
 
@@ -49,7 +49,7 @@ def compiles(monkeypatch: pytest.MonkeyPatch) -> list[nn.Module]:
         return Wrapped(module)
 
     monkeypatch.setattr(torch, "compile", record)
-    monkeypatch.setattr(compiling, "has_cxx_compiler", lambda: True)
+    monkeypatch.setattr(backbone, "has_cxx_compiler", lambda: True)
     return seen
 
 

@@ -7,10 +7,10 @@ from transformers import PreTrainedTokenizerBase
 
 from text2grad.errors import UserError
 from text2grad.models.loading import load_tokenizer
-from text2grad.models.prompts import PromptBudget, encode_prompt, encode_prompts
+from text2grad.models.prompts import encode_prompt, encode_prompts
 from text2grad.schema import Example, Message
 
-BUDGET = PromptBudget(context=64, max_completion_length=4)
+LIMITS = {"context": 64, "max_completion_length": 4}
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_string_is_one_user_message_and_the_answer_begins_where_it_ends(tokeni
 def test_many_prompts_are_encoded_as_each_alone(tokenizer: PreTrainedTokenizerBase) -> None:
     examples = [Example(id=str(i), prompt=text) for i, text in enumerate(["Hello", "a longer one, é", "<|im_end|>"])]
     for plain in (False, True):
-        assert encode_prompts(examples, tokenizer, BUDGET, plain) == [
+        assert encode_prompts(examples, tokenizer, plain, **LIMITS) == [
             encode_prompt(e, tokenizer, plain) for e in examples
         ]
 
@@ -46,7 +46,7 @@ def test_a_prompt_that_does_not_fit_is_refused_by_name(
     tokenizer: PreTrainedTokenizerBase, prompt: str, said: str
 ) -> None:
     with pytest.raises(UserError, match=said):
-        encode_prompts([Example(id="x", prompt=prompt)], tokenizer, BUDGET)
+        encode_prompts([Example(id="x", prompt=prompt)], tokenizer, plain=False, **LIMITS)
 
 
 def test_without_a_chat_template_the_remedy_is_named(tokenizer: PreTrainedTokenizerBase) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from text2grad.errors import UserError
-from text2grad.trainer.guards import MAX_FAILED_STEPS, BestCheckpoint, EvalScore, FailureGuard, WeightSnapshot
+from text2grad.trainer.guards import MAX_FAILED_STEPS, BestCheckpoint, EvalScore, FailureGuard, take_snapshot
 from text2grad.trainer.monitor import EVAL_SCORE
 
 FINE = {"critic/failed": 1, "samples": 4, "critic/error": "timeout", "skipped": 0.0, "update_error": None}
@@ -81,10 +81,10 @@ def test_a_rolled_back_step_leaves_no_trace_in_weights_or_momentum() -> None:
         optimizer = torch.optim.AdamW([weight], lr=0.1)
         step(optimizer, weight)
         if detour:
-            snapshot = WeightSnapshot.take(optimizer)
+            restore = take_snapshot(optimizer)
             for _ in range(2):  # a snapshot can be used twice
                 step(optimizer, weight)
-                snapshot.restore(optimizer)
+                restore()
         step(optimizer, weight)
         ends.append(weight.detach().clone())
     assert torch.equal(ends[0], ends[1])
@@ -93,8 +93,8 @@ def test_a_rolled_back_step_leaves_no_trace_in_weights_or_momentum() -> None:
 def test_the_state_before_the_first_step_is_restored_too() -> None:
     weight = torch.nn.Parameter(torch.tensor([1.0]))
     optimizer = torch.optim.AdamW([weight], lr=0.1)
-    snapshot = WeightSnapshot.take(optimizer)
+    restore = take_snapshot(optimizer)
     step(optimizer, weight)
-    snapshot.restore(optimizer)
+    restore()
     assert weight.item() == 1.0
     assert not optimizer.state_dict()["state"]

@@ -1,6 +1,7 @@
 import json
 import math
 import random
+from dataclasses import asdict
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,7 @@ from text2grad.trainer.state import KLController, RunningScale, TrainerState
 
 def test_the_state_survives_json() -> None:
     state = TrainerState(3, KLController(0.1, target=6.0), RunningScale(2, 0.5, 0.25), skipped_updates=1)
-    assert TrainerState.from_dict(json.loads(json.dumps(state.to_dict()))) == state
+    assert TrainerState(**json.loads(json.dumps(asdict(state)))) == state
 
 
 def test_running_scale_matches_the_population_deviation_and_never_shifts() -> None:

@@ -13,8 +13,9 @@ from torch import nn
 
 from text2grad.checkpoint.model_card import CARD, merged_card
 from text2grad.checkpoint.run_folder import RunFolder
+from text2grad.checkpoint.weights import write_weights
 from text2grad.errors import UserError
-from text2grad.files import check_replaceable, replace_folder, replace_text
+from text2grad.files import check_replaceable
 from text2grad.models.loading import load_model, load_tokenizer
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
@@ -52,15 +53,9 @@ def export(run: Path, output: Path, dtype: str = "bfloat16") -> None:
     else:
         model = load_model(folder.final)
     tokenizer = load_tokenizer(config["model"]["name"])
-    card = folder.final / CARD
-
-    def fill(new: Path) -> None:
-        model.to(DTYPES[dtype]).save_pretrained(new)
-        tokenizer.save_pretrained(new)
-        if card.is_file():
-            replace_text(new / CARD, merged_card(card.read_text(encoding="utf-8"), card))
-
-    replace_folder(output, "export", fill)
+    path = folder.final / CARD
+    card = merged_card(path.read_text(encoding="utf-8"), path) if path.is_file() else None
+    write_weights(output, model.to(DTYPES[dtype]), tokenizer, card, kind="export")
 
 
 def _check_output(run: RunFolder, output: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,36 +30,31 @@ OMITTED_SETTINGS = {
 }
 
 
-@dataclass(frozen=True)
-class CardFacts:
-    """The contents of a card.
+def model_card(
+    base: str,
+    trained: str,
+    is_adapter: bool,
+    step: int,
+    settings: dict[str, Any],
+    names: dict[str, str],
+    scores: Sequence[tuple[int, float]] = (),
+    evaluation: dict[str, Any] | None = None,
+) -> str:
+    """Return the Markdown of a card, with metadata for the Hugging Face hub and the run's results.
 
     base: a name or a folder. trained: description of the trained weights, for instance an adapter. names: more rows of
     the first table, such as the critic's name. scores: evaluations up to `step`. evaluation: the result of `compare`.
     """
-
-    base: str
-    trained: str
-    is_adapter: bool
-    step: int
-    settings: dict[str, Any]
-    names: dict[str, str] = field(default_factory=dict)
-    scores: Sequence[tuple[int, float]] = ()
-    evaluation: dict[str, Any] | None = None
-
-
-def model_card(facts: CardFacts) -> str:
-    """Return the Markdown of a card, with metadata for the Hugging Face hub and the run's results."""
-    name, published = base_model_name(facts.base)
+    name, published = base_model_name(base)
     metadata = {
-        **({"base_model": name, "base_model_relation": _relation(facts.is_adapter)} if published else {}),
-        "library_name": _library(facts.is_adapter),
+        **({"base_model": name, "base_model_relation": "adapter" if is_adapter else "finetune"} if published else {}),
+        "library_name": "peft" if is_adapter else "transformers",
         "pipeline_tag": "text-generation",
         "tags": ["text2grad"],
     }
-    rows = {"base model": name, **facts.names, "trained": facts.trained, "steps": str(facts.step)}
-    settings = {key: value for key, value in facts.settings.items() if key not in OMITTED_SETTINGS}
-    settings_yaml = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+    rows = {"base model": name, **names, "trained": trained, "steps": str(step)}
+    shown = {key: value for key, value in settings.items() if key not in OMITTED_SETTINGS}
+    settings_yaml = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)
     return f"""{front_matter(metadata)}
 # {code(name)}, taught from written feedback
 
@@ -72,7 +66,7 @@ from transformers import AutoModelForCausalLM
 model = AutoModelForCausalLM.from_pretrained("THIS FOLDER OR REPOSITORY")
 ```
 
-{table(["", ""], [[key, code(value)] for key, value in rows.items()])}{_results(facts)}
+{table(["", ""], [[key, code(value)] for key, value in rows.items()])}{_results(scores, evaluation)}
 ## Settings
 
 {fenced(settings_yaml, "yaml")}"""
@@ -87,8 +81,8 @@ def merged_card(card: str, path: Path) -> str:
             f"{path}: the lines between the first two --- are not valid YAML; fix or remove them"
         ) from error
     if "base_model" in metadata:
-        metadata["base_model_relation"] = _relation(is_adapter=False)
-    return front_matter(metadata | {"library_name": _library(is_adapter=False)}) + text
+        metadata["base_model_relation"] = "finetune"
+    return front_matter(metadata | {"library_name": "transformers"}) + text
 
 
 def describe_trained(model: PreTrainedModel | PeftModel) -> str:
@@ -109,27 +103,17 @@ def read_names(config: Path) -> dict[str, str]:
     return {"critic": kind + colon + Path(target).name, "prompts": Path(values["data"]["train"]).name}
 
 
-def _results(facts: CardFacts) -> str:
+def _results(scores: Sequence[tuple[int, float]], evaluation: dict[str, Any] | None) -> str:
     parts = []
-    if facts.scores:
-        ends = dict.fromkeys((facts.scores[0], facts.scores[-1]))
+    if scores:
+        ends = dict.fromkeys((scores[0], scores[-1]))
         change = ", ".join(f"{score:.3f} after step {step}" for step, score in ends)
-        parts.append(f"## Held-out score during training\n\n{change} (evaluations: {len(facts.scores)}).\n")
-    if facts.evaluation is not None:
+        parts.append(f"## Held-out score during training\n\n{change} (evaluations: {len(scores)}).\n")
+    if evaluation is not None:
         header = ["metric", "before", "after", "95% interval of the difference"]
-        rows = [[name, *_change(metric)] for name, metric in facts.evaluation["metrics"].items()]
-        parts.append(f"## Held-out answers, n = {facts.evaluation['n']}\n\n{table(header, rows)}")
+        rows = [
+            [name, f"{m['before']:.3f}", f"{m['after']:.3f}", f"[{m['low']:+.3f}, {m['high']:+.3f}]"]
+            for name, m in evaluation["metrics"].items()
+        ]
+        parts.append(f"## Held-out answers, n = {evaluation['n']}\n\n{table(header, rows)}")
     return "".join(f"\n{part}" for part in parts)
-
-
-def _change(metric: dict[str, float]) -> list[str]:
-    interval = f"[{metric['low']:+.3f}, {metric['high']:+.3f}]"
-    return [f"{metric['before']:.3f}", f"{metric['after']:.3f}", interval]
-
-
-def _library(is_adapter: bool) -> str:
-    return "peft" if is_adapter else "transformers"
-
-
-def _relation(is_adapter: bool) -> str:
-    return "adapter" if is_adapter else "finetune"

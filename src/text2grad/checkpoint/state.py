@@ -20,7 +20,7 @@ from text2grad.distributed.learner import optimizer_parameters
 from text2grad.distributed.processes import SINGLE_PROCESS, Processes
 from text2grad.distributed.sharding import copy_full_tensor, gather_full_tensors, shard_like
 from text2grad.errors import UserError
-from text2grad.files import recover_folder, replace_folder
+from text2grad.files import replace_folder
 from text2grad.models.policy import Policy
 
 
@@ -48,7 +48,6 @@ def save_checkpoint(
 
 def load_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """Load weights and optimiser state in place and return the `state` that was saved with them."""
-    recover_folder(folder)
     if not (folder / "trainer_state.json").is_file():
         raise UserError(f"{folder}: no checkpoint to resume from; start the run without --resume")
     saved = load_file(folder / "policy.safetensors")

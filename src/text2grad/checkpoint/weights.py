@@ -15,16 +15,24 @@ from text2grad.models.loading import load_model
 
 
 def write_weights(
-    folder: Path, model: PreTrainedModel | PeftModel, tokenizer: PreTrainedTokenizerBase, card: str
+    folder: Path,
+    model: PreTrainedModel | PeftModel,
+    tokenizer: PreTrainedTokenizerBase,
+    card: str | None,
+    kind: str = "model",
 ) -> None:
-    """Replace `folder` by the model with its tokenizer and card; after a kill the old or the new one is complete."""
+    """Replace `folder` by the model with its tokenizer and card; after a kill the old or the new one is complete.
+
+    kind: of the folder that may be replaced, see `replace_folder`.
+    """
 
     def fill(new: Path) -> None:
         model.save_pretrained(str(new))
         tokenizer.save_pretrained(new)
-        replace_text(new / CARD, card)
+        if card is not None:
+            replace_text(new / CARD, card)
 
-    replace_folder(folder, "model", fill)
+    replace_folder(folder, kind, fill)
 
 
 def read_weights(folder: Path, model: PreTrainedModel | PeftModel) -> None:

@@ -76,10 +76,9 @@ def _feedback(given: dict[str, Any], answer: str, passages: Sequence[Sequence[st
         if kind == "Wrong-Grounding":
             explanation = _evidence(json.loads(explanation), passages)
         reason = f"{ERRORS[kind]}: {explanation}" if explanation else ERRORS[kind]
-        span = Span(start=error["start"], end=error["end"], label="poor", reason=reason, critic=f"human:{kind}")
-        spans.append(
-            span.model_copy(update={"phrase": _append_line(f'"{answer[span.start : span.end]}" {reason}', lines)})
-        )
+        start, end = error["start"], error["end"]
+        phrase = _append_line(f'"{answer[start:end]}" {reason}', lines)
+        spans.append(Span(start=start, end=end, label="poor", phrase=phrase, reason=reason, critic=f"human:{kind}"))
     for missing in given["missing-info"]:
         text = _evidence(missing, passages)
         phrase = _append_line(f"It does not say: {text}", lines)

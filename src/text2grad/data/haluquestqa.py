@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from text2grad.align.quotes import Match, MatchKind, locate_quotes
+from text2grad.align.quotes import Match, locate_quotes
 from text2grad.data.reading import open_dataset_file
 from text2grad.errors import UserError
-from text2grad.schema import Example, Feedback, Label, Omission, Range, Span
+from text2grad.schema import Example, Feedback, Label, Omission, Span
 
 Aspect = Literal["factuality", "irrelevance", "incomplete_ans", "reference_example"]
 ASPECTS: tuple[Aspect, ...] = ("factuality", "irrelevance", "incomplete_ans", "reference_example")
@@ -37,6 +37,7 @@ class Mark:
 
     @property
     def means_whole_answer(self) -> bool:
+        """Whether the expert marked the whole answer instead of some words."""
         return _WHOLE_ANSWER.fullmatch(self.quote) is not None
 
 
@@ -111,16 +112,12 @@ def _marks(row: dict[str, str], answer: str) -> Iterator[Mark]:
         helpful = _list(row["reference_example_helpful"]) if aspect == "reference_example" else [False] * len(quotes)
         for quote, reason, label, good in zip(quotes, reasons, labels, helpful, strict=True):
             if label == answer:
-                yield Mark(aspect, str(quote), _one_line(str(reason)), "good" if good else "poor")
+                yield Mark(aspect, str(quote), " ".join(str(reason).split()), "good" if good else "poor")
 
 
 def _list(cell: str) -> Sequence[object]:
     """Parse a cell's list literal; an empty cell is an empty list."""
     return list(ast.literal_eval(cell)) if cell else []
-
-
-def _one_line(reason: str) -> str:
-    return " ".join(reason.split())
 
 
 def _feedback(answer: Answer) -> Feedback:
@@ -133,27 +130,21 @@ def _feedback(answer: Answer) -> Feedback:
         critique += mark.reason + "\n"
         if mark.means_whole_answer and mark.aspect == "incomplete_ans":
             omissions.append(Omission(text=mark.reason, phrase=phrase))
-        elif mark.means_whole_answer:
-            spans.append(_span(mark, phrase, 0, len(answer.text), "offset", 1.0))
-        elif match:
-            spans.append(_span(mark, phrase, match.start, match.end, match.kind, match.confidence))
+        elif match or mark.means_whole_answer:
+            spans.append(
+                Span(
+                    start=match.start if match else 0,
+                    end=match.end if match else len(answer.text),
+                    label=mark.label,
+                    phrase=phrase,
+                    reason=mark.reason,
+                    critic=f"expert:{mark.aspect}",
+                    match=match.kind if match else "offset",
+                    confidence=match.confidence if match else 1.0,
+                )
+            )
         else:
             unmatched.append(mark.quote)
     return Feedback(
         critique=critique.rstrip("\n"), spans=spans, omissions=omissions, unmatched=unmatched, critic="expert"
-    )
-
-
-def _span(
-    mark: Mark, phrase: Range, start: int, end: int, match: Literal["offset"] | MatchKind, confidence: float
-) -> Span:
-    return Span(
-        start=start,
-        end=end,
-        label=mark.label,
-        phrase=phrase,
-        reason=mark.reason,
-        critic=f"expert:{mark.aspect}",
-        match=match,
-        confidence=confidence,
     )

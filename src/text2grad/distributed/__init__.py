@@ -1,1 +1,1 @@
-"""Distributed training: launch environment, processes, micro-batches, FSDP2."""
+"""Distributed training: launch environment, processes, learner with its micro-batches, FSDP2."""

@@ -1,25 +1,38 @@
-"""The policy together with its optimiser, for one process or several."""
+"""The policy with its optimiser, and the micro-batches of its passes, for one process or several."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from accelerate import Accelerator
 from torch import Tensor
 
-from text2grad.distributed.processes import SINGLE_PROCESS, Processes
+from text2grad.distributed.processes import SINGLE_PROCESS, Processes, balance_rows
 from text2grad.distributed.sharding import gather_full_tensor, reshard
+from text2grad.models.batching import TokenBatch, TokenIds, split_by_token_budget
+from text2grad.models.packing import MAX_PADDING_RATIO, Row, pack_rows, pad_rows, row_length, shared_rows
+
+MicroBatch = tuple[list[int], TokenBatch]  # sample indices, and their tokens
+IDLE: Row = [0]  # the row of an idle micro-batch, which has no samples of its own
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A policy and its optimiser: backward passes, gradient clipping, resharding."""
+    """A policy and its optimiser: micro-batches, backward passes, gradient clipping, resharding."""
 
     policy: torch.nn.Module
     optimizer: torch.optim.Optimizer
     accelerator: Accelerator
     processes: Processes = SINGLE_PROCESS
+
+    def micro_batches(
+        self, prompts: TokenIds, completions: TokenIds, samples: Sequence[int], max_tokens: int
+    ) -> list[MicroBatch]:
+        """Return this process's share of the samples in micro-batches, laid out for the policy on its device."""
+        share_prompts, device = bool(self.policy.share_prompts), self.accelerator.device
+        return micro_batches(prompts, completions, samples, max_tokens, share_prompts, device, self.processes)
 
     def backward(self, loss: Tensor) -> None:
         """Accumulate the gradients of a loss that is summed over the processes."""
@@ -39,3 +52,33 @@ class Learner:
 def optimizer_parameters(optimizer: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
     """Return all parameters of an optimiser, in the order of its groups."""
     return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def micro_batches(
+    prompts: TokenIds,
+    completions: TokenIds,
+    samples: Sequence[int],
+    max_tokens: int,
+    share_prompts: bool,
+    device: torch.device,
+    processes: Processes = SINGLE_PROCESS,
+) -> list[MicroBatch]:
+    """Return this process's share of the samples in micro-batches of at most `max_tokens` tokens, or of one row.
+
+    Each is (samples, batch): `batch.scatter` returns one line per sample, in their order. Rows are never split, so the
+    processes together compute what one alone would. Where all need equally many passes, a process that has fewer gets
+    idle ones: no samples, and the row `IDLE`, whose results are ignored.
+    """
+    if share_prompts:
+        rows = shared_rows(prompts, completions, samples, max_tokens)
+        max_padding, lay_out = MAX_PADDING_RATIO, pack_rows
+    else:
+        rows = [[i] for i in samples]
+        max_padding, lay_out = 1.0, pad_rows
+    lengths = [row_length(prompts, completions, row) for row in rows]
+    local = balance_rows(lengths, processes.world_size)[processes.rank]
+    planned = split_by_token_budget([lengths[i] for i in local], max_tokens, max_padding)
+    batches = processes.pad_passes([[rows[local[i]] for i in batch] for batch in planned], idle=[])
+    return [
+        ([i for row in batch for i in row], lay_out(prompts, completions, batch or [IDLE], device)) for batch in batches
+    ]

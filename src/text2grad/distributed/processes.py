@@ -114,10 +114,6 @@ class Processes:
         """Return the elementwise sums over all processes, bit-identical on each."""
         return [sum(column) for column in zip(*self.gather([values]), strict=True)]
 
-    def local_rows(self, lengths: Sequence[int]) -> list[int]:
-        """Return the rows that this process scores or trains on. lengths: tokens of every row of the step."""
-        return balance_rows(lengths, self.world_size)[self.rank]
-
     def pad_passes(self, passes: list[T], idle: T) -> list[T]:
         """Append idle passes until all processes have equally many, where weights are sharded.
 
@@ -164,7 +160,10 @@ def catch_user_error(work: Callable[[], T]) -> T | UserError:
 
 
 def balance_rows(lengths: Sequence[int], num_processes: int) -> list[list[int]]:
-    """Assign rows to processes, longest first in alternating order, so that all get about as many tokens."""
+    """Assign rows to processes, longest first in alternating order, so that all get about as many tokens.
+
+    lengths: tokens of every row of the step. Returns the rows of each process.
+    """
     order = sorted(range(len(lengths)), key=lambda row: (-lengths[row], row))
     turn = 2 * num_processes
     return [sorted([*order[i::turn], *order[turn - 1 - i :: turn]]) for i in range(num_processes)]

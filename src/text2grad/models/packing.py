@@ -19,7 +19,7 @@ from peft import PeftModel
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from text2grad.models.batching import TokenBatch, pad_right, round_up_to_8
+from text2grad.models.batching import TokenBatch, TokenIds, pad_right, round_up_to_8
 from text2grad.models.packed_attention import NAME as PACKED
 from text2grad.models.packed_attention import PackedRows
 
@@ -48,9 +48,7 @@ def can_share_prompts(model: PreTrainedModel | PeftModel) -> bool:
     )
 
 
-def shared_rows(
-    prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], samples: Sequence[int], max_tokens: int
-) -> list[Row]:
+def shared_rows(prompts: TokenIds, completions: TokenIds, samples: Sequence[int], max_tokens: int) -> list[Row]:
     """Group samples with the same prompt, as many per row as fit `max_tokens` and `max_shared_row_length`."""
     rows: list[Row] = []
     latest: dict[tuple[int, ...], Row] = {}
@@ -76,16 +74,12 @@ def max_shared_row_length(prompt_length: int) -> int:
     return prompt_length + math.isqrt(prompt_length * (prompt_length + TOKEN_IN_PAIRS))
 
 
-def pad_rows(
-    prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], rows: Sequence[Row], device: torch.device
-) -> TokenBatch:
+def pad_rows(prompts: TokenIds, completions: TokenIds, rows: Sequence[Row], device: torch.device) -> TokenBatch:
     """Return one padded micro-batch of rows with one sample each."""
     return pad_right([prompts[i] for (i,) in rows], [completions[i] for (i,) in rows], device)
 
 
-def pack_rows(
-    prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], rows: Sequence[Row], device: torch.device
-) -> TokenBatch:
+def pack_rows(prompts: TokenIds, completions: TokenIds, rows: Sequence[Row], device: torch.device) -> TokenBatch:
     """Return one packed micro-batch, its samples in the order of the rows.
 
     A row is a prompt and all of its completions; each of them must hold at least one token.
@@ -134,6 +128,6 @@ def pack_rows(
     )
 
 
-def row_length(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], row: Row) -> int:
+def row_length(prompts: TokenIds, completions: TokenIds, row: Row) -> int:
     """Return the tokens of a row: its prompt once, and all of its completions."""
     return len(prompts[row[0]]) + sum(len(completions[i]) for i in row)

@@ -13,9 +13,15 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from text2grad.errors import UserError
-from text2grad.models.backbone import check_projection, get_backbone, get_projection, hidden_size, vocab_size
+from text2grad.models.backbone import (
+    BackboneCompiler,
+    check_projection,
+    get_backbone,
+    get_projection,
+    hidden_size,
+    vocab_size,
+)
 from text2grad.models.batching import TokenBatch
-from text2grad.models.compile import BackboneCompiler
 from text2grad.models.logprobs import chunked_logprobs, logprob_chunk_size
 from text2grad.models.packed_attention import use_packed_attention
 from text2grad.models.packing import can_share_prompts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
@@ -43,35 +42,29 @@ def _messages(example: Example) -> list[dict[str, Any]]:
     return [message.model_dump() for message in example.prompt]
 
 
-@dataclass(frozen=True)
-class PromptBudget:
-    """The token limit of prompts."""
-
-    context: int
-    max_completion_length: int
-    max_prompt_length: int | None = None
-
-    @property
-    def limit(self) -> int:
-        """The context minus the longest completion, or max_prompt_length if that is lower."""
-        available = self.context - self.max_completion_length
-        return min(available, self.max_prompt_length or available)
-
-
 def encode_prompts(
-    examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, budget: PromptBudget, plain: bool = False
+    examples: Sequence[Example],
+    tokenizer: PreTrainedTokenizerBase,
+    plain: bool,
+    context: int,
+    max_completion_length: int,
+    max_prompt_length: int | None = None,
 ) -> list[list[int]]:
-    """Return the ids of every prompt; one that is empty or does not fit the budget is rejected by its id."""
+    """Return the ids of every prompt; one that is empty or too long is rejected by its id.
+
+    The limit is the context minus the longest completion, or max_prompt_length if that is lower.
+    """
     if not examples:
         raise UserError("the data set is empty; give at least one example with a prompt")
+    limit = min(context - max_completion_length, max_prompt_length or context)
     encoded = _encode(examples, tokenizer, plain)
     for example, ids in zip(examples, encoded, strict=True):
         if not ids or not example.prompt_text.strip():
             raise UserError(f'the prompt of example "{example.id}" is empty')
-        if len(ids) > budget.limit:
+        if len(ids) > limit:
             raise UserError(
-                f'the prompt of example "{example.id}" has {len(ids)} tokens, but at most {budget.limit} fit (context '
-                f"{budget.context}, max_completion_length {budget.max_completion_length}, max_prompt_length "
-                f"{budget.max_prompt_length}); shorten it, or choose a model with a longer context"
+                f'the prompt of example "{example.id}" has {len(ids)} tokens, but at most {limit} fit (context '
+                f"{context}, max_completion_length {max_completion_length}, max_prompt_length {max_prompt_length}); "
+                f"shorten it, or choose a model with a longer context"
             )
     return encoded

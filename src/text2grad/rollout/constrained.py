@@ -78,12 +78,10 @@ class GrammarGuide:
         self._pending: list[list[int]] = [[] for _ in grammars]  # tokens that no matcher has consumed yet
         self._texts: dict[int, list[int]] = {i: [] for i in range(len(grammars))} if next_grammar else {}
         threads = ThreadPoolExecutor()
-
-        def compile_one(grammar: Callable[[], str]) -> LLMatcher:
-            return compile_grammar(vocabulary, grammar())
-
         # Submitted by a thread: as soon as they run, the threads compete with the submitter for the interpreter.
-        self._compilation = threads.submit(lambda: list(threads.map(compile_one, grammars)))
+        self._compilation = threads.submit(
+            lambda: list(threads.map(lambda grammar: compile_grammar(vocabulary, grammar()), grammars))
+        )
         self._free_text_setup = threads.submit(free_text)
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,27 +11,8 @@ from transformers import Cache
 from text2grad.rollout.cache import preallocated_cache
 
 
-class Decoder(Protocol):
-    """Decodes a batch whose rows are unfinished completions."""
-
-    def step(self, tokens: Tensor) -> Tensor:
-        """tokens: (rows,), the last token of each row. Returns the logits of the next, (rows, vocabulary).
-
-        They are valid until the next step, which may overwrite them.
-        """
-        ...
-
-    def keep(self, rows: Tensor) -> None:
-        """Drop all other rows."""
-        ...
-
-    def should_compact(self, num_rows: int) -> bool:
-        """Return whether dropping all but `num_rows` rows pays off now. Called every few steps."""
-        ...
-
-
 class PlainDecoder:
-    """Runs the model with a cache and an attention mask that grow with every token."""
+    """Decodes a batch of unfinished completions, with a cache and an attention mask that grow with every token."""
 
     def __init__(self, model: Any, cache: Any, mask: Tensor, rows: Tensor) -> None:
         """cache, mask: of the prompts, the mask (prompts, width). rows: (rows,), the prompt of each completion."""
@@ -42,6 +23,7 @@ class PlainDecoder:
             self.keep(rows)
 
     def step(self, tokens: Tensor) -> Tensor:
+        """tokens: (rows,), the last token of each row. Returns the logits of the next, (rows, vocabulary)."""
         self._mask = torch.cat([self._mask, self._mask.new_ones(len(self._mask), 1)], dim=1)
         positions = self._mask.sum(-1, keepdim=True) - 1
         return self.next_logits(tokens.unsqueeze(1), positions)
@@ -51,10 +33,12 @@ class PlainDecoder:
         return next_token_logits(self._model, ids, self._mask, positions, self._cache)
 
     def keep(self, rows: Tensor) -> None:
+        """Drop all other rows."""
         self._cache.batch_select_indices(rows)
         self._mask = self._mask[rows]
 
     def should_compact(self, num_rows: int) -> bool:
+        """Return whether dropping all but `num_rows` rows pays off now. Called every few steps."""
         return num_rows <= 0.75 * len(self._mask)
 
 

@@ -54,19 +54,15 @@ def base_parameters(model: PreTrainedModel | PeftModel) -> list[BaseParameter]:
     ]
 
 
-@torch.no_grad()
-def merge_parameter(entry: BaseParameter) -> Tensor:
-    """W + sum of the active adapters' scaling * B A, added in float32 and rounded once to the dtype of W."""
-    weight = entry.parameter.detach()
-    if entry.lora_layer is None:
-        return weight
-    total = weight.float()
-    for adapter in entry.lora_layer.active_adapters:
-        total = total + entry.lora_layer.get_delta_weight(adapter).float()
-    return total.to(weight.dtype)
-
-
 def merged_weights(model: PreTrainedModel | PeftModel) -> Iterator[tuple[str, Tensor]]:
-    """Yield (name, merged weight) one at a time."""
-    for entry in base_parameters(model):
-        yield entry.name, merge_parameter(entry)
+    """Yield (name, merged weight) one at a time.
+
+    W + sum of the active adapters' scaling * B A, added in float32 and rounded once to the dtype of W.
+    """
+    for name, parameter, lora_layer in base_parameters(model):
+        weight = parameter.detach()
+        if lora_layer is not None:
+            with torch.no_grad():
+                deltas = [lora_layer.get_delta_weight(adapter).float() for adapter in lora_layer.active_adapters]
+                weight = sum(deltas, start=weight.float()).to(weight.dtype)
+        yield name, weight

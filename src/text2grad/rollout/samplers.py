@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import torch
-from torch import Tensor
 
 from text2grad.distributed.processes import Processes
 from text2grad.distributed.sharding import FullPolicy
@@ -40,60 +40,41 @@ class Sampler(Protocol):
         ...
 
 
-class GenerateFn(Protocol):
-    """Returns the completions that given uniform numbers determine, see `rollout.sampling.sample`."""
-
-    def __call__(
-        self, prompts: Sequence[Sequence[int]], uniforms: Tensor, temperature: float, num_generations: int = 1
-    ) -> Sampled: ...
-
-
+@dataclass(frozen=True)
 class HFSampler:
     """Samples from the policy's own Hugging Face model."""
 
-    def __init__(
-        self, full_policy: FullPolicy, bf16: bool, end_ids: Sequence[int], pad_id: int, fast_decoding: bool = True
-    ) -> None:
-        self._full_policy = full_policy
-        self._bf16 = bf16
-        self._end_ids = end_ids
-        self._pad_id = pad_id
-        self._fast_decoding = fast_decoding
+    full_policy: FullPolicy
+    bf16: bool
+    end_ids: Sequence[int]
+    pad_id: int
+    fast_decoding: bool
 
     def sample(self, prompts: Sequence[Sequence[int]], num_generations: int, request: SamplingRequest) -> Sampled:
         uniforms = noise(Stream.SAMPLING, request.seed, request.step, request.samples, request.max_tokens)
         with self.session() as generate:
-            return generate(prompts, uniforms, request.temperature, num_generations)
+            return generate(prompts, uniforms, request.temperature, num_generations=num_generations)
 
     @contextmanager
-    def session(self, reference: bool = False) -> Iterator[GenerateFn]:
-        """Yield a function that generates, any number of times. A collective call; sharded weights stay gathered.
+    def session(self, reference: bool = False) -> Iterator[Callable[..., Sampled]]:
+        """Yield `generate(prompts, uniforms, temperature, num_generations=1)`, see `rollout.sampling.sample`.
 
-        reference: sample from the initial policy.
+        A collective call; sharded weights stay gathered. reference: sample from the initial policy.
         """
-
-        def generate(
-            prompts: Sequence[Sequence[int]], uniforms: Tensor, temperature: float, num_generations: int = 1
-        ) -> Sampled:
-            return sample(
+        with (
+            self.full_policy.summon(reference) as policy,
+            policy.scorer(reference) as model,
+            torch.autocast(model.device.type, torch.bfloat16, enabled=self.bf16),
+            prepared_lora(model, compute_dtype(model)) if self.fast_decoding else nullcontext(),
+        ):
+            yield partial(
+                sample,
                 model.eval(),
-                prompts,
-                uniforms,
-                temperature,
-                self._end_ids,
-                self._pad_id,
-                num_generations,
-                fast_decoding=self._fast_decoding,
+                end_ids=self.end_ids,
+                pad_id=self.pad_id,
+                fast_decoding=self.fast_decoding,
                 return_logprobs=True,
             )
-
-        with (
-            self._full_policy.summon(reference) as policy,
-            policy.scorer(reference) as model,
-            torch.autocast(model.device.type, torch.bfloat16, enabled=self._bf16),
-            prepared_lora(model, compute_dtype(model)) if self._fast_decoding else nullcontext(),
-        ):
-            yield generate
 
 
 def gather_samples(sampled: Sampled, processes: Processes) -> Sampled:

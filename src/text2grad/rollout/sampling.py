@@ -11,7 +11,7 @@ from torch import Tensor
 
 from text2grad.models.batching import copy_to_device, pad_left
 from text2grad.rollout.constrained import GrammarGuide, GuidedBatch
-from text2grad.rollout.decoders import Decoder, PlainDecoder, prefill
+from text2grad.rollout.decoders import PlainDecoder, prefill
 from text2grad.rollout.fast.decoders import fast_decoder
 from text2grad.rollout.rng import Stream, stream
 
@@ -62,8 +62,8 @@ def sample(
     ids, mask = pad_left(prompts, pad_id, device)
     cache, logits = prefill(model, ids, mask)
     rows = torch.arange(len(ids), device=device).repeat_interleave(num_generations)
-    decoder: Decoder | None = fast_decoder(model, cache, mask, rows, max_tokens) if fast_decoding else None
-    decoder = decoder or PlainDecoder(model, cache, mask, rows)
+    fast = fast_decoder(model, cache, mask, rows, max_tokens) if fast_decoding else None
+    decoder = fast or PlainDecoder(model, cache, mask, rows)
     logits = logits[rows]
     completions = _Completions(uniforms.to(device), temperature, end_ids, return_logprobs)
     for position in range(max_tokens):

@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from accelerate import Accelerator
-from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from text2grad.errors import UserError
@@ -35,20 +34,16 @@ FINISHED = ("stop", "length")  # finish reasons of complete samples
 
 
 class TrainedPolicy(NamedTuple):
-    """The policy that an engine samples from, its tokenizer and its limits.
+    """The language model that an engine samples from, its tokenizer and its limits.
 
     max_length: tokens of the longest prompt with its completion.
     """
 
-    policy: nn.Module
+    model: Any
     accelerator: Accelerator
     tokenizer: PreTrainedTokenizerBase
     end_ids: Sequence[int]
     max_length: int
-
-    @property
-    def model(self) -> Any:
-        return self.accelerator.unwrap_model(self.policy).model
 
 
 def vllm_sampler(

@@ -212,11 +212,6 @@ ESTIMATORS: dict[EstimatorName, Estimator] = {
 }
 
 
-def kl_per_token(logprobs: Tensor, reference_logprobs: Tensor) -> Tensor:
-    """log pi(y_t) - log pi_ref(y_t): the single-sample estimate of the KL divergence at each token. Equal shapes."""
-    return logprobs - reference_logprobs
-
-
 def normalize(advantages: Tensor, mask: Tensor, how: Normalization) -> Tensor:
     """Scale advantages to unit size over the valid tokens of the whole step.
 

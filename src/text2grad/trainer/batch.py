@@ -17,7 +17,7 @@ from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.rollout.rng import Stream, stream
 from text2grad.rollout.sampling import Sampled
 from text2grad.schema import Example, Feedback, Range
-from text2grad.trainer.advantages import explained_variance, kl_per_token, normalize, span_advantages
+from text2grad.trainer.advantages import explained_variance, normalize, span_advantages
 from text2grad.trainer.config import PolicySettings
 from text2grad.trainer.losses import truncated_importance_weights
 from text2grad.trainer.state import TrainerState
@@ -38,11 +38,6 @@ class Rollout:
     offsets: list[list[Range]]
     examples: list[Example]
     sampled_logprobs: Tensor | None = None
-
-    @property
-    def lengths(self) -> list[int]:
-        """Prompt and completion tokens of each row."""
-        return [len(p) + len(c) for p, c in zip(self.prompts, self.completions, strict=True)]
 
     @property
     def mask(self) -> Tensor:
@@ -95,12 +90,8 @@ def make_rollout(
 
 def prompt_indices(step: int, num_prompts: int, num_examples: int, seed: int) -> list[int]:
     """Return the prompts of a step, counted from 1: every epoch is a new permutation, keyed by (seed, epoch)."""
-    indices = []
-    for position in range((step - 1) * num_prompts, step * num_prompts):
-        epoch, place = divmod(position, num_examples)
-        order = stream(Stream.DATA_ORDER, seed, epoch).permutation(num_examples)
-        indices.append(int(order[place]))
-    return indices
+    positions = (divmod(i, num_examples) for i in range((step - 1) * num_prompts, step * num_prompts))
+    return [int(stream(Stream.DATA_ORDER, seed, epoch).permutation(num_examples)[i]) for epoch, i in positions]
 
 
 def rollout_rewards(
@@ -127,6 +118,8 @@ def make_batch(
 ) -> Batch:
     """Compute the batch of an update: r_t = clip(d_t / scale) - beta * KL_t, the estimator, then normalisation.
 
+    KL_t = log pi(y_t) - log pi_ref(y_t), the single-sample estimate of the KL divergence at a token.
+
     rewards: (samples, tokens), the d_t; valid: (samples,). old, reference: scores under the policy that sampled and
     under the reference. With `kl_placement: loss` the KL is part of the loss instead. Updates `state.reward_scale`.
     """
@@ -135,7 +128,7 @@ def make_batch(
     mask = rollout.mask * trained_on.unsqueeze(1)
     state.reward_scale.update(rewards.sum(1)[valid])
     scaled = (rewards / state.reward_scale.std).clamp(-args.reward_clip, args.reward_clip)
-    penalised = scaled - beta * kl_per_token(old.logprobs, reference.logprobs) if in_reward else scaled
+    penalised = scaled - beta * (old.logprobs - reference.logprobs) if in_reward else scaled
     advantages, returns = span_advantages(
         penalised, mask, args.estimator, old.values, args.num_generations, args.gamma, args.lam
     )

@@ -145,7 +145,7 @@ class PolicySettings(Settings):
         return estimator.gamma if info.field_name == "gamma" else estimator.lam
 
     @model_validator(mode="after")
-    def _check_groups(self) -> PolicySettings:
+    def _check_combinations(self) -> PolicySettings:
         if self.samples_per_step % self.num_generations:
             raise ValueError(
                 f"num_generations is {self.num_generations} but a step samples {self.samples_per_step} completions "
@@ -156,18 +156,10 @@ class PolicySettings(Settings):
                 f"estimator is {self.estimator} but num_generations is 1: a completion is compared with its siblings, "
                 f"so set num_generations to 2 or more"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _check_decay(self) -> PolicySettings:
         assert self.gamma is not None
         assert self.lam is not None
         if ESTIMATORS[self.estimator].needs_decay and self.gamma * self.lam >= 1:
             raise ValueError(f"estimator is {self.estimator} but gamma * lam is 1: lower lam")
-        return self
-
-    @model_validator(mode="after")
-    def _check_evaluation(self) -> PolicySettings:
         if self.eval_steps is None:
             for name in ("load_best_model_at_end", "early_stopping_patience"):
                 if getattr(self, name):

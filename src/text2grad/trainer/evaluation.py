@@ -9,26 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
-from text2grad.critics.base import collect_feedback
-from text2grad.errors import UserError
 from text2grad.evaluation.metrics import critic_score, rouge_l
 from text2grad.schema import Example
 from text2grad.trainer.callbacks import Metrics
+from text2grad.trainer.config import PolicySettings
 from text2grad.trainer.monitor import EVAL_SCORE
-
-if TYPE_CHECKING:
-    from text2grad.trainer.config import PolicySettings
-    from text2grad.trainer.trainer import Text2GradTrainer
-
-
-def check_eval_dataset(eval_steps: int | None, num_prompts: int) -> None:
-    """Raise UserError where evaluations are configured without held-out prompts."""
-    if eval_steps is not None and not num_prompts:
-        raise UserError(
-            "eval_steps is set but there are no held-out prompts: set data.eval, or pass an eval_dataset to the trainer"
-        )
 
 
 def should_evaluate(step: int, args: PolicySettings) -> bool:
@@ -40,18 +26,6 @@ def fixed_subset(examples: Sequence[Example], limit: int | None) -> list[Example
     """Return at most `limit` examples at even distances, so that sorted data are covered."""
     count = len(examples) if limit is None else min(limit, len(examples))
     return [examples[i * len(examples) // count] for i in range(count)]
-
-
-def generate_with_feedback(
-    trainer: Text2GradTrainer, examples: Sequence[Example], reference: bool = False
-) -> list[Example]:
-    """Return completions at the evaluation temperature, with the critic's feedback.
-
-    reference: sample from the model before training.
-    """
-    completed = trainer.generate(examples, trainer.args.generation_temperature, reference)
-    feedback = trainer.processes.map(lambda share: collect_feedback(trainer.critic, share), completed)
-    return [example.model_copy(update={"feedback": item}) for example, item in zip(completed, feedback, strict=True)]
 
 
 def eval_metrics(examples: Sequence[Example]) -> Metrics:

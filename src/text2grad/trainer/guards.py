@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 
 from text2grad.distributed.learner import optimizer_parameters
 from text2grad.errors import UserError
@@ -86,25 +85,18 @@ class BestCheckpoint:
         )
 
 
-@dataclass(frozen=True)
-class WeightSnapshot:
-    """A copy of trained weights and optimiser state, to roll an update back.
+def take_snapshot(optimizer: torch.optim.Optimizer) -> Callable[[], None]:
+    """Copy trained weights and optimiser state. Returns a function that restores them, to roll an update back.
 
-    With Adam it takes three times the memory of the trained weights.
+    With Adam the copy takes three times the memory of the trained weights.
     """
-
-    weights: list[Tensor]
-    optimizer_state: dict[str, Any]
-
-    @classmethod
-    def take(cls, optimizer: torch.optim.Optimizer) -> WeightSnapshot:
-        """Copy the optimiser's parameters and its state."""
-        weights = [p.detach().clone() for p in optimizer_parameters(optimizer)]
-        return cls(weights, copy.deepcopy(optimizer.state_dict()))
+    weights = [p.detach().clone() for p in optimizer_parameters(optimizer)]
+    state = copy.deepcopy(optimizer.state_dict())
 
     @torch.no_grad()
-    def restore(self, optimizer: torch.optim.Optimizer) -> None:
-        """Copy both back into the optimiser."""
-        for parameter, saved in zip(optimizer_parameters(optimizer), self.weights, strict=True):
+    def restore() -> None:
+        for parameter, saved in zip(optimizer_parameters(optimizer), weights, strict=True):
             parameter.copy_(saved)
-        optimizer.load_state_dict(copy.deepcopy(self.optimizer_state))
+        optimizer.load_state_dict(copy.deepcopy(state))
+
+    return restore

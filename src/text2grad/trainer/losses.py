@@ -71,5 +71,4 @@ def kl_loss(logprobs: Tensor, reference: Tensor, mask: Tensor) -> Tensor:
     All tensors (batch, tokens); returns a scalar. On the policy's own samples its expectation is KL(pi || pi_ref); on
     other samples it still is 0 at the reference and grows in both directions from it.
     """
-    distance = reference - logprobs
-    return ((torch.expm1(distance) - distance) * mask).sum()
+    return approximate_kl(reference, logprobs, mask)

@@ -108,6 +108,7 @@ class LoggedFeedback:
     """A critic that returns the feedback of the examples themselves."""
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        """Return the logged feedback of each example."""
         return [e.feedback or Feedback.failure("logged", "no feedback was logged") for e in examples]
 
 

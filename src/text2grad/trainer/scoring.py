@@ -11,10 +11,9 @@ import torch
 
 from text2grad.critics.base import Critic, collect_feedback, critic_traits
 from text2grad.distributed.learner import Learner
-from text2grad.distributed.micro_batches import micro_batches
 from text2grad.distributed.processes import catch_user_error, set_current_device
 from text2grad.models.batching import stack_rows
-from text2grad.models.policy import Policy, Scores
+from text2grad.models.policy import Scores
 from text2grad.schema import Example, Feedback
 from text2grad.trainer.batch import Rollout
 from text2grad.trainer.config import PolicySettings
@@ -23,30 +22,19 @@ T = TypeVar("T")
 
 
 @torch.no_grad()
-def score(
-    policy: Policy, learner: Learner, rollout: Rollout, rows: Sequence[int], args: PolicySettings, reference: bool
-) -> Scores:
+def score(learner: Learner, rollout: Rollout, rows: Sequence[int], args: PolicySettings, reference: bool) -> Scores:
     """Compute log-probabilities, entropy and values of the sampled tokens, each (rows, tokens) on the CPU."""
-    processes = learner.processes
     width = max(map(len, rollout.completions))
     scored: list[tuple[list[int], Scores]] = []
-    policy.eval()
-    for samples, padded in micro_batches(
-        rollout.prompts,
-        rollout.completions,
-        rows,
-        args.tokens_per_batch,
-        policy.share_prompts,
-        learner.accelerator.device,
-        processes,
-    ):
-        scores = policy(padded, args.temperature, reference=reference)
+    learner.policy.eval()
+    for samples, batch in learner.micro_batches(rollout.prompts, rollout.completions, rows, args.tokens_per_batch):
+        scores = learner.policy(batch, args.temperature, reference=reference)
         if samples:
             scored.append((samples, Scores(*(tensor.cpu() for tensor in scores))))
     learner.reshard()
     results = {
         i: Scores(*row)
-        for samples, scores in processes.gather(scored)
+        for samples, scores in learner.processes.gather(scored)
         for i, row in zip(samples, zip(*scores, strict=True), strict=True)
     }
     return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))

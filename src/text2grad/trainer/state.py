@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Self
 
+from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 
@@ -56,23 +54,9 @@ class KLController:
 
 @dataclass
 class TrainerState:
-    """Counters and running statistics of a run."""
+    """Counters and running statistics of a run. `TrainerState(**values)` restores what `asdict` returned."""
 
     step: int
     kl_controller: KLController
     reward_scale: RunningScale
     skipped_updates: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the state as plain data for a checkpoint."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild the state that `to_dict` returned."""
-        return cls(
-            step=values["step"],
-            kl_controller=KLController(**values["kl_controller"]),
-            reward_scale=RunningScale(**values["reward_scale"]),
-            skipped_updates=values["skipped_updates"],
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,11 @@ from datasets import Dataset
 from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from text2grad.checkpoint.model_card import CardFacts, describe_trained, model_card, read_names
+from text2grad.checkpoint.model_card import describe_trained, model_card, read_names
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.checkpoint.state import load_checkpoint, save_checkpoint
 from text2grad.checkpoint.weights import read_weights, write_weights
-from text2grad.critics.base import Critic
+from text2grad.critics.base import Critic, collect_feedback
 from text2grad.distributed.learner import Learner
 from text2grad.distributed.processes import Processes, make_accelerator
 from text2grad.distributed.sharding import place_policy
@@ -25,23 +26,16 @@ from text2grad.errors import UserError
 from text2grad.files import recover_folder
 from text2grad.models import loading
 from text2grad.models.policy import Policy, Scores
-from text2grad.models.prompts import PromptBudget, encode_prompts
+from text2grad.models.prompts import encode_prompts
 from text2grad.rollout.rng import Stream
 from text2grad.rollout.samplers import HFSampler, Sampler, SamplingRequest, gather_samples
 from text2grad.rollout.sampling import Sampled, noise
 from text2grad.rollout.vllm import TrainedPolicy, vllm_sampler
 from text2grad.schema import Example, Feedback, from_dataset
-from text2grad.trainer.advantages import kl_per_token
 from text2grad.trainer.batch import Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
 from text2grad.trainer.callbacks import Callback, Callbacks, Metrics, first_reason
 from text2grad.trainer.config import Text2GradConfig
-from text2grad.trainer.evaluation import (
-    check_eval_dataset,
-    eval_metrics,
-    fixed_subset,
-    generate_with_feedback,
-    should_evaluate,
-)
+from text2grad.trainer.evaluation import eval_metrics, fixed_subset, should_evaluate
 from text2grad.trainer.guards import BestCheckpoint, FailureGuard
 from text2grad.trainer.metrics import sample_records, sampling_metrics, step_metrics
 from text2grad.trainer.monitor import RewardHackingMonitor
@@ -81,7 +75,11 @@ class Text2GradTrainer:
         self.critic, self.plain_prompts = critic, plain_prompts
         self.run = RunFolder(args.output_dir)
         require_trackers(args.report_to)
-        check_eval_dataset(args.eval_steps, len(eval_dataset))
+        if args.eval_steps is not None and not len(eval_dataset):
+            raise UserError(
+                "eval_steps is set but there are no held-out prompts: set data.eval, or pass an eval_dataset to the "
+                "trainer"
+            )
         self.accelerator = make_accelerator(args.bf16, args.report_to, self.run.trackers)
         self.args = args = args.for_device(self.accelerator.device.type)
         self.processes = Processes.from_accelerator(self.accelerator)
@@ -161,7 +159,7 @@ class Text2GradTrainer:
             result = update(self.learner, rollout, batch, args)
 
         self.state.skipped_updates += int(result.stats["skipped"])
-        kl = kl_per_token(current.logprobs, reference.logprobs) * rollout.mask
+        kl = (current.logprobs - reference.logprobs) * rollout.mask  # single-sample estimate at each token
         if valid.any():
             self.state.kl_controller.update(float(kl.sum(1)[valid].mean()), int(valid.sum()))
         metrics = step_metrics(step, rollout, feedback, rewards, valid, batch, kl, result) | {
@@ -206,7 +204,7 @@ class Text2GradTrainer:
     def score(self, rollout: Rollout, reference: bool = False, rows: Sequence[int] | None = None) -> Scores:
         """Compute log-probabilities, entropy and values of the sampled tokens, each (samples, tokens) on the CPU."""
         rows = range(len(rollout.examples)) if rows is None else rows
-        return score(self.policy, self.learner, rollout, rows, self.args, reference)
+        return score(self.learner, rollout, rows, self.args, reference)
 
     def _train_step(self) -> str | None:
         """Run one step, evaluate where due, record and save. Returns why the run should end, or None."""
@@ -251,8 +249,14 @@ class Text2GradTrainer:
         """Return metrics of completions of the held-out prompts; training is not affected."""
         timer = StepTimer()
         with timer.stage("evaluation"):
-            metrics = eval_metrics(generate_with_feedback(self, self.eval_examples))
+            metrics = eval_metrics(self.generate_with_feedback(self.eval_examples))
         return self.processes.broadcast_from_main(metrics | timer.stages)
+
+    def generate_with_feedback(self, examples: Sequence[Example], reference: bool = False) -> list[Example]:
+        """Return completions at the evaluation temperature, with the critic's feedback. reference: as in `generate`."""
+        completed = self.generate(examples, self.args.generation_temperature, reference)
+        feedback = self.processes.map(lambda share: collect_feedback(self.critic, share), completed)
+        return [e.model_copy(update={"feedback": item}) for e, item in zip(completed, feedback, strict=True)]
 
     def generate(
         self, examples: Sequence[Example], temperature: float, reference: bool = False, batch_size: int = 24
@@ -283,28 +287,24 @@ class Text2GradTrainer:
         for folder in (self.run.checkpoint, self.run.best):
             self.processes.run_on_main(partial(recover_folder, folder))
         states = self.processes.run_on_all(lambda: load_checkpoint(self.run.checkpoint, self.policy, self.optimizer))
-        self.state = TrainerState.from_dict(states[self.processes.rank])
+        self.state = TrainerState(**states[self.processes.rank])
         self.processes.run_on_main(lambda: self.run.rewind(self.state.step))
         self.monitor, self.best_checkpoint, self.best_is_loaded = RewardHackingMonitor(), BestCheckpoint(), False
         for metrics in self.run.steps():
-            self._check_samples_per_step(metrics["samples"])
+            if metrics["samples"] != self.samples_per_step:  # the run would continue with other prompts
+                raise UserError(
+                    f"the run in {self.run.root} has {metrics['samples']} completions per step, but this launch has "
+                    f"{self.samples_per_step} ({self.processes.world_size} times {self.args.samples_per_step}); change "
+                    f"per_device_train_batch_size"
+                )
             self.monitor.observe(metrics)
             self.best_checkpoint.observe(metrics)
         best = self.best_checkpoint.best
         if best is not None and best.step == self.state.step:
             self.save_model(self.run.best)  # the run may have been killed between its checkpoint and this
 
-    def _check_samples_per_step(self, before: int) -> None:
-        """Raise UserError where a resumed run has another batch size: it would continue with other prompts."""
-        if before != self.samples_per_step:
-            raise UserError(
-                f"the run in {self.run.root} has {before} completions per step, but this launch has "
-                f"{self.samples_per_step} ({self.processes.world_size} times {self.args.samples_per_step}); change "
-                f"per_device_train_batch_size"
-            )
-
     def _save_checkpoint(self) -> None:
-        save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, self.state.to_dict(), self.processes)
+        save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, asdict(self.state), self.processes)
 
     def save_model(self, folder: Path | None = None) -> Path:
         """Save the trained model or adapter with its tokenizer and card, for `from_pretrained`."""
@@ -320,22 +320,20 @@ class Text2GradTrainer:
         """Return the card of the current weights. evaluation: held-out metrics before and after training."""
         model, step = self.policy.model, self.trained_steps
         return model_card(
-            CardFacts(
-                base=self.base_model,
-                trained=describe_trained(model),
-                is_adapter=isinstance(model, PeftModel),
-                step=step,
-                settings=self.args.model_dump(mode="json"),
-                names={"critic": type(self.critic).__name__, **read_names(self.run.config)},
-                scores=[evaluated for evaluated in self.best_checkpoint.scores if evaluated.step <= step],
-                evaluation=evaluation,
-            )
+            base=self.base_model,
+            trained=describe_trained(model),
+            is_adapter=isinstance(model, PeftModel),
+            step=step,
+            settings=self.args.model_dump(mode="json"),
+            names={"critic": type(self.critic).__name__, **read_names(self.run.config)},
+            scores=[evaluated for evaluated in self.best_checkpoint.scores if evaluated.step <= step],
+            evaluation=evaluation,
         )
 
     def encode_prompts(self, examples: Sequence[Example]) -> list[list[int]]:
         """Return prompt ids; a prompt that leaves too few tokens for its completion is rejected."""
-        budget = PromptBudget(self.context, self.args.max_completion_length, self.args.max_prompt_length)
-        return encode_prompts(examples, self.tokenizer, budget, self.plain_prompts)
+        limits = self.context, self.args.max_completion_length, self.args.max_prompt_length
+        return encode_prompts(examples, self.tokenizer, self.plain_prompts, *limits)
 
     def set_learning_rate(self, step: int) -> None:
         """Set the learning rates of a step from the schedule."""
@@ -364,7 +362,7 @@ class Text2GradTrainer:
         if args.rollouts == "transformers":
             return self.hf_sampler
         max_length = max(map(len, self.prompts)) + args.max_completion_length
-        trained = TrainedPolicy(self.policy, self.accelerator, self.tokenizer, self.end_ids, max_length)
+        trained = TrainedPolicy(self.policy.model, self.accelerator, self.tokenizer, self.end_ids, max_length)
         return vllm_sampler(
             args.rollouts,
             trained,

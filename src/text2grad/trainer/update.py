@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from text2grad.distributed.learner import Learner
-from text2grad.distributed.micro_batches import IDLE, MicroBatch, micro_batches
+from text2grad.distributed.learner import IDLE, Learner, MicroBatch
 from text2grad.models.batching import TokenBatch
 from text2grad.trainer.batch import Batch, Rollout
 from text2grad.trainer.config import PolicySettings
-from text2grad.trainer.guards import WeightSnapshot
+from text2grad.trainer.guards import take_snapshot
 from text2grad.trainer.losses import approximate_kl, clipped_policy_loss, clipped_value_loss, kl_loss
 
 MEANS = ("policy_loss", "value_loss", "entropy", "clip_fraction", "approx_kl")  # over valid tokens
@@ -39,16 +38,8 @@ def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySetting
     valid = [i for i in range(len(batch.mask)) if batch.mask[i].any()]
     if not valid:
         return UpdateResult(stats)
-    micro = micro_batches(
-        rollout.prompts,
-        rollout.completions,
-        valid,
-        args.tokens_per_batch,
-        bool(learner.policy.share_prompts),
-        learner.accelerator.device,
-        learner.processes,
-    )
-    snapshot = None if args.rollback_kl is None else WeightSnapshot.take(learner.optimizer)
+    micro = learner.micro_batches(rollout.prompts, rollout.completions, valid, args.tokens_per_batch)
+    restore = None if args.rollback_kl is None else take_snapshot(learner.optimizer)
     error = _optimize(learner, batch, micro, args, stats)
     learner.optimizer.zero_grad()
     if error is None and args.rollback_kl is not None:
@@ -56,8 +47,8 @@ def update(learner: Learner, rollout: Rollout, batch: Batch, args: PolicySetting
         error = _kl_error(stats["approx_kl"], args)
     if error is not None:
         stats["skipped"] = 1.0
-        if snapshot is not None:
-            snapshot.restore(learner.optimizer)
+        if restore is not None:
+            restore()
             stats["num_updates"] = 0.0
     return UpdateResult(stats, error)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache, DynamicLayer, StaticLayer
 
 from text2grad.models.batching import round_up_to_8
-from text2grad.rollout.decoders import Decoder, PlainDecoder, next_token_logits
+from text2grad.rollout.decoders import PlainDecoder, next_token_logits
 from text2grad.rollout.fast.attention import additive_mask, supports_grouped_attention, use_grouped_attention
 from text2grad.rollout.fast.modules import fusable_norms, fused_norms
 
@@ -24,7 +24,9 @@ DATA_DEPENDENT_ROPES = {"dynamic", "longrope"}  # read the sequence length on th
 CAPTURE_COST = 1e11  # bytes that a GPU reads in the time that capturing a graph takes
 
 
-def fast_decoder(model: Any, cache: Any, mask: Tensor, rows: Tensor, max_tokens: int) -> Decoder | None:
+def fast_decoder(
+    model: Any, cache: Any, mask: Tensor, rows: Tensor, max_tokens: int
+) -> GroupedDecoder | GraphDecoder | None:
     """Return the fastest decoder that model and device support; None where that is the plain one.
 
     cache, mask, rows: as in `PlainDecoder`. max_tokens: the longest completion.
@@ -52,7 +54,10 @@ class GroupedDecoder(PlainDecoder):
 
 
 class GraphDecoder:
-    """Decodes with fixed tensors; reallocates them when the cache is full or few rows are left."""
+    """As `PlainDecoder`, with fixed tensors; reallocates them when the cache is full or few rows are left.
+
+    The logits of a step are valid until the next one, which overwrites them.
+    """
 
     def __init__(self, model: Any, cache: Any, mask: Tensor, rows: Tensor, max_tokens: int, capture: bool) -> None:
         """cache, mask, rows: as in `PlainDecoder`. max_tokens: the longest completion.
@@ -68,6 +73,7 @@ class GraphDecoder:
         self._allocate(states, mask.bool(), mask.sum(-1, keepdim=True), rows)
 
     def step(self, tokens: Tensor) -> Tensor:
+        """As `PlainDecoder.step`, by a replay of the graph where there is one."""
         if self._length == self._mask.shape[-1]:
             self.keep(torch.arange(len(tokens), device=tokens.device))
         self._tokens.copy_(tokens.unsqueeze(1))
@@ -81,6 +87,7 @@ class GraphDecoder:
         return logits
 
     def keep(self, rows: Tensor) -> None:
+        """Drop all other rows: the tensors are reallocated."""
         length = self._length
         states = [(keys[:, :, :length], values[:, :, :length]) for keys, values in map(_stored, self._cache.layers)]
         self._allocate(states, self._mask[:, :length], self._positions, rows)
