@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from text2grad.cli.progress import progress_bar
+from text2grad.cli.progress import ProgressDisplay
 from text2grad.schema import Example
 from text2grad.trainer.callbacks import Callback, Metrics
 
@@ -21,20 +20,8 @@ GOOD, POOR = "bold blue", "bold dark_orange"  # a pair that is safe for colour b
 LABELS = {"score": "critic's score", "rouge_l": "ROUGE-L"}
 
 
-class TerminalDisplay(Callback):
+class TerminalDisplay(ProgressDisplay, Callback):
     """A live line with step, reward, KL, tokens per second and remaining time; then the table of held-out metrics."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self.progress = progress_bar(console)
-        self.task = self.progress.add_task("", total=None, metrics="")
-
-    def __enter__(self) -> TerminalDisplay:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
 
     def on_phase(self, name: str) -> None:
         """Show the name of the phase that starts."""
