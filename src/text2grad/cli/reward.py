@@ -57,7 +57,7 @@ def train(
     """
     from text2grad.reward_model.train import RewardTrainingSettings, train_reward_model
 
-    named = {
+    named: dict[str, Any] = {
         "model": model,
         "num_train_epochs": epochs,
         "learning_rate": learning_rate,
