@@ -171,7 +171,7 @@ def test_every_training_target_is_accepted_and_fits(
     limits: CritiqueLimits,
 ) -> None:
     edges = st.integers(0, len(answer))
-    spans = data.sample_tokens(st.lists(st.tuples(edges, edges, st.sampled_from(["good", "poor"])), max_size=4))
+    spans = data.draw(st.lists(st.tuples(edges, edges, st.sampled_from(["good", "poor"])), max_size=4))
     feedback = Feedback(
         critic="c",
         critique=prose,
