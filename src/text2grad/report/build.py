@@ -40,7 +40,7 @@ def render_report(run: Run) -> str:
         data=embed_json(
             {
                 "metrics": _metric_columns(steps),
-                "samples": [_sample(sample) for sample in run.samples.samples],
+                "samples": [_sample(sample) for sample in run.samples],
                 "examples": [example.model_dump(mode="json", exclude_none=True) for example in shown],
             }
         ),
