@@ -18,7 +18,7 @@ from text2grad.reward_model.calibration_metrics import (
     precision_at_recall,
     reliability,
 )
-from text2grad.reward_model.feedback import TokenProbabilities, word_probabilities, word_ranges
+from text2grad.reward_model.feedback import TokenProbabilities, word_means, word_ranges
 from text2grad.reward_model.head import GOOD, POOR, token_labels
 from text2grad.reward_model.model import SpanRewardModel
 from text2grad.schema import Example, Feedback, Label, Range
@@ -37,6 +37,7 @@ class Prediction:
 
     @property
     def gold(self) -> Feedback:
+        """The feedback that the example came with."""
         assert self.example.feedback is not None
         return self.example.feedback
 
@@ -95,7 +96,7 @@ def ranking_metrics(probabilities: Array, gold: NDArray[np.bool_]) -> dict[str, 
 def word_table(predictions: Sequence[Prediction]) -> tuple[NDArray[np.int64], Array]:
     """Return the gold class of every word, (words,), and the head's probabilities, (words, 3)."""
     gold = [token_labels(p.gold, word_ranges(p.example.completion)) for p in predictions]
-    scores = [word_probabilities(p.example.completion, p.tokens)[1] for p in predictions]
+    scores = [word_means(p.example.completion, p.tokens.offsets, p.tokens.probabilities)[1] for p in predictions]
     return np.concatenate(gold), np.concatenate(scores)
 
 

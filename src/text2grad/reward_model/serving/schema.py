@@ -26,6 +26,7 @@ class ScoreRequest(Strict):
     examples: Annotated[list[ScoreExample], Field(min_length=1, fail_fast=True)]
 
     def to_examples(self) -> list[Example]:
+        """Return the examples; one without an id gets its position."""
         return [
             Example(id=str(i) if one.id is None else one.id, prompt=one.prompt, completion=one.completion)
             for i, one in enumerate(self.examples)
