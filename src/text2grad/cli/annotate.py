@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from text2grad.cli.options import Debug, RetryFailed, given
+from text2grad.cli.options import Debug, FeedbackFile, RetryFailed, given
 from text2grad.cli.progress import ProgressDisplay
 from text2grad.errors import UserError
 from text2grad.files import open_maybe_gzip
@@ -21,41 +21,34 @@ if TYPE_CHECKING:
     from text2grad.critics.base import Critic
 
 _LINE_SECONDS = 10.0  # between progress lines if the output is not a terminal
+_CRITICS = (
+    "grounding (summaries), qa (answers to questions), code (runs the tests), lint (ruff), human (a file of comments), "
+    "llm (an OpenAI-compatible server), local (a model in this process), reward:PATH (a trained reward model), or your "
+    "own class as package.module:Class."
+)
+_KEY = (
+    "Environment variable with the API key (OPENAI_API_KEY). The key itself is never an option and never written to a "
+    "file."
+)
 
 
-def _llm_option(help_text: str, min: float | None = None) -> Any:
-    return typer.Option(help=help_text, min=min, rich_help_panel="LLM critics")
+def _llm_option(text: str, **limits: Any) -> Any:
+    return typer.Option(help=text, rich_help_panel="LLM critics", **limits)
 
 
 def annotate(
     source: Annotated[
         Path, typer.Argument(help="JSON lines with id, prompt and completion; reference, tests and meta are optional.")
     ],
-    critic: Annotated[
-        str,
-        typer.Option(
-            help="grounding (summaries), qa (answers to questions), code (runs the tests), lint (ruff), human (a file "
-            "of comments), llm (an OpenAI-compatible server), local (a model in this process), reward:PATH (a trained "
-            "reward model), or your own class as package.module:Class."
-        ),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="JSON lines with the records and their feedback; continued if it exists."),
-    ],
+    critic: Annotated[str, typer.Option(help=_CRITICS)],
+    output: FeedbackFile,
     base_url: Annotated[
         str | None, _llm_option("Server URL, for instance http://localhost:8000/v1. Default: OpenAI.")
     ] = None,
     llm_model: Annotated[
         str | None, _llm_option("The model on the server; for local: smollm2, a hub name, or a folder.")
     ] = None,
-    api_key_env: Annotated[
-        str | None,
-        _llm_option(
-            "Environment variable with the API key (OPENAI_API_KEY). The key itself is never an option and never "
-            "written to a file."
-        ),
-    ] = None,
+    api_key_env: Annotated[str | None, _llm_option(_KEY)] = None,
     task: Annotated[str | None, _llm_option("Prompt template: general, summarise, code or qa.")] = None,
     prompt: Annotated[Path | None, _llm_option("Your own prompt template, in Jinja.")] = None,
     max_tokens: Annotated[int | None, _llm_option("Tokens per reply.", min=1)] = None,
@@ -91,28 +84,12 @@ def annotate(
     """
     from text2grad.critics.registry import make_critic
 
-    arguments = {
-        "base_url": base_url,
-        "model": llm_model,
-        "api_key_env": api_key_env,
-        "task": task,
-        "prompt": prompt,
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "timeout": timeout,
-        "price_in": price_in,
-        "price_out": price_out,
-        "max_cost": max_cost,
-        "unsafe": unsafe_exec or None,
-    }
-    annotate_with_progress(
-        source,
-        output,
-        make_critic(critic, given(arguments, option)),
-        concurrency=concurrency,
-        batch_size=batch_size,
-        retry_failed=retry_failed,
-    )
+    endpoint = {"base_url": base_url, "model": llm_model, "api_key_env": api_key_env, "timeout": timeout}
+    generation = {"task": task, "prompt": prompt, "max_tokens": max_tokens, "temperature": temperature}
+    budget = {"price_in": price_in, "price_out": price_out, "max_cost": max_cost}
+    arguments = given(endpoint | generation | budget | {"unsafe": unsafe_exec or None}, option)
+    options: dict[str, Any] = {"concurrency": concurrency, "batch_size": batch_size, "retry_failed": retry_failed}
+    annotate_with_progress(source, output, make_critic(critic, arguments), **options)
 
 
 def annotate_with_progress(source: Path, output: Path, critic: Critic, **options: Any) -> None:

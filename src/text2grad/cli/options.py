@@ -11,6 +11,9 @@ import typer
 from text2grad.errors import UserError
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback if the command fails.")]
+FeedbackFile = Annotated[
+    Path, typer.Option("--output", "-o", help="JSON lines with the records and their feedback; continued if it exists.")
+]
 Model = Annotated[str | None, typer.Option(help="Short for model.name=...: smollm2, a hub name, or a folder.")]
 OutputDir = Annotated[Path | None, typer.Option("--output-dir", "-o", help="Short for output_dir=...: the run folder.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in output_dir from its last checkpoint.")]

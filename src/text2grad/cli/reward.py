@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from text2grad.cli.annotate import annotate_with_progress
-from text2grad.cli.options import Debug, given
+from text2grad.cli.options import Debug, FeedbackFile, given
 from text2grad.cli.progress import ProgressDisplay, silence_libraries
 from text2grad.errors import UserError
 
@@ -120,9 +120,7 @@ def evaluate(
 def score(
     model: ModelFolder,
     source: Annotated[Path, typer.Argument(help="JSON lines with id, prompt and completion.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File for the records with their feedback; continued if it exists.")
-    ],
+    output: FeedbackFile,
     method: Method = None,
     rewards: Annotated[
         str | None, typer.Option(help="graded: every word's expected reward; spans: words that are good or poor.")
@@ -175,15 +173,9 @@ def serve(
         raise UserError('reward serve needs fastapi and uvicorn: pip install "text2grad[serve]"') from error
 
     silence_libraries()
-    values = {
-        "name": Path(model).name,
-        "host": host,
-        "port": port,
-        "max_batch_size": max_batch_size,
-        "max_wait_ms": max_wait_ms,
-        "max_body_bytes": max_body_bytes,
-    }
-    settings = ServeSettings.parse(given(values, option), where="reward serve")
+    address = {"name": Path(model).name, "host": host, "port": port}
+    limits = {"max_batch_size": max_batch_size, "max_wait_ms": max_wait_ms, "max_body_bytes": max_body_bytes}
+    settings = ServeSettings.parse(given(address | limits, option), where="reward serve")
     run_server(SpanRewardModel.from_pretrained(model, device, **given({"method": method})), settings)
 
 

@@ -20,18 +20,13 @@ def _feedback(example: Example) -> Feedback:
     return example.feedback
 
 
-def _reference_rouge_l(example: Example) -> float:
-    assert example.reference is not None
-    return rouge_l(example.completion, example.reference)
-
-
 def _count_spans(label: str) -> Metric:
     return lambda example: sum(span.label == label for span in _feedback(example).spans)
 
 
 METRICS: dict[str, Metric] = {
     "score": lambda example: critic_score(_feedback(example)),
-    "rouge_l": _reference_rouge_l,
+    "rouge_l": lambda example: rouge_l(example.completion, example.reference or ""),
     "praised spans": _count_spans("good"),
     "blamed spans": _count_spans("poor"),
     "omissions": lambda example: len(_feedback(example).omissions),

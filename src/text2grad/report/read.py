@@ -101,12 +101,13 @@ def read_run(folder: Path) -> Run:
         raise UserError(
             f"{folder}: no metrics.jsonl in this folder; give the output_dir of a run that has started training"
         )
-    config = _read_if_exists(folder / "config.yaml")
+    config_file = folder / "config.yaml"
+    config = config_file.read_text(encoding="utf-8", errors="replace") if config_file.is_file() else None
     samples, num_recorded = read_samples(folder / "samples.jsonl")
     return Run(
         name=folder.resolve().name,
         config=config,
-        model=None if config is None else _model_name(config, folder / "config.yaml"),
+        model=None if config is None else _model_name(config, config_file),
         metrics=read_metrics(metrics),
         samples=samples,
         num_samples_recorded=num_recorded,
@@ -157,10 +158,6 @@ def _integer(record: dict[str, Any], field: str, where: str) -> int:
     if not isinstance(value, int):
         raise UserError(f"{where}: {field} is {value!r}, not an integer; remove the line")
     return value
-
-
-def _read_if_exists(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
 
 
 def _model_name(config: str, path: Path) -> str | None:

@@ -107,19 +107,16 @@ def parse_critique(text: str, completion: str) -> WrittenCritique:
     )
 
 
-def chunk_ranges(text: str) -> list[Range]:
-    """Return the character range of every word, space and punctuation mark."""
-    return [match.span() for match in QUOTE_CHUNK.finditer(text)]
-
-
 def expand_to_chunks(span: Range, completion: str) -> Range | None:
-    """Return the span widened to whole chunks and stripped of white space, or None if nothing is left."""
-    inside = [
-        (start, end)
-        for start, end in chunk_ranges(completion)
-        if start < span[1] and end > span[0] and not completion[start:end].isspace()
-    ]
-    return (inside[0][0], inside[-1][1]) if inside else None
+    """Return the span widened to whole chunks and stripped of white space, or None if nothing is left.
+
+    Chunks are words, spaces and punctuation marks.
+    """
+    overlapping = (
+        chunk for chunk in QUOTE_CHUNK.finditer(completion) if chunk.start() < span[1] and chunk.end() > span[0]
+    )
+    inside = [chunk for chunk in overlapping if not chunk[0].isspace()]
+    return (inside[0].start(), inside[-1].end()) if inside else None
 
 
 def shorten_prose(prose: str, max_chars: int) -> str:
