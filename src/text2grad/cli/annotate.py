@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from text2grad.cli.options import Debug, FeedbackFile, RetryFailed, given
 from text2grad.cli.progress import ProgressDisplay
@@ -143,9 +143,7 @@ class AnnotationDisplay(ProgressDisplay):
 
 def summary_table(summary: Summary) -> Table:
     """Return the summary as a table; optional rows without content are skipped."""
-    table = Table(show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
+    table = Table(Column(), Column(justify="right"), show_header=False)
     rows: list[tuple[str, str]] = [
         ("records", f"{summary.records} ({summary.added} new)"),
         ("ok", str(summary.ok)),

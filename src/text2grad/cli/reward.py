@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from text2grad.cli.annotate import annotate_with_progress
 from text2grad.cli.options import Debug, FeedbackFile, given
@@ -185,10 +185,10 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
     A label that does not occur in the gold feedback has no rows.
     """
     title = f"{metrics['examples']} completions; {metrics['spans_per_completion']:.2f} spans per completion"
-    table = Table(title=f"{title}; {metrics['parse_rate']:.1%} parsed")
-    for column in ("", "frequency", "precision", "recall", "F1", "AP", "P@R .25", "ECE"):
-        table.add_column(column, justify="left" if not column else "right", no_wrap=True)
+    headers = ("frequency", "precision", "recall", "F1", "AP", "P@R .25", "ECE")
     names = ("frequency", "precision", "recall", "f1", "average_precision", "precision_at_recall_25", "ece")
+    columns = [Column(no_wrap=True), *(Column(header, justify="right", no_wrap=True) for header in headers)]
+    table = Table(*columns, title=f"{title}; {metrics['parse_rate']:.1%} parsed")
     for label in ("poor", "good"):
         if not metrics["tokens"][label]["frequency"]:
             continue
