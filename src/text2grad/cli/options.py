@@ -37,5 +37,8 @@ def given(values: dict[str, Any], options: list[str] | None = None) -> dict[str,
         name, equals, value = option.partition("=")
         if not equals or not name.isidentifier():
             raise UserError(f'--option "{option}" is not of the form name=value')
-        result[name] = yaml.safe_load(value)
+        try:
+            result[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise UserError(f'--option "{option}": the value is not valid YAML; put quotes around it') from error
     return result
