@@ -69,10 +69,9 @@ def compute_metrics(predictions: Sequence[Prediction]) -> dict[str, Any]:
         "spans": {},
     }
     for label, column in LABELS:
-        metrics["tokens"][label] = {
-            **_token_agreement(hard_tokens == column, gold_tokens == column),
-            **ranking_metrics(token_probabilities[:, column], gold_tokens == column),
-        }
+        predicted, gold = hard_tokens == column, gold_tokens == column
+        agreement = _precision_recall_f1(int((predicted & gold).sum()), int(predicted.sum()), int(gold.sum()))
+        metrics["tokens"][label] = agreement | ranking_metrics(token_probabilities[:, column], gold)
         metrics["words"][label] = ranking_metrics(word_scores[:, column], gold_words == column)
         metrics["spans"][label] = span_agreement(predictions, label)
     metrics["critique_rouge_l"] = _critique_rouge_l(predictions)
@@ -138,10 +137,6 @@ def intersection_over_union(one: Range, other: Range) -> float:
 
 def _label_ranges(feedback: Feedback, label: Label) -> list[Range]:
     return sorted({(span.start, span.end) for span in feedback.spans if span.label == label})
-
-
-def _token_agreement(predicted: NDArray[np.bool_], gold: NDArray[np.bool_]) -> dict[str, float]:
-    return _precision_recall_f1(int((predicted & gold).sum()), int(predicted.sum()), int(gold.sum()))
 
 
 def _precision_recall_f1(matched: int, predicted: int, gold: int) -> dict[str, float]:
