@@ -63,8 +63,8 @@ def main() -> None:
     model = SpanRewardModel.from_pretrained(folder() / KEPT)
     seen, unseen = others(data_folder())["haluquestqa"]
     examples = [e for e in [*unseen, *seen] if 80 <= len(e.completion.split()) <= 120][:count]
-    reader = InputBuilder(model.tokenizer, model.settings.inputs)
-    examples.sort(key=lambda example: len(reader.build(example).ids))  # as the model does it
+    reader: Any = InputBuilder(model.tokenizer, model.settings.inputs)
+    examples.sort(key=lambda example: len(reader.build_batch([example])[0].ids))  # as the model does it
     drawn: Any = model.generate_critique_ids(examples, batch_size=BATCH)
     written = model.generate_critiques(examples, batch_size=BATCH)
     published = [ids_of(model, spelled_out(text, e)) for text, e in zip(written, examples, strict=True)]

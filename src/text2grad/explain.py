@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from pydantic_core import to_jsonable_python
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.align.comment_aligner import CommentAligner
@@ -46,13 +47,8 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-serialisable data."""
-        return {
-            "completion": self.completion,
-            "comment": self.comment,
-            "spans": [span.model_dump(mode="json") for span in self.spans],
-            "unmatched": self.unmatched,
-            "tokens": [asdict(token) for token in self.tokens],
-        }
+        data: dict[str, Any] = to_jsonable_python(self)
+        return data
 
 
 def explain(

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import yaml
-from peft import LoraConfig
 
 from text2grad.checkpoint.model_card import CARD
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.config.run import RunConfig, changed_keys
-from text2grad.critics.base import Critic
 from text2grad.critics.registry import make_critic
 from text2grad.data.registry import load_examples
 from text2grad.errors import UserError
@@ -52,13 +50,42 @@ class Display(Callback, Protocol):
 
 def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     """Train, compare held-out completions before and after, and write the report. Returns the folder of the run."""
-    folder = RunFolder(config.output_dir)
     if resume:
-        _check_settings(config, folder)
+        _check_settings(config)
     critic = make_critic(config.critic.name, config.critic.options)
     heldout = load_examples(config.data.eval, "heldout") if config.data.eval else []
     display.on_phase("Loading the model")
-    trainer = make_trainer(config, critic, heldout, [display])
+    train_dataset = load_examples(config.data.train, "train")
+    trainer = Text2GradTrainer(
+        critic=critic, train_dataset=train_dataset, eval_dataset=heldout, **_trainer_options(config, display)
+    )
+    return _train(trainer, config, heldout, display, resume)
+
+
+def train_offline(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
+    """Train on logged completions and their feedback in `config.data.train`, and write the report."""
+    if resume:
+        _check_settings(config)
+    display.on_phase("Loading the model")
+    logged = list(read_examples(config.data.train))
+    trainer = OfflineTrainer(train_dataset=logged, **_trainer_options(config, display))
+    return _train(trainer, config, [], display, resume)
+
+
+def _trainer_options(config: RunConfig, display: Display) -> dict[str, Any]:
+    return {
+        "model": config.model.name,
+        "args": config.trainer_args(),
+        "peft_config": config.model.lora.to_peft() if config.model.lora else None,
+        "plain_prompts": config.model.plain_prompts,
+        "callbacks": [display],
+    }
+
+
+def _train(
+    trainer: Text2GradTrainer, config: RunConfig, heldout: Sequence[Example], display: Display, resume: bool
+) -> RunFolder:
+    folder = RunFolder(config.output_dir)
     on_main = trainer.processes.run_on_main
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
@@ -86,53 +113,9 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     return folder
 
 
-def train_offline(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
-    """Train on logged completions and their feedback in `config.data.train`, and write the report."""
-    folder = RunFolder(config.output_dir)
-    if resume:
-        _check_settings(config, folder)
-    display.on_phase("Loading the model")
-    trainer = OfflineTrainer(
-        model=config.model.name,
-        args=config.trainer_args(),
-        train_dataset=list(read_examples(config.data.train)),
-        peft_config=_adapter(config),
-        plain_prompts=config.model.plain_prompts,
-        callbacks=[display],
-    )
-    on_main = trainer.processes.run_on_main
-    trainer.start(resume)
-    on_main(lambda: replace_text(folder.config, config.to_yaml()))
-    display.on_phase("Training")
-    trainer.train()
-    trainer.save_model()
-    display.on_finish(None, on_main(lambda: build_report(folder.root)), 0)
-    trainer.accelerator.end_training()
-    return folder
-
-
-def make_trainer(
-    config: RunConfig, critic: Critic, heldout: Sequence[Example], callbacks: Sequence[Callback]
-) -> Text2GradTrainer:
-    """Build the trainer from the settings of a run."""
-    return Text2GradTrainer(
-        model=config.model.name,
-        critic=critic,
-        args=config.trainer_args(),
-        train_dataset=load_examples(config.data.train, "train"),
-        peft_config=_adapter(config),
-        plain_prompts=config.model.plain_prompts,
-        eval_dataset=heldout,
-        callbacks=callbacks,
-    )
-
-
-def _adapter(config: RunConfig) -> LoraConfig | None:
-    return config.model.lora.to_peft() if config.model.lora else None
-
-
-def _check_settings(config: RunConfig, folder: RunFolder) -> None:
+def _check_settings(config: RunConfig) -> None:
     """Raise UserError if a resumed run would differ from its start in anything but RESUMABLE_CHANGES."""
+    folder = RunFolder(config.output_dir)
     if not folder.config.is_file():
         raise UserError(f"{folder.root}: no run to resume; start it without --resume")
     before = RunConfig.parse(yaml.safe_load(folder.config.read_text(encoding="utf-8")), where=str(folder.config))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Range = tuple[int, int]
 Label = Literal["good", "poor"]
 Severity = Annotated[float, Field(gt=0, le=1)]
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class Strict(BaseModel):
@@ -168,12 +169,24 @@ def parse_example(line: str, where: str) -> Example:
         raise UserError(f"{where}: {describe(error).replace(' at line 1 column ', ' at column ')}") from error
 
 
+def validate(kind: type[Model], data: Any, where: str) -> Model:
+    """Validate plain data; `where` starts the error message."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise UserError(f"{where}: {describe(error)}") from error
+
+
 def describe(error: ValidationError) -> str:
     """Return pydantic's first error as `field: message`."""
     first = error.errors(include_url=False)[0]
-    field = ".".join(f"[{part}]" if isinstance(part, int) else str(part) for part in first["loc"]).replace(".[", "[")
-    what = first["msg"].removeprefix("Value error, ")
-    return f"{field}: {what}" if field else what
+    field, message = field_path(first["loc"]), first["msg"].removeprefix("Value error, ")
+    return f"{field}: {message}" if field else message
+
+
+def field_path(parts: Iterable[int | str]) -> str:
+    """Return the location of one of pydantic's errors as `spans[0].end`."""
+    return ".".join(f"[{part}]" if isinstance(part, int) else part for part in parts).replace(".[", "[")
 
 
 def write_examples(path: str | Path, examples: Iterable[Example]) -> None:
@@ -210,7 +223,4 @@ def from_dataset(dataset: Dataset) -> Iterator[Example]:
         for name in ("feedback", "meta"):
             if isinstance(fields.get(name), str):
                 fields[name] = json.loads(fields[name])
-        try:
-            yield Example.model_validate({"id": str(number), **fields})
-        except ValidationError as error:
-            raise UserError(f"row {number}: {describe(error)}") from error
+        yield validate(Example, {"id": str(number), **fields}, where=f"row {number}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -55,16 +55,10 @@ def flatten(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 def _keys_at(settings: type[BaseModel], sections: list[str]) -> list[str]:
     for section in sections:
         field = settings.model_fields.get(section)
-        candidates = _settings_types(field.annotation) if field is not None else []
-        if not candidates:
+        annotation = field.annotation if field is not None else None
+        variants = get_args(annotation) or (annotation,)  # of an annotation such as `LoraSettings | None`
+        nested = [variant for variant in variants if isinstance(variant, type) and issubclass(variant, BaseModel)]
+        if not nested:
             return []
-        settings = candidates[0]
+        settings = nested[0]
     return list(settings.model_fields)
-
-
-def _settings_types(annotation: Any) -> list[type[BaseModel]]:
-    """Return the settings classes of an annotation such as `LoraSettings | None`."""
-    from typing import get_args
-
-    parts = get_args(annotation) or (annotation,)
-    return [part for part in parts if isinstance(part, type) and issubclass(part, BaseModel)]

@@ -76,6 +76,11 @@ def test_a_malformed_option_is_named(run, option):
     assert str(result.exception) == f'--option "{option}" is not of the form name=value'
 
 
+def test_an_option_that_is_not_yaml_is_named(run):
+    result, _ = run("--option", "word=[a")
+    assert str(result.exception) == '--option "word=[a": the value is not valid YAML; put quotes around it'
+
+
 def test_a_missing_source_is_named(tmp_path):
     with pytest.raises(UserError, match="no such file"):
         count_lines(tmp_path / "nowhere.jsonl")

@@ -21,11 +21,19 @@ def display(screen: io.StringIO) -> TerminalDisplay:
     return TerminalDisplay(Console(file=screen, width=200))
 
 
-def test_a_step_is_one_line_where_there_is_no_terminal(display: TerminalDisplay, screen: io.StringIO) -> None:
+def test_logged_metrics_are_one_line_where_there_is_no_terminal(display: TerminalDisplay, screen: io.StringIO) -> None:
+    metrics = {
+        "step": 4,
+        "reward": math.nan,
+        "kl": 0.5,
+        "tokens_per_second": 12.3,
+        "critic/failed": 2,
+        "time/step": 1.0,
+    }
     display.on_start(3, 9)
-    display.on_step(
-        {"step": 4, "reward": math.nan, "kl": 0.5, "tokens_per_second": 12.3, "critic/failed": 2, "time/step": 1.0}
-    )
+    display.on_step(metrics)
+    assert screen.getvalue() == ""
+    display.on_log(metrics)
     assert screen.getvalue() == "step 4/9  reward –  KL +0.50  12 tok/s  2 failed critiques  1.0 s\n"
 
 

@@ -40,9 +40,9 @@ def test_the_later_of_two_records_of_a_step_is_kept(tmp_path: Path):
     metrics = write(tmp_path / "metrics.jsonl", {"step": 1}, {"step": 2, "kl": 1}, {"step": 2, "kl": 3})
     assert read_metrics(metrics) == [{"step": 1}, {"step": 2, "kl": 3}]
     samples = write(tmp_path / "samples.jsonl", sample(2, 0, "old"), sample(2, 1), sample(2, 0, "new"))
-    selection = read_samples(samples)
-    assert selection.num_recorded == 2
-    assert [one.completion for one in selection.samples] == ["new", "yes"]
+    selected, num_recorded = read_samples(samples)
+    assert num_recorded == 2
+    assert [one.completion for one in selected] == ["new", "yes"]
 
 
 def test_numbers_that_a_browser_cannot_parse_become_null(tmp_path: Path):
@@ -52,14 +52,15 @@ def test_numbers_that_a_browser_cannot_parse_become_null(tmp_path: Path):
 
 def test_samples_are_spread_evenly_over_the_steps(tmp_path: Path):
     path = write(tmp_path / "samples.jsonl", *(sample(step, number) for step in range(5) for number in range(3)))
-    selection = read_samples(path, limit=6)
-    assert selection.num_recorded == 15
-    assert [(one.step, one.sample) for one in selection.samples] == [(0, 0), (0, 1), (1, 0), (2, 0), (3, 0), (4, 0)]
+    selected, num_recorded = read_samples(path, limit=6)
+    assert num_recorded == 15
+    assert [(one.step, one.sample) for one in selected] == [(0, 0), (0, 1), (1, 0), (2, 0), (3, 0), (4, 0)]
 
 
 def test_long_samples_are_kept_in_smaller_number(tmp_path: Path):
     path = write(tmp_path / "samples.jsonl", *(sample(step, completion="x" * 1000) for step in range(10)))
-    assert [one.step for one in read_samples(path, byte_limit=path.stat().st_size // 3).samples] == [0, 4, 9]
+    selected, _ = read_samples(path, byte_limit=path.stat().st_size // 3)
+    assert [one.step for one in selected] == [0, 4, 9]
 
 
 def test_a_damaged_sample_is_an_error_that_names_line_and_field(tmp_path: Path):
@@ -72,9 +73,9 @@ def test_a_damaged_sample_is_an_error_that_names_line_and_field(tmp_path: Path):
 def test_a_run_that_has_just_started_is_readable(tmp_path: Path):
     write(tmp_path / "metrics.jsonl")
     run = read_run(tmp_path)
-    assert (run.metrics, run.samples.samples, run.evaluation, run.config, run.model) == ([], [], None, None, None)
+    assert (run.metrics, run.samples, run.evaluation, run.config, run.model) == ([], [], None, None, None)
     write(tmp_path / "samples.jsonl", '{"step": 1, "sam')
-    assert read_run(tmp_path).samples.num_recorded == 0
+    assert read_run(tmp_path).num_samples_recorded == 0
 
 
 @pytest.mark.parametrize(

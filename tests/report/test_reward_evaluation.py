@@ -12,7 +12,6 @@ import pytest
 from text2grad.report.reward_evaluation import (
     MAX_EXAMPLES,
     PLOT_SIZE,
-    Segment,
     reliability_points,
     render_evaluation,
     split_by_mark,
@@ -62,7 +61,7 @@ class Elements(HTMLParser):
 def test_what_anybody_wrote_is_escaped(place: str) -> None:
     shown = Elements(page(prediction(**{place: EVIL})))
     assert "script" not in [tag for tag, _ in shown.tags]
-    # The answer is shown in split_by_mark; their text is whole.
+    # The answer is shown in segments; their text is whole.
     assert EVIL in shown.text
 
 
@@ -104,16 +103,14 @@ def test_of_many_answers_the_first_are_shown() -> None:
 def test_the_more_severe_span_gives_the_colour() -> None:
     feedback = said((0, 6, "good", 0.5), (2, 4, "poor", 0.9), (5, 7, "poor", 0.1))
     assert split_by_mark("abcdefgh", feedback) == [
-        Segment("ab", "good"),
-        Segment("cd", "poor"),
-        Segment("ef", "good"),
-        Segment("g", "poor"),
-        Segment("h", ""),
+        ("ab", "good"),
+        ("cd", "poor"),
+        ("ef", "good"),
+        ("g", "poor"),
+        ("h", ""),
     ]
     assert split_by_mark("", Feedback(critic="c")) == []
-    assert split_by_mark("ab", Feedback(critic="c", spans=[Span(start=0, end=2, label="good")])) == [
-        Segment("ab", "good")
-    ]
+    assert split_by_mark("ab", Feedback(critic="c", spans=[Span(start=0, end=2, label="good")])) == [("ab", "good")]
 
 
 def test_points_of_the_reliability_plot() -> None:

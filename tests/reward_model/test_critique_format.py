@@ -17,13 +17,13 @@ from text2grad.reward_model.critique_format import (
     CritiqueLimits,
     Order,
     WrittenCritique,
-    chunk_ranges,
     expand_to_chunks,
     find_occurrences,
     format_critique,
     parse_critique,
     shorten_prose,
 )
+from text2grad.rollout.grammar import QUOTE_CHUNK
 from text2grad.schema import Feedback, Omission, Range, Span
 
 ROOMY = CritiqueLimits(reasoning=1000, critique=1000, quote=10_000, spans=50, omissions=50, omission=1000)
@@ -150,13 +150,12 @@ def test_occurrences_may_overlap() -> None:
 
 @given(TEXTS)
 def test_chunks_tile_the_text(text: str) -> None:
-    assert "".join(text[start:end] for start, end in chunk_ranges(text)) == text
+    assert "".join(QUOTE_CHUNK.findall(text)) == text
 
 
 def test_chunks_are_words_spaces_and_marks() -> None:
     text = "x_1 isn't  東京\"" + "w" * 50
-    words = [text[start:end] for start, end in chunk_ranges(text)]
-    assert words == ["x_1", " ", "isn", "'", "t", " ", " ", "東", "京", '"', "w" * 40, "w" * 10]
+    assert QUOTE_CHUNK.findall(text) == ["x_1", " ", "isn", "'", "t", " ", " ", "東", "京", '"', "w" * 40, "w" * 10]
 
 
 @pytest.mark.parametrize(

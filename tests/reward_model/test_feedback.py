@@ -16,7 +16,6 @@ from text2grad.reward_model.feedback import (
     most_probable_classes,
     span_feedback,
     word_means,
-    word_probabilities,
     written_feedback,
 )
 from text2grad.reward_model.head import GOOD, NEUTRAL, POOR
@@ -46,7 +45,7 @@ def test_a_words_value_is_the_mean_over_its_tokens() -> None:
     words, values = word_means(ANSWER, OFFSETS, np.array([1.0, 2.0, 3.0, 5.0, 100.0, 6.0, 8.0]))
     assert words == [(0, 3), (4, 7), (8, 11), (13, 18)]
     assert values.tolist() == [1.0, 2.0, 4.0, 7.0]
-    assert word_probabilities(ANSWER, MIXED)[1][2].tolist() == pytest.approx([0.05, 0.25, 0.7])
+    assert word_means(ANSWER, MIXED.offsets, MIXED.probabilities)[1][2].tolist() == pytest.approx([0.05, 0.25, 0.7])
 
 
 @given(st.text(alphabet="ab \n", max_size=30), st.data())

@@ -42,7 +42,10 @@ def ask(
     most: int = 1024,
 ) -> ModelInput:
     builder = InputBuilder(tokenizer, InputSettings(reading=reading, max_length=most))
-    return builder.build(Example(id="1", prompt=prompt, completion=answer))
+    (result,) = builder.build_batch([Example(id="1", prompt=prompt, completion=answer)])
+    if isinstance(result, InputError):
+        raise result
+    return result
 
 
 def assert_tiled(model_input: ModelInput, answer: str) -> None:
@@ -169,7 +172,10 @@ def test_the_name_of_a_special_token_is_plain_text(tokenizer: PreTrainedTokenize
 
 def test_all_turns_of_a_conversation_are_the_prompt(tokenizer: PreTrainedTokenizerBase) -> None:
     turns = [Message(role="system", content="Be brief."), Message(role="user", content="Go.")]
-    model_input = InputBuilder(tokenizer, InputSettings()).build(Example(id="1", prompt=turns, completion="No."))
+    (model_input,) = InputBuilder(tokenizer, InputSettings()).build_batch(
+        [Example(id="1", prompt=turns, completion="No.")]
+    )
+    assert isinstance(model_input, ModelInput)
     assert "<|im_start|>user\nBe brief.\n\nGo.\n\nAnswer: No." in tokenizer.decode(model_input.ids)
 
 

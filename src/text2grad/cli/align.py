@@ -8,15 +8,12 @@ from typing import Annotated
 import typer
 
 from text2grad.cli.annotate import annotate_with_progress
-from text2grad.cli.options import Debug, RetryFailed
+from text2grad.cli.options import Debug, FeedbackFile, RetryFailed
 
 
 def align(
     source: Annotated[Path, typer.Argument(help="JSON lines whose records have feedback with a critique.")],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="JSON lines with the records and their spans; continued if it exists."),
-    ],
+    output: FeedbackFile,
     model: Annotated[
         str | None,
         typer.Option(help="Also use the attention of this model (smollm2): somewhat better, a hundred times slower."),

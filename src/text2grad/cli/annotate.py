@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
-from text2grad.cli.options import Debug, RetryFailed
-from text2grad.cli.progress import progress_bar
+from text2grad.cli.options import Debug, FeedbackFile, RetryFailed, given
+from text2grad.cli.progress import ProgressDisplay
 from text2grad.errors import UserError
 from text2grad.files import open_maybe_gzip
 
@@ -21,65 +21,43 @@ if TYPE_CHECKING:
     from text2grad.critics.base import Critic
 
 _LINE_SECONDS = 10.0  # between progress lines if the output is not a terminal
-_LLM = "LLM critics"
+_CRITICS = (
+    "grounding (summaries), qa (answers to questions), code (runs the tests), lint (ruff), human (a file of comments), "
+    "llm (an OpenAI-compatible server), local (a model in this process), reward:PATH (a trained reward model), or your "
+    "own class as package.module:Class."
+)
+_KEY = (
+    "Environment variable with the API key (OPENAI_API_KEY). The key itself is never an option and never written to a "
+    "file."
+)
+
+
+def _llm_option(text: str, **limits: Any) -> Any:
+    return typer.Option(help=text, rich_help_panel="LLM critics", **limits)
 
 
 def annotate(
     source: Annotated[
         Path, typer.Argument(help="JSON lines with id, prompt and completion; reference, tests and meta are optional.")
     ],
-    critic: Annotated[
-        str,
-        typer.Option(
-            help="grounding (summaries), qa (answers to questions), code (runs the tests), lint (ruff), human (a file "
-            "of comments), llm (an OpenAI-compatible server), local (a model in this process), reward:PATH (a trained "
-            "reward model), or your own class as package.module:Class."
-        ),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="JSON lines with the records and their feedback; continued if it exists."),
-    ],
+    critic: Annotated[str, typer.Option(help=_CRITICS)],
+    output: FeedbackFile,
     base_url: Annotated[
-        str | None,
-        typer.Option(help="Server URL, for instance http://localhost:8000/v1. Default: OpenAI.", rich_help_panel=_LLM),
+        str | None, _llm_option("Server URL, for instance http://localhost:8000/v1. Default: OpenAI.")
     ] = None,
     llm_model: Annotated[
-        str | None,
-        typer.Option(
-            help="The model on the server; for local: smollm2, a hub name, or a folder.", rich_help_panel=_LLM
-        ),
+        str | None, _llm_option("The model on the server; for local: smollm2, a hub name, or a folder.")
     ] = None,
-    api_key_env: Annotated[
-        str | None,
-        typer.Option(
-            help="Environment variable with the API key (OPENAI_API_KEY). The key itself is never an option and never "
-            "written to a file.",
-            rich_help_panel=_LLM,
-        ),
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option(help="Prompt template: general, summarise, code or qa.", rich_help_panel=_LLM)
-    ] = None,
-    prompt: Annotated[
-        Path | None, typer.Option(help="Your own prompt template, in Jinja.", rich_help_panel=_LLM)
-    ] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens per reply.", rich_help_panel=_LLM)] = None,
-    temperature: Annotated[
-        float | None, typer.Option(min=0, help="Sampling temperature (0).", rich_help_panel=_LLM)
-    ] = None,
-    timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds per request.", rich_help_panel=_LLM)] = None,
-    price_in: Annotated[
-        float | None, typer.Option(min=0, help="Price per million prompt tokens.", rich_help_panel=_LLM)
-    ] = None,
-    price_out: Annotated[
-        float | None, typer.Option(min=0, help="Price per million reply tokens.", rich_help_panel=_LLM)
-    ] = None,
+    api_key_env: Annotated[str | None, _llm_option(_KEY)] = None,
+    task: Annotated[str | None, _llm_option("Prompt template: general, summarise, code or qa.")] = None,
+    prompt: Annotated[Path | None, _llm_option("Your own prompt template, in Jinja.")] = None,
+    max_tokens: Annotated[int | None, _llm_option("Tokens per reply.", min=1)] = None,
+    temperature: Annotated[float | None, _llm_option("Sampling temperature (0).", min=0)] = None,
+    timeout: Annotated[float | None, _llm_option("Seconds per request.", min=0.001)] = None,
+    price_in: Annotated[float | None, _llm_option("Price per million prompt tokens.", min=0)] = None,
+    price_out: Annotated[float | None, _llm_option("Price per million reply tokens.", min=0)] = None,
     max_cost: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="Stop before this run costs more, in the currency of the prices.", rich_help_panel=_LLM
-        ),
+        float | None, _llm_option("Stop before this run costs more, in the currency of the prices.", min=0)
     ] = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Concurrent requests (16), for critics that use a network.")
@@ -106,102 +84,66 @@ def annotate(
     """
     from text2grad.critics.registry import make_critic
 
-    given = {
-        "base_url": base_url,
-        "model": llm_model,
-        "api_key_env": api_key_env,
-        "task": task,
-        "prompt": prompt,
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "timeout": timeout,
-        "price_in": price_in,
-        "price_out": price_out,
-        "max_cost": max_cost,
-    }
-    if unsafe_exec:
-        given["unsafe"] = True
-    options = {name: value for name, value in given.items() if value is not None} | parse_options(option or [])
-    annotate_with_progress(source, output, make_critic(critic, options), concurrency, batch_size, retry_failed)
+    endpoint = {"base_url": base_url, "model": llm_model, "api_key_env": api_key_env, "timeout": timeout}
+    generation = {"task": task, "prompt": prompt, "max_tokens": max_tokens, "temperature": temperature}
+    budget = {"price_in": price_in, "price_out": price_out, "max_cost": max_cost}
+    arguments = given(endpoint | generation | budget | {"unsafe": unsafe_exec or None}, option)
+    options: dict[str, Any] = {"concurrency": concurrency, "batch_size": batch_size, "retry_failed": retry_failed}
+    annotate_with_progress(source, output, make_critic(critic, arguments), **options)
 
 
-def annotate_with_progress(
-    source: Path,
-    output: Path,
-    critic: Critic,
-    concurrency: int | None = None,
-    batch_size: int | None = None,
-    retry_failed: bool = False,
-) -> None:
-    """Annotate a file with a progress bar and print a summary, also if it is interrupted or fails."""
+def annotate_with_progress(source: Path, output: Path, critic: Critic, **options: Any) -> None:
+    """Annotate a file with a progress bar and print a summary, also if it is interrupted or fails.
+
+    options: of `text2grad.annotate.annotate`.
+    """
     from text2grad.annotate import annotate as run
 
-    with AnnotationDisplay(Console(), count_lines(source)) as display:
-        try:
-            run(
-                source,
-                output,
-                critic,
-                concurrency=concurrency,
-                batch_size=batch_size,
-                retry_failed=retry_failed,
-                on_progress=display.update,
-            )
-        except KeyboardInterrupt:
-            display.finished(output)
-            display.console.print("Finished records are saved; the same command continues from here.")
-            raise typer.Exit(130) from None
-        except UserError:
-            display.finished(output)
-            raise
-        display.finished(output)
+    display = AnnotationDisplay(Console(), source, output)
+    try:
+        with display:
+            run(source, output, critic, on_progress=display.update, **options)
+    except KeyboardInterrupt:
+        display.console.print("Finished records are saved; the same command continues from here.")
+        raise typer.Exit(130) from None
 
 
-class AnnotationDisplay:
+class AnnotationDisplay(ProgressDisplay):
     """A progress bar with rate, failures, cost and time left, then a summary table."""
 
-    def __init__(self, console: Console, total: int) -> None:
-        self.console = console
+    def __init__(self, console: Console, source: Path, output: Path) -> None:
+        super().__init__(console, "annotating")
+        self._num_records = count_lines(source)
+        self._output = output
         self._summary: Summary | None = None
         self._last_line = time.monotonic()
-        self._progress = progress_bar(console)
-        self._total = total
-        self._bar = self._progress.add_task("annotating", total=None, metrics="")
-
-    def __enter__(self) -> AnnotationDisplay:
-        self._progress.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def update(self, summary: Summary) -> None:
-        figures = f"{summary.records_per_second:.1f}/s"
-        if summary.failed:
-            figures += f"  [yellow]{summary.failed} failed[/yellow]"
-        if summary.cost:
-            figures += f"  cost {summary.cost:.4f}"
-        if self._summary is None:
-            # Records of earlier runs must not count for the estimate of the remaining time.
-            self._progress.reset(self._bar, total=self._total, completed=summary.records)
-        self._summary = summary
-        self._progress.update(self._bar, completed=summary.records, metrics=figures)
-        if not self.console.is_terminal and time.monotonic() - self._last_line >= _LINE_SECONDS:
-            self._last_line = time.monotonic()
-            self.console.print(f"{summary.records}/{self._total}  {figures}")
-
-    def finished(self, output: Path) -> None:
-        self._progress.stop()
+        super().__exit__()
         if self._summary is not None:
             self.console.print(summary_table(self._summary))
-            self.console.print(f"Feedback: {escape(str(output))}", soft_wrap=True)
+            self.console.print(f"Feedback: {escape(str(self._output))}", soft_wrap=True)
+
+    def update(self, summary: Summary) -> None:
+        """Update the bar; where there is no terminal, print a line now and then."""
+        metrics = f"{summary.records_per_second:.1f}/s"
+        if summary.failed:
+            metrics += f"  [yellow]{summary.failed} failed[/yellow]"
+        if summary.cost:
+            metrics += f"  cost {summary.cost:.4f}"
+        if self._summary is None:
+            # Records of earlier runs must not count for the estimate of the remaining time.
+            self.progress.reset(self.task, total=self._num_records, completed=summary.records)
+        self._summary = summary
+        self.progress.update(self.task, completed=summary.records, metrics=metrics)
+        if not self.console.is_terminal and time.monotonic() - self._last_line >= _LINE_SECONDS:
+            self._last_line = time.monotonic()
+            self.console.print(f"{summary.records}/{self._num_records}  {metrics}")
 
 
 def summary_table(summary: Summary) -> Table:
     """Return the summary as a table; optional rows without content are skipped."""
-    table = Table(show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
+    table = Table(Column(), Column(justify="right"), show_header=False)
     rows: list[tuple[str, str]] = [
         ("records", f"{summary.records} ({summary.added} new)"),
         ("ok", str(summary.ok)),
@@ -230,16 +172,3 @@ def count_lines(path: Path) -> int:
         raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example per line")
     with open_maybe_gzip(path, "rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
-
-
-def parse_options(options: list[str]) -> dict[str, Any]:
-    """Parse `name=value` pairs; values are YAML: 3 is a number, true a boolean, [a, b] a list."""
-    import yaml
-
-    parsed = {}
-    for option in options:
-        name, equals, value = option.partition("=")
-        if not equals or not name.isidentifier():
-            raise UserError(f'--option "{option}" is not of the form name=value')
-        parsed[name] = yaml.safe_load(value)
-    return parsed

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from text2grad.cli.progress import progress_bar
+from text2grad.cli.progress import ProgressDisplay
 from text2grad.schema import Example
 from text2grad.trainer.callbacks import Callback, Metrics
 
@@ -21,20 +20,8 @@ GOOD, POOR = "bold blue", "bold dark_orange"  # a pair that is safe for colour b
 LABELS = {"score": "critic's score", "rouge_l": "ROUGE-L"}
 
 
-class TerminalDisplay(Callback):
+class TerminalDisplay(ProgressDisplay, Callback):
     """A live line with step, reward, KL, tokens per second and remaining time; then the table of held-out metrics."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self.progress = progress_bar(console)
-        self.task = self.progress.add_task("", total=None, metrics="")
-
-    def __enter__(self) -> TerminalDisplay:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
 
     def on_phase(self, name: str) -> None:
         """Show the name of the phase that starts."""
@@ -77,9 +64,10 @@ class TerminalDisplay(Callback):
 
 def metrics_table(evaluation: dict[str, Any]) -> Table:
     """Return the held-out metrics before and after training, with the interval of each difference."""
-    table = Table(title=f"Held-out completions, n = {evaluation['n']}; 95% interval from a paired bootstrap")
-    for column in ("", "before", "after", "difference", "95% interval"):
-        table.add_column(column, justify="left" if not column else "right")
+    columns = [Column(name, justify="right") for name in ("before", "after", "difference", "95% interval")]
+    table = Table(
+        "", *columns, title=f"Held-out completions, n = {evaluation['n']}; 95% interval from a paired bootstrap"
+    )
     for name, metric in evaluation["metrics"].items():
         table.add_row(
             LABELS.get(name, name),
@@ -93,9 +81,8 @@ def metrics_table(evaluation: dict[str, Any]) -> Table:
 
 def comparison_table(example: dict[str, Any]) -> Table:
     """Return the completions of one held-out prompt before and after training, with coloured spans and critiques."""
-    table = Table(title=f"Example {example['id']}", expand=True, show_lines=True)
-    table.add_column("before", ratio=1)
-    table.add_column("after", ratio=1)
+    columns = [Column(side, ratio=1) for side in ("before", "after")]
+    table = Table(*columns, title=f"Example {example['id']}", expand=True, show_lines=True)
     sides = [
         Example.model_validate({"id": example["id"], "prompt": "", **example[side]}) for side in ("before", "after")
     ]
@@ -114,10 +101,8 @@ def highlight_spans(example: Example) -> Text:
 
 def explanation_table(explanation: Explanation) -> Table:
     """Return one row per token: its reward, and its probability before and after the gradient step."""
-    table = Table(title=Text(explanation.comment))
-    table.add_column("token")
-    for column in ("reward", "before", "after", "change of log-probability"):
-        table.add_column(column, justify="right")
+    columns = [Column(name, justify="right") for name in ("reward", "before", "after", "change of log-probability")]
+    table = Table("token", *columns, title=Text(explanation.comment))
     for token in explanation.tokens:
         change = token.logprob_after - token.logprob_before
         style = "" if not token.reward else GOOD if token.reward > 0 else POOR

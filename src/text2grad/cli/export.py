@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from text2grad.cli.options import Debug
 from text2grad.cli.progress import silence_libraries
 
 
@@ -18,7 +19,7 @@ def export(
         Path, typer.Option("--output", "-o", help="The folder to write: new, empty, or an earlier export.")
     ],
     dtype: Annotated[str, typer.Option(help="Of the saved weights: bfloat16, float16 or float32.")] = "bfloat16",
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Debug = False,
 ) -> None:
     """Merge a run's adapter into its base: a plain model that loads with transformers alone, with a model card.
 

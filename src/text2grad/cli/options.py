@@ -1,14 +1,19 @@
-"""Options that several commands share."""
+"""Options that several commands share, and how they become settings."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from text2grad.errors import UserError
+
 Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback if the command fails.")]
+FeedbackFile = Annotated[
+    Path, typer.Option("--output", "-o", help="JSON lines with the records and their feedback; continued if it exists.")
+]
 Model = Annotated[str | None, typer.Option(help="Short for model.name=...: smollm2, a hub name, or a folder.")]
 OutputDir = Annotated[Path | None, typer.Option("--output-dir", "-o", help="Short for output_dir=...: the run folder.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in output_dir from its last checkpoint.")]
@@ -16,5 +21,24 @@ RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Retry records
 
 
 def to_overrides(values: dict[str, object]) -> list[str]:
-    """Format options that were given as `section.key=value` settings; None means not given."""
-    return [f"{key}={json.dumps(str(value), ensure_ascii=False)}" for key, value in values.items() if value is not None]
+    """Format the options that were given as `section.key=value` settings."""
+    return [f"{key}={json.dumps(str(value), ensure_ascii=False)}" for key, value in given(values).items()]
+
+
+def given(values: dict[str, Any], options: list[str] | None = None) -> dict[str, Any]:
+    """Return the values that were given (None means not given), with those of `--option name=value` on top.
+
+    The value of an option is YAML: 3 is a number, true a boolean, [a, b] a list.
+    """
+    import yaml
+
+    result = {name: value for name, value in values.items() if value is not None}
+    for option in options or []:
+        name, equals, value = option.partition("=")
+        if not equals or not name.isidentifier():
+            raise UserError(f'--option "{option}" is not of the form name=value')
+        try:
+            result[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise UserError(f'--option "{option}": the value is not valid YAML; put quotes around it') from error
+    return result

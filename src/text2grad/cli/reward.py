@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
-from rich.table import Table
+from rich.table import Column, Table
 
-from text2grad.cli.annotate import annotate_with_progress, parse_options
-from text2grad.cli.options import Debug
-from text2grad.cli.progress import progress_bar, silence_libraries
+from text2grad.cli.annotate import annotate_with_progress
+from text2grad.cli.options import Debug, FeedbackFile, given
+from text2grad.cli.progress import ProgressDisplay, silence_libraries
 from text2grad.errors import UserError
 
 if TYPE_CHECKING:
@@ -58,13 +57,19 @@ def train(
     """
     from text2grad.reward_model.train import RewardTrainingSettings, train_reward_model
 
-    named = {"num_train_epochs": epochs, "learning_rate": learning_rate, "per_device_train_batch_size": batch_size}
-    values: dict[str, Any] = _given(named) | {"model": model, "seed": seed} | ({"lora": {}} if lora else {})
-    settings = RewardTrainingSettings.parse(values | parse_options(option or []), where="reward train")
+    named: dict[str, Any] = {
+        "model": model,
+        "num_train_epochs": epochs,
+        "learning_rate": learning_rate,
+        "per_device_train_batch_size": batch_size,
+        "lora": {} if lora else None,
+        "seed": seed,
+    }
+    settings = RewardTrainingSettings.parse(given(named, option), where="reward train")
     console = Console()
     silence_libraries()
-    with progress_bar(console) as progress:
-        callback = _progress_callback(progress, console)
+    with ProgressDisplay(console, "training") as display:
+        callback = _progress_callback(display)
         train_reward_model(_read(sources), settings, output, resume=resume, callbacks=[callback])
     summary = json.loads((output / "training.json").read_text(encoding="utf-8"))
     console.print(_dataset_table(summary))
@@ -94,7 +99,7 @@ def evaluate(
     silence_libraries()
     console = Console()
     examples = _read(sources)
-    critic = SpanRewardModel.from_pretrained(model, device, **_given({"method": method}))
+    critic = SpanRewardModel.from_pretrained(model, device, **given({"method": method}))
     with console.status(f"Scoring {len(examples)} completions"):
         predictions, skipped = predict(critic, examples)
     if not predictions:
@@ -115,9 +120,7 @@ def evaluate(
 def score(
     model: ModelFolder,
     source: Annotated[Path, typer.Argument(help="JSON lines with id, prompt and completion.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File for the records with their feedback; continued if it exists.")
-    ],
+    output: FeedbackFile,
     method: Method = None,
     rewards: Annotated[
         str | None, typer.Option(help="graded: every word's expected reward; spans: words that are good or poor.")
@@ -136,10 +139,8 @@ def score(
     from text2grad.reward_model.model import SpanRewardModel
 
     silence_libraries()
-    settings = _given({"method": method, "rewards": rewards}) | parse_options(option or [])
-    annotate_with_progress(
-        source, output, SpanRewardModel.from_pretrained(model, device, **settings), batch_size=batch_size
-    )
+    critic = SpanRewardModel.from_pretrained(model, device, **given({"method": method, "rewards": rewards}, option))
+    annotate_with_progress(source, output, critic, batch_size=batch_size)
 
 
 @reward.command()
@@ -172,16 +173,10 @@ def serve(
         raise UserError('reward serve needs fastapi and uvicorn: pip install "text2grad[serve]"') from error
 
     silence_libraries()
-    values = {
-        "name": Path(model).name,
-        "host": host,
-        "port": port,
-        "max_batch_size": max_batch_size,
-        "max_wait_ms": max_wait_ms,
-        "max_body_bytes": max_body_bytes,
-    }
-    settings = ServeSettings.parse(values | parse_options(option or []), where="reward serve")
-    run_server(SpanRewardModel.from_pretrained(model, device, **_given({"method": method})), settings)
+    address = {"name": Path(model).name, "host": host, "port": port}
+    limits = {"max_batch_size": max_batch_size, "max_wait_ms": max_wait_ms, "max_body_bytes": max_body_bytes}
+    settings = ServeSettings.parse(given(address | limits, option), where="reward serve")
+    run_server(SpanRewardModel.from_pretrained(model, device, **given({"method": method})), settings)
 
 
 def metrics_table(metrics: dict[str, Any]) -> Table:
@@ -190,10 +185,10 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
     A label that does not occur in the gold feedback has no rows.
     """
     title = f"{metrics['examples']} completions; {metrics['spans_per_completion']:.2f} spans per completion"
-    table = Table(title=f"{title}; {metrics['parse_rate']:.1%} parsed")
-    for column in ("", "frequency", "precision", "recall", "F1", "AP", "P@R .25", "ECE"):
-        table.add_column(column, justify="left" if not column else "right", no_wrap=True)
+    headers = ("frequency", "precision", "recall", "F1", "AP", "P@R .25", "ECE")
     names = ("frequency", "precision", "recall", "f1", "average_precision", "precision_at_recall_25", "ece")
+    columns = [Column(no_wrap=True), *(Column(header, justify="right", no_wrap=True) for header in headers)]
+    table = Table(*columns, title=f"{title}; {metrics['parse_rate']:.1%} parsed")
     for label in ("poor", "good"):
         if not metrics["tokens"][label]["frequency"]:
             continue
@@ -203,22 +198,20 @@ def metrics_table(metrics: dict[str, Any]) -> Table:
     return table
 
 
-def _progress_callback(progress: Progress, console: Console) -> TrainerCallback:
+def _progress_callback(display: ProgressDisplay) -> TrainerCallback:
     """Return a callback that shows step and losses in the bar, or a line per log where there is no terminal."""
     from transformers import TrainerCallback
 
-    task = progress.add_task("training", total=None, metrics="")
-
     class ProgressBarCallback(TrainerCallback):
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            progress.update(task, completed=state.global_step, total=state.max_steps)
+            display.progress.update(display.task, completed=state.global_step, total=state.max_steps)
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             losses = "  ".join(f"{name.replace('_', ' ')} {logs[name]:.3f}" for name in LOSSES if name in (logs or {}))
             if losses:
-                progress.update(task, metrics=losses)
-                if not console.is_terminal:
-                    console.print(f"step {state.global_step}/{state.max_steps}  {losses}")
+                display.progress.update(display.task, metrics=losses)
+                if not display.console.is_terminal:
+                    display.console.print(f"step {state.global_step}/{state.max_steps}  {losses}")
 
     return ProgressBarCallback()
 
@@ -233,11 +226,6 @@ def _dataset_table(summary: dict[str, Any]) -> Table:
     for reason in sorted({reason for part in parts for reason in part["skipped"]}):
         table.add_row(f"skipped: {reason}", *(str(part["skipped"].get(reason, 0)) for part in parts))
     return table
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given on the command line."""
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def _read(sources: list[Path]) -> list[Example]:

@@ -20,18 +20,13 @@ def _feedback(example: Example) -> Feedback:
     return example.feedback
 
 
-def _reference_rouge_l(example: Example) -> float:
-    assert example.reference is not None
-    return rouge_l(example.completion, example.reference)
-
-
 def _count_spans(label: str) -> Metric:
     return lambda example: sum(span.label == label for span in _feedback(example).spans)
 
 
 METRICS: dict[str, Metric] = {
     "score": lambda example: critic_score(_feedback(example)),
-    "rouge_l": _reference_rouge_l,
+    "rouge_l": lambda example: rouge_l(example.completion, example.reference or ""),
     "praised spans": _count_spans("good"),
     "blamed spans": _count_spans("poor"),
     "omissions": lambda example: len(_feedback(example).omissions),
@@ -44,7 +39,7 @@ def compare(before: Sequence[Example], after: Sequence[Example], resamples: int,
 
     ROUGE-L needs a reference on every example, and is absent otherwise.
     """
-    pairs = [(b, a) for b, a in zip(before, after, strict=True) if _is_valid(b) and _is_valid(a)]
+    pairs = [pair for pair in zip(before, after, strict=True) if all(_feedback(one).status == "ok" for one in pair)]
     if not pairs:
         raise UserError("every critique of the held-out completions failed: nothing to compare")
     metrics = dict(METRICS)
@@ -56,10 +51,6 @@ def compare(before: Sequence[Example], after: Sequence[Example], resamples: int,
         interval = paired_bootstrap(old, new, resamples, seed)
         results[name] = {"before": float(np.mean(old)), "after": float(np.mean(new)), **interval._asdict()}
     return {"n": len(pairs), "failed": len(before) - len(pairs), "metrics": results, "examples": _side_by_side(pairs)}
-
-
-def _is_valid(example: Example) -> bool:
-    return _feedback(example).status == "ok"
 
 
 def _side_by_side(pairs: Sequence[tuple[Example, Example]]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from text2grad.report.subsample import subsample
 COMPONENTS = ("tooltip", "curves", "completion", "critique", "samples", "examples")
 STYLES = ("metrics.css", *(f"{name}.css" for name in COMPONENTS))
 SCRIPTS = ("dom.js", *(f"{name}.js" for name in COMPONENTS), "report.js")
+TOKEN_NUMBERS = ("start", "end", "reward", "advantage", "logprob_before", "logprob_after")
 EVAL_SCORE = "eval/score"  # recorded by the steps after which the policy was evaluated
 
 
@@ -40,7 +41,7 @@ def render_report(run: Run) -> str:
         data=embed_json(
             {
                 "metrics": _metric_columns(steps),
-                "samples": [_sample(sample) for sample in run.samples.samples],
+                "samples": [_sample(sample) for sample in run.samples],
                 "examples": [example.model_dump(mode="json", exclude_none=True) for example in shown],
             }
         ),
@@ -61,16 +62,13 @@ def _select_steps(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _metric_columns(records: list[dict[str, Any]]) -> dict[str, list[float | None]]:
     """Return one column per metric, including `step`, with None where a step has no number."""
-    names = dict.fromkeys(name for record in records for name, value in record.items() if _is_number(value))
-    return {name: [_number(record.get(name)) for record in records] for name in names}
+    numbers = [{name: _round(value) for name, value in record.items() if _is_number(value)} for record in records]
+    names = dict.fromkeys(name for record in numbers for name in record)
+    return {name: [record.get(name) for record in numbers] for name in names}
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _number(value: Any) -> float | None:
-    return _round(value) if _is_number(value) else None
 
 
 def _round(value: float | None) -> float | None:
@@ -85,15 +83,9 @@ def _sample(sample: Sample) -> dict[str, Any]:
 
 def _token_columns(tokens: list[Token], completion: str) -> dict[str, list[Any]]:
     """Return one list per token attribute; `text` is None where it equals the completion at the token's offsets."""
-    return {
-        "text": [None if token.text == completion[token.start : token.end] else token.text for token in tokens],
-        "start": [token.start for token in tokens],
-        "end": [token.end for token in tokens],
-        "reward": [_round(token.reward) for token in tokens],
-        "advantage": [_round(token.advantage) for token in tokens],
-        "before": [_round(token.logprob_before) for token in tokens],
-        "after": [_round(token.logprob_after) for token in tokens],
-    }
+    texts = [None if token.text == completion[token.start : token.end] else token.text for token in tokens]
+    numbers = {name: [_round(getattr(token, name)) for token in tokens] for name in TOKEN_NUMBERS}
+    return {"text": texts} | {name.removeprefix("logprob_"): column for name, column in numbers.items()}
 
 
 def _summary(metrics: list[dict[str, Any]]) -> dict[str, str]:

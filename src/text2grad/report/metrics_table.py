@@ -1,54 +1,31 @@
 """Rows of the table of held-out metrics, each with the geometry of its confidence interval."""
 
-from dataclasses import dataclass
+from typing import Any
 
 from text2grad.report.read import MetricChange
 
 TITLES = {"score": "Critic’s score", "rouge_1": "ROUGE-1", "rouge_2": "ROUGE-2", "rouge_l": "ROUGE-L", "bleu": "BLEU"}
 
 
-@dataclass(frozen=True)
-class IntervalPosition:
-    """Positions of low, difference and high on an axis from 0 to 100 with zero difference at 50."""
-
-    low: float
-    difference: float
-    high: float
-
-
-@dataclass(frozen=True)
-class MetricRow:
-    """One metric, formatted for display."""
-
-    title: str
-    before: str
-    after: str
-    difference: str
-    bounds: str
-    change: str
-    significant: bool
-    interval: IntervalPosition | None
-
-
-def metric_rows(metrics: dict[str, MetricChange]) -> list[MetricRow]:
-    """Return one row per metric, in the order of the evaluation file."""
+def metric_rows(metrics: dict[str, MetricChange]) -> list[dict[str, Any]]:
+    """Return the fields of each row, in the order of the evaluation file."""
     return [_row(name, metric) for name, metric in metrics.items()]
 
 
-def _row(name: str, metric: MetricChange) -> MetricRow:
+def _row(name: str, metric: MetricChange) -> dict[str, Any]:
     digits = _num_decimals(metric)
     known = metric.low is not None and metric.high is not None
     change = describe_change(metric)
-    return MetricRow(
-        title=TITLES.get(name, name.replace("_", " ").capitalize()),
-        before=_format(metric.before, digits),
-        after=_format(metric.after, digits),
-        difference=_format(metric.difference, digits, sign="+"),
-        bounds=f"{_format(metric.low, digits, '+')} to {_format(metric.high, digits, '+')}" if known else "–",
-        change=change,
-        significant=change in ("rose", "fell"),
-        interval=interval_position(metric),
-    )
+    return {
+        "title": TITLES.get(name, name.replace("_", " ").capitalize()),
+        "before": _format(metric.before, digits),
+        "after": _format(metric.after, digits),
+        "difference": _format(metric.difference, digits, sign="+"),
+        "bounds": f"{_format(metric.low, digits, '+')} to {_format(metric.high, digits, '+')}" if known else "–",
+        "change": change,
+        "significant": change in ("rose", "fell"),
+        "interval": interval_position(metric),
+    }
 
 
 def describe_change(metric: MetricChange) -> str:
@@ -60,13 +37,16 @@ def describe_change(metric: MetricChange) -> str:
     return "fell" if metric.high < 0 else "no significant change"
 
 
-def interval_position(metric: MetricChange) -> IntervalPosition | None:
-    """Scale the interval so that its farthest bound is 45 from the centre; None where a bound is missing."""
+def interval_position(metric: MetricChange) -> dict[str, float] | None:
+    """Return positions on an axis from 0 to 100 with zero in the middle; None where a bound is missing.
+
+    The interval is scaled so that its farthest bound is 45 from the centre.
+    """
     if metric.low is None or metric.high is None or metric.difference is None:
         return None
-    reach = max(abs(metric.low), abs(metric.difference), abs(metric.high)) or 1.0
-    low, difference, high = (50 + 45 * value / reach for value in (metric.low, metric.difference, metric.high))
-    return IntervalPosition(round(low, 2), round(difference, 2), round(high, 2))
+    bounds = {"low": metric.low, "difference": metric.difference, "high": metric.high}
+    reach = max(map(abs, bounds.values())) or 1.0
+    return {name: round(50 + 45 * value / reach, 2) for name, value in bounds.items()}
 
 
 def _num_decimals(metric: MetricChange) -> int:

@@ -2,22 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from text2grad.errors import UserError
 from text2grad.files import parse_json, read_json_lines
 from text2grad.report.subsample import subsample_by_step
-from text2grad.schema import Feedback, Message, describe
+from text2grad.schema import Feedback, Message, validate
 
 MAX_STEPS = 2_000
 MAX_SAMPLES = 400
 MAX_SAMPLE_BYTES = 32 * 2**20
 MAX_EXAMPLES = 60
-
-Record = TypeVar("Record", bound=BaseModel)
 
 
 class Token(BaseModel):
@@ -82,22 +80,15 @@ class Evaluation(BaseModel):
 
 
 @dataclass(frozen=True)
-class SampleSelection:
-    """The samples that the report shows, and how many the run recorded."""
-
-    samples: list[Sample]
-    num_recorded: int
-
-
-@dataclass(frozen=True)
 class Run:
-    """Everything that a report shows."""
+    """Everything that a report shows: of the recorded samples a selection, of the rest all that there is."""
 
     name: str
     config: str | None
     model: str | None
     metrics: list[dict[str, Any]]
-    samples: SampleSelection
+    samples: list[Sample]
+    num_samples_recorded: int
     evaluation: Evaluation | None
 
 
@@ -110,13 +101,16 @@ def read_run(folder: Path) -> Run:
         raise UserError(
             f"{folder}: no metrics.jsonl in this folder; give the output_dir of a run that has started training"
         )
-    config = _read_if_exists(folder / "config.yaml")
+    config_file = folder / "config.yaml"
+    config = config_file.read_text(encoding="utf-8", errors="replace") if config_file.is_file() else None
+    samples, num_recorded = read_samples(folder / "samples.jsonl")
     return Run(
         name=folder.resolve().name,
         config=config,
-        model=None if config is None else _model_name(config, folder / "config.yaml"),
+        model=None if config is None else _model_name(config, config_file),
         metrics=read_metrics(metrics),
-        samples=read_samples(folder / "samples.jsonl"),
+        samples=samples,
+        num_samples_recorded=num_recorded,
         evaluation=read_evaluation(folder / "evaluation.json"),
     )
 
@@ -127,25 +121,25 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     return [by_step[step] for step in sorted(by_step)]
 
 
-def read_samples(path: Path, limit: int = MAX_SAMPLES, byte_limit: int = MAX_SAMPLE_BYTES) -> SampleSelection:
-    """Return samples spread evenly over the steps, bounded in number and in bytes of the file.
+def read_samples(path: Path, limit: int = MAX_SAMPLES, byte_limit: int = MAX_SAMPLE_BYTES) -> tuple[list[Sample], int]:
+    """Return samples spread evenly over the steps, bounded in number and bytes, and how many the file has.
 
     The file is read twice, so that only the selected samples are held in memory.
     """
     if not path.is_file():
-        return SampleSelection([], num_recorded=0)
+        return [], 0
     recorded = {
         (_integer(record, "step", where), _integer(record, "sample", where)): where
         for where, record in read_json_lines(path)
     }
     if not recorded:
-        return SampleSelection([], num_recorded=0)
+        return [], 0
     keys = sorted(recorded)
     affordable = byte_limit * len(keys) // path.stat().st_size
     positions = subsample_by_step([step for step, _ in keys], max(1, min(limit, affordable)))
     selected = {recorded[keys[position]] for position in positions}
-    samples = [_validate(Sample, record, where) for where, record in read_json_lines(path) if where in selected]
-    return SampleSelection(sorted(samples, key=lambda sample: (sample.step, sample.sample)), num_recorded=len(keys))
+    samples = [validate(Sample, record, where) for where, record in read_json_lines(path) if where in selected]
+    return sorted(samples, key=lambda sample: (sample.step, sample.sample)), len(keys)
 
 
 def read_evaluation(path: Path) -> Evaluation | None:
@@ -156,7 +150,7 @@ def read_evaluation(path: Path) -> Evaluation | None:
         record = parse_json(path.read_bytes())
     except ValueError as error:
         raise UserError(f"{path}: not valid JSON ({error}); evaluate the run again") from error
-    return _validate(Evaluation, record, str(path))
+    return validate(Evaluation, record, str(path))
 
 
 def _integer(record: dict[str, Any], field: str, where: str) -> int:
@@ -164,17 +158,6 @@ def _integer(record: dict[str, Any], field: str, where: str) -> int:
     if not isinstance(value, int):
         raise UserError(f"{where}: {field} is {value!r}, not an integer; remove the line")
     return value
-
-
-def _validate(kind: type[Record], record: Any, where: str) -> Record:
-    try:
-        return kind.model_validate(record)
-    except ValidationError as error:
-        raise UserError(f"{where}: {describe(error)}") from error
-
-
-def _read_if_exists(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
 
 
 def _model_name(config: str, path: Path) -> str | None:

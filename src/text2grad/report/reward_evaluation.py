@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby
 from typing import Any, Literal
 
 from text2grad.report.html import render_page
@@ -16,21 +15,13 @@ MAX_EXAMPLES = 60
 PLOT_SIZE = 200  # side of the reliability plot, in SVG units
 
 
-@dataclass(frozen=True)
-class Segment:
-    """Consecutive characters of a completion with the same mark."""
-
-    text: str
-    mark: Mark
-
-
-def split_by_mark(text: str, feedback: Feedback) -> list[Segment]:
-    """Split a completion where the mark changes; of overlapping spans the most severe one wins."""
+def split_by_mark(text: str, feedback: Feedback) -> list[tuple[str, Mark]]:
+    """Return the segments of a completion with their marks; of overlapping spans the most severe one wins."""
     marks: list[Mark] = [""] * len(text)
     for span in sorted(feedback.spans, key=lambda span: span.severity):
         marks[span.start : span.end] = [span.label] * (span.end - span.start)
-    cuts = [i for i in range(1, len(text)) if marks[i] != marks[i - 1]]
-    return [Segment(text[a:b], marks[a]) for a, b in pairwise([0, *cuts, len(text)]) if a < b]
+    runs = groupby(zip(text, marks, strict=True), key=lambda character: character[1])
+    return [("".join(character for character, _ in run), mark) for mark, run in runs]
 
 
 def reliability_points(bins: Sequence[tuple[float, float, int]]) -> list[tuple[float, float, float]]:

@@ -29,10 +29,11 @@ Order = Literal["critique_first", "spans_first", "spans_only"]
 MAX_OCCURRENCE = 9
 EMPTY_CRITIQUE = "Nothing stands out."
 LINE_BREAKS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # not allowed in prose: every field is one line
-_encode_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would build an encoder per call
+quote_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would build an encoder per call
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LINE_BREAK = re.compile(f"[{LINE_BREAKS}]")
 _QUOTATION = re.compile(r'("(?:[^"\\]|\\.)*")(?:#([1-9]\d*))?')
+_QUOTATIONS = re.compile(f"{_QUOTATION.pattern}(?:; {_QUOTATION.pattern})*")
 _LABELS: dict[str, Label] = {"Good": "good", "Poor": "poor"}
 
 
@@ -68,6 +69,7 @@ class WrittenCritique:
     missing: list[str] = field(default_factory=list)
 
     def spans(self) -> Iterator[tuple[Label, Range]]:
+        """Yield the label and the range of each quotation."""
         yield from (("good", span) for span in self.good)
         yield from (("poor", span) for span in self.poor)
 
@@ -105,24 +107,16 @@ def parse_critique(text: str, completion: str) -> WrittenCritique:
     )
 
 
-def chunk_ranges(text: str) -> list[Range]:
-    """Return the character range of every word, space and punctuation mark."""
-    return [match.span() for match in QUOTE_CHUNK.finditer(text)]
-
-
 def expand_to_chunks(span: Range, completion: str) -> Range | None:
-    """Return the span widened to whole chunks and stripped of white space, or None if nothing is left."""
-    inside = [
-        (start, end)
-        for start, end in chunk_ranges(completion)
-        if start < span[1] and end > span[0] and not completion[start:end].isspace()
-    ]
-    return (inside[0][0], inside[-1][1]) if inside else None
+    """Return the span widened to whole chunks and stripped of white space, or None if nothing is left.
 
-
-def quote_json(text: str) -> str:
-    """Return the text as a JSON string, with non-ASCII characters unescaped."""
-    return _encode_json(text)
+    Chunks are words, spaces and punctuation marks.
+    """
+    overlapping = (
+        chunk for chunk in QUOTE_CHUNK.finditer(completion) if chunk.start() < span[1] and chunk.end() > span[0]
+    )
+    inside = [chunk for chunk in overlapping if not chunk[0].isspace()]
+    return (inside[0].start(), inside[-1].end()) if inside else None
 
 
 def shorten_prose(prose: str, max_chars: int) -> str:
@@ -178,25 +172,13 @@ def _find(quote: str, number: int, completion: str) -> Range:
 
 
 def _parse_list(line: str) -> list[tuple[str, int]]:
-    if line == "none":
-        return []
-    items = []
-    position = 0
-    while match := _QUOTATION.match(line, position):
-        items.append((_parse_json_string(match[1]), int(match[2] or 1)))
-        position = match.end() + 2
-        if match.end() == len(line):
-            return items
-        if line[match.end() : position] != "; ":
-            break
-    raise CritiqueFormatError(f"not a list of quotations: {line[:80]}")
-
-
-def _parse_json_string(quotation: str) -> str:
+    """Return the text and the number of each quotation."""
+    if line != "none" and not _QUOTATIONS.fullmatch(line):
+        raise CritiqueFormatError(f"not a list of quotations: {line[:80]}")
     try:
-        return str(json.loads(quotation))
+        return [(json.loads(match[1]), int(match[2] or 1)) for match in _QUOTATION.finditer(line)]
     except json.JSONDecodeError as error:
-        raise CritiqueFormatError(f"not a quotation: {quotation[:80]}") from error
+        raise CritiqueFormatError(f"not a quotation: {error.doc[:80]}") from error
 
 
 def _join(items: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -40,7 +40,7 @@ class RewardDataset:
 
 
 def build_dataset(
-    examples: Iterable[Example],
+    examples: Sequence[Example],
     tokenizer: PreTrainedTokenizerBase,
     inputs: InputSettings,
     critique_format: CritiqueFormat,
@@ -49,18 +49,15 @@ def build_dataset(
     builder = InputBuilder(tokenizer, inputs)
     vocabulary = build_llguidance_tokenizer(tokenizer, len(tokenizer))
     dataset = RewardDataset()
-    for example in examples:
+    for example, model_input in zip(examples, builder.build_batch(examples), strict=True):
         feedback = example.feedback
         if feedback is None:
             dataset.skipped["no feedback"] += 1
         elif feedback.status == "failed":
             dataset.skipped["failed feedback"] += 1
+        elif isinstance(model_input, InputError):
+            dataset.skipped["completion empty or too long"] += 1
         else:
-            try:
-                model_input = builder.build(example)
-            except InputError:
-                dataset.skipped["completion empty or too long"] += 1
-                continue
             critique = _critique_ids(example.completion, feedback, tokenizer, vocabulary, critique_format)
             start, end = model_input.completion_range
             head_labels = [IGNORE] * (len(model_input.ids) + len(critique))

@@ -18,7 +18,7 @@ from text2grad.reward_model.calibration_metrics import (
     precision_at_recall,
     reliability,
 )
-from text2grad.reward_model.feedback import TokenProbabilities, word_probabilities, word_ranges
+from text2grad.reward_model.feedback import TokenProbabilities, word_means, word_ranges
 from text2grad.reward_model.head import GOOD, POOR, token_labels
 from text2grad.reward_model.model import SpanRewardModel
 from text2grad.schema import Example, Feedback, Label, Range
@@ -37,6 +37,7 @@ class Prediction:
 
     @property
     def gold(self) -> Feedback:
+        """The feedback that the example came with."""
         assert self.example.feedback is not None
         return self.example.feedback
 
@@ -68,10 +69,9 @@ def compute_metrics(predictions: Sequence[Prediction]) -> dict[str, Any]:
         "spans": {},
     }
     for label, column in LABELS:
-        metrics["tokens"][label] = {
-            **_token_agreement(hard_tokens == column, gold_tokens == column),
-            **ranking_metrics(token_probabilities[:, column], gold_tokens == column),
-        }
+        predicted, gold = hard_tokens == column, gold_tokens == column
+        agreement = _precision_recall_f1(int((predicted & gold).sum()), int(predicted.sum()), int(gold.sum()))
+        metrics["tokens"][label] = agreement | ranking_metrics(token_probabilities[:, column], gold)
         metrics["words"][label] = ranking_metrics(word_scores[:, column], gold_words == column)
         metrics["spans"][label] = span_agreement(predictions, label)
     metrics["critique_rouge_l"] = _critique_rouge_l(predictions)
@@ -95,7 +95,7 @@ def ranking_metrics(probabilities: Array, gold: NDArray[np.bool_]) -> dict[str, 
 def word_table(predictions: Sequence[Prediction]) -> tuple[NDArray[np.int64], Array]:
     """Return the gold class of every word, (words,), and the head's probabilities, (words, 3)."""
     gold = [token_labels(p.gold, word_ranges(p.example.completion)) for p in predictions]
-    scores = [word_probabilities(p.example.completion, p.tokens)[1] for p in predictions]
+    scores = [word_means(p.example.completion, p.tokens.offsets, p.tokens.probabilities)[1] for p in predictions]
     return np.concatenate(gold), np.concatenate(scores)
 
 
@@ -137,10 +137,6 @@ def intersection_over_union(one: Range, other: Range) -> float:
 
 def _label_ranges(feedback: Feedback, label: Label) -> list[Range]:
     return sorted({(span.start, span.end) for span in feedback.spans if span.label == label})
-
-
-def _token_agreement(predicted: NDArray[np.bool_], gold: NDArray[np.bool_]) -> dict[str, float]:
-    return _precision_recall_f1(int((predicted & gold).sum()), int(predicted.sum()), int(gold.sum()))
 
 
 def _precision_recall_f1(matched: int, predicted: int, gold: int) -> dict[str, float]:

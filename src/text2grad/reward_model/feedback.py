@@ -62,7 +62,7 @@ def span_feedback(completion: str, predicted: TokenProbabilities, threshold: flo
 
     The mean probability of the class is the span's severity; spans below `threshold` are dropped.
     """
-    words, probabilities = word_probabilities(completion, predicted)
+    words, probabilities = word_means(completion, predicted.offsets, predicted.probabilities)
     classes = most_probable_classes(probabilities)
     spans: list[Span] = []
     for column, run in groupby(range(len(words)), key=lambda i: int(classes[i])):
@@ -110,15 +110,10 @@ def word_ranges(text: str) -> list[Range]:
     return [match.span() for match in _WORD.finditer(text)]
 
 
-def word_probabilities(completion: str, predicted: TokenProbabilities) -> tuple[list[Range], NDArray[np.float64]]:
-    """Return the words and their (words, 3) probabilities: the mean over the tokens that overlap a word."""
-    return word_means(completion, predicted.offsets, predicted.probabilities)
-
-
 def word_means(
     completion: str, offsets: list[Range], values: NDArray[np.float64]
 ) -> tuple[list[Range], NDArray[np.float64]]:
-    """Return the words, and the mean of the token values over each. values: (tokens, ...); means: (words, ...).
+    """Return the words, and the mean of the values of the tokens that overlap each. (tokens, ...) -> (words, ...).
 
     Offsets are in ascending order, so the tokens of a word are adjacent. A word without tokens has mean 0.
     """

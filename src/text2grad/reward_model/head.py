@@ -96,9 +96,8 @@ def calibrate(logits: Tensor, labels: Tensor) -> Calibration:
     seen = torch.tensor([bool((labels == i).any()) for i in range(3)])
     if len(labels) == 0 or seen.sum() < 2:
         return Calibration()
-    log_scale = torch.zeros(
-        (), dtype=torch.float64, requires_grad=True
-    )  # keeps the scale positive, and with it the ranking
+    # The logarithm keeps the scale positive, and with it the ranking.
+    log_scale = torch.zeros((), dtype=torch.float64, requires_grad=True)
     bias = torch.zeros(3, dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.LBFGS([log_scale, bias], max_iter=200, line_search_fn="strong_wolfe")
 

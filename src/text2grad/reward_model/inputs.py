@@ -77,13 +77,6 @@ class InputBuilder:
         self._num_copies = self._segments.count(COMPLETION)
         self._num_template_tokens = sum(len(segment) for segment in self._segments if isinstance(segment, list))
 
-    def build(self, example: Example) -> ModelInput:
-        """Return the input for one example; raises InputError."""
-        (model_input,) = self.build_batch([example])
-        if isinstance(model_input, InputError):
-            raise model_input
-        return model_input
-
     def build_batch(self, examples: Sequence[Example]) -> list[ModelInput | InputError]:
         """Return the input, or the error, of each example; all texts are tokenized in one call."""
         if not examples:

@@ -26,6 +26,7 @@ class SpanRewardNetwork(nn.Module):
 
     @property
     def config(self) -> Any:
+        """The configuration of the language model, which the trainer reads."""
         return self.model.config
 
     def states(self, input_ids: Tensor) -> Tensor:

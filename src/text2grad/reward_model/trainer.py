@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -14,8 +14,7 @@ import numpy as np
 import safetensors.torch
 import torch
 from torch.utils.data import Sampler
-from transformers import Trainer, TrainerCallback
-from transformers.trainer_pt_utils import get_length_grouped_indices
+from transformers import Trainer, TrainerCallback, trainer_pt_utils
 
 WEIGHTS_FILE = "model.safetensors"  # the name that the Trainer looks for
 
@@ -64,28 +63,22 @@ class SpanRewardTrainer(Trainer):
         network.load_state_dict(state, strict=False)
 
 
-class LengthGroupedSampler(Sampler[int]):
+class LengthGroupedSampler(trainer_pt_utils.LengthGroupedSampler):
     """Groups rows of similar length, in a different order each epoch.
 
     The order depends on seed and epoch alone, so that a resumed run sees the same rows as an uninterrupted one.
     """
 
-    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int, epoch: Callable[[], int]) -> None:
-        self._lengths = list(lengths)
-        self._batch_size = batch_size
+    def __init__(self, lengths: list[int], batch_size: int, seed: int, epoch: Callable[[], int]) -> None:
+        super().__init__(batch_size, lengths=lengths, generator=torch.Generator())
         self._seed = seed
         self._epoch = epoch
 
-    def __len__(self) -> int:
-        return len(self._lengths)
-
     def __iter__(self) -> Iterator[int]:
         key = int(np.random.SeedSequence([self._seed, self._epoch()]).generate_state(1)[0])
-        generator = torch.Generator().manual_seed(key)
-        order: list[int] = get_length_grouped_indices(  # type: ignore[no-untyped-call]
-            self._lengths, self._batch_size, generator=generator
-        )
-        return iter(order)
+        self.generator.manual_seed(key)
+        order: Iterator[int] = super().__iter__()  # type: ignore[no-untyped-call]
+        return order
 
 
 class StopOnSignal(TrainerCallback):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from text2grad.schema import Example, Feedback, Message, Strict
+from text2grad.schema import Example, Feedback, Message, Strict, field_path
 
 _MAX_ERROR_CHARS = 300
 
@@ -26,6 +26,7 @@ class ScoreRequest(Strict):
     examples: Annotated[list[ScoreExample], Field(min_length=1, fail_fast=True)]
 
     def to_examples(self) -> list[Example]:
+        """Return the examples; one without an id gets its position."""
         return [
             Example(id=str(i) if one.id is None else one.id, prompt=one.prompt, completion=one.completion)
             for i, one in enumerate(self.examples)
@@ -55,6 +56,5 @@ def describe_errors(errors: Sequence[Mapping[str, Any]]) -> str:
     """Return one of pydantic's errors as `field: reason`; of the two variants of a prompt, the one that got further."""
     error = max(errors, key=lambda error: len(error["loc"]))
     parts = [part for part in error["loc"] if part != "str" and not str(part).startswith("list[")]
-    field = ".".join(f"[{part}]" if isinstance(part, int) else part for part in parts).replace(".[", "[")
-    message = f"{field.removeprefix('body.')}: {error['msg'].removeprefix('Value error, ')}"
+    message = f"{field_path(parts).removeprefix('body.')}: {error['msg'].removeprefix('Value error, ')}"
     return message[:_MAX_ERROR_CHARS].encode(errors="replace").decode()
