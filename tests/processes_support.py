@@ -183,7 +183,7 @@ def trainer(model: Path, folder: Path, count: int, lora: bool, **settings: Any) 
         "learning_rate": 3e-3,
         "estimator": "gae",
         "advantage_normalization": "whiten",
-        "kl_control": "adaptive",
+        "kl_controller": "adaptive",
         "bf16": False,
         "max_tokens_per_batch": 100,
     }

@@ -85,7 +85,7 @@ def test_a_run_is_displayed_stops_early_and_keeps_its_best_checkpoint(
     for line in (
         "| critic | `support:VowelCritic` |",
         "| steps | `1` |",
-        "Held-out answers, n = 4",
+        "Held-out completions, n = 4",
         "after step 1 (evaluations: 1)",
     ):
         assert line in plain[1]

@@ -44,7 +44,7 @@ def test_the_card_has_the_runs_metrics() -> None:
         "| prompts | `summaries` |",
         "| steps | `40` |",
         "0.250 after step 10, 0.500 after step 40 (evaluations: 2).",
-        "## Held-out answers, n = 7",
+        "## Held-out completions, n = 7",
         "| score | -1.000 | 0.500 | [+1.000, +2.000] |",
         "learning_rate: 0.001",
     ):

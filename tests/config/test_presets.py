@@ -57,7 +57,11 @@ def test_the_paper_preset_has_the_published_settings():
     policy, lora = config.policy, config.model.lora
     assert (policy.estimator, policy.gamma, policy.lam, policy.advantage_normalization) == ("gae", 1.0, 0.95, "whiten")
     assert (policy.num_iterations, policy.epsilon, policy.epsilon_value, policy.vf_coef) == (4, 0.2, 0.2, 0.1)
-    assert (policy.kl_control, policy.kl_controller_target, policy.kl_horizon) == ("adaptive", 6.0, 10_000)
+    assert (policy.kl_controller, policy.kl_controller_target, policy.kl_controller_horizon) == (
+        "adaptive",
+        6.0,
+        10_000,
+    )
     assert 0.05 <= policy.beta <= 0.2
     assert 5e-7 <= policy.learning_rate <= 1e-6
     assert (config.credit.mode, policy.temperature, lora.r, lora.alpha) == ("uniform", 0.6, 16, 32)

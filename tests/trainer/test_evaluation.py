@@ -71,7 +71,7 @@ def test_the_subset_is_spread_over_the_data() -> None:
 
 @pytest.mark.parametrize("lora", [True, False])
 def test_evaluation_does_not_change_training(make_trainer: MakeTrainer, lora: bool) -> None:
-    settings = {"max_steps": 4, "num_iterations": 2, "kl_control": "adaptive", "lora": lora}
+    settings = {"max_steps": 4, "num_iterations": 2, "kl_controller": "adaptive", "lora": lora}
     alone = make_trainer("alone", **settings)
     watched = make_trainer("watched", eval_steps=1, eval_dataset=HELD_OUT, eval_temperature=0.7, **settings)
     for trainer in (alone, watched):

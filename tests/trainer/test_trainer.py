@@ -138,7 +138,7 @@ def test_resuming_gives_the_same_run_bit_for_bit(make_trainer: MakeTrainer, sibl
         "num_iterations": 2,
         "max_tokens_per_batch": 150,
         "learning_rate": 1e-3,
-        "kl_control": "adaptive",
+        "kl_controller": "adaptive",
         "lr_scheduler_type": "cosine",
         "lora": lora,
     }

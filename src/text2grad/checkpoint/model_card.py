@@ -115,5 +115,5 @@ def _results(scores: Sequence[tuple[int, float]], evaluation: dict[str, Any] | N
             [name, f"{m['before']:.3f}", f"{m['after']:.3f}", f"[{m['low']:+.3f}, {m['high']:+.3f}]"]
             for name, m in evaluation["metrics"].items()
         ]
-        parts.append(f"## Held-out answers, n = {evaluation['n']}\n\n{table(header, rows)}")
+        parts.append(f"## Held-out completions, n = {evaluation['n']}\n\n{table(header, rows)}")
     return "".join(f"\n{part}" for part in parts)

@@ -76,9 +76,9 @@ class PolicySettings(Settings):
     kl_placement: Literal["reward", "loss"] = Field(
         "reward", description="subtract the KL from token rewards, or add it to the loss"
     )
-    kl_control: Literal["fixed", "adaptive"] = "fixed"
+    kl_controller: Literal["fixed", "adaptive"] = "fixed"
     kl_controller_target: PositiveFloat = Field(6.0, description="KL per completion that adaptive control aims at")
-    kl_horizon: PositiveFloat = 10_000
+    kl_controller_horizon: PositiveFloat = 10_000
     early_stop_kl: PositiveFloat | None = Field(
         None, description="nats per token above which no further update is made"
     )

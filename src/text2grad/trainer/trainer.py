@@ -114,8 +114,8 @@ class Text2GradTrainer:
             self.full_policy, args.bf16, self.end_ids, self.tokenizer.pad_token_id, args.fast_decoding
         )
         self.sampler = self._make_sampler()
-        kl_target = args.kl_controller_target if args.kl_control == "adaptive" else None
-        self.state = TrainerState(0, KLController(args.beta, kl_target, args.kl_horizon), RunningScale())
+        kl_target = args.kl_controller_target if args.kl_controller == "adaptive" else None
+        self.state = TrainerState(0, KLController(args.beta, kl_target, args.kl_controller_horizon), RunningScale())
         settings = args.model_dump(mode="json", exclude={"output_dir"})
         trackers = [Trackers(self.accelerator, settings, self.run.root)] if args.report_to else []
         self.callbacks = Callbacks([*callbacks, *trackers], self.processes)
