@@ -20,7 +20,7 @@ from typing import Any
 from text2grad.align.program import Program, extract_program
 from text2grad.critics.writer import CritiqueWriter
 from text2grad.errors import UserError
-from text2grad.schema import Example, Feedback, Range, Span
+from text2grad.schema import Example, Feedback, Range
 
 SYNTAX = "invalid-syntax"
 SELECT = ("E4", "E7", "E9", "F", "B", "PLE")
@@ -102,24 +102,16 @@ class LintCritic:
             return Feedback.failure(self.name, "ruff crashed or ran out of time on this code")
         writer = CritiqueWriter(self.name)
         for diagnostic in diagnostics:
-            span = _locate(diagnostic, program)
-            if span is None and diagnostic.rule == SYNTAX:
+            place = _locate(diagnostic, program)
+            if place is None and diagnostic.rule == SYNTAX:
                 return Feedback.failure(self.name, "the answer continues the prompt, and that is not Python")
-            if span is None:
+            if place is None:
                 continue
             line = program.line_number(max(diagnostic.start[0], program.first_line))
             phrase = writer.write(f"Line {line}: {diagnostic.message.rstrip('.')} ({diagnostic.rule})")
             writer.write(". ")
-            writer.spans.append(
-                Span(
-                    start=span[0],
-                    end=span[1],
-                    label="poor",
-                    severity=self.severity(diagnostic.rule),
-                    phrase=phrase,
-                    reason=f"{diagnostic.rule}: {diagnostic.message}",
-                )
-            )
+            reason = f"{diagnostic.rule}: {diagnostic.message}"
+            writer.mark(place, phrase, severity=self.severity(diagnostic.rule), reason=reason)
         score = -round(sum(span.severity for span in writer.spans), 6) if writer.spans else 0.0
         return writer.feedback(score, default=_CLEAN)
 
