@@ -46,6 +46,7 @@ Result = dict[str, Any]
 
 
 def main() -> None:
+    """Read the payload, run its cases and write the report."""
     payload = json.load(sys.stdin)
     token, out = payload.pop("token"), os.dup(1)
     site.setquit()
@@ -157,7 +158,7 @@ def _run_in_child(evaluate: Callable[[], Result], pipe: int, token: bytes, secon
     forbidden: list[list[Any]] = []
 
     def report(result: Result) -> None:
-        message = token + encode({**result, "forbidden": forbidden[:1]}).encode()
+        message = token + encode({**result, "forbidden": next(iter(forbidden), None)}).encode()
         while message:
             message = message[write(pipe, message) :]
         exit_process(0)
@@ -228,15 +229,20 @@ def _describe_exception(error: BaseException, phase: str) -> Result:
     }
 
 
-def _traceback_extents(trace: TracebackType | None) -> list[list[int | None]]:
-    """Return [line, column, end line, end column] of each frame of the program, outermost first."""
+def _traceback_extents(trace: TracebackType | None) -> list[list[int]]:
+    """Return [line, column, end line, end column] of each frame of the program, outermost first.
+
+    Where a column is unknown, the extent is the whole line: column 0 to column 0 of the next.
+    """
     found = []
     while trace is not None:
         code = trace.tb_frame.f_code
         if code.co_filename == FILE_NAME:
-            positions = list(code.co_positions())[trace.tb_lasti // 2]
-            line, end_line, column, end_column = positions
-            found.append([line or trace.tb_lineno, column, end_line, end_column])
+            line, end_line, column, end_column = list(code.co_positions())[trace.tb_lasti // 2]
+            line = line or trace.tb_lineno or 0
+            if column is None or end_line is None or end_column is None:
+                column, end_line, end_column = 0, line + 1, 0
+            found.append([line, column, end_line, end_column])
         trace = trace.tb_next
     return found
 
