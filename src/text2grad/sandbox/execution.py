@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
@@ -50,17 +50,10 @@ class _BoundedBuffer:
 
 def execute(program: Script, limits: ResourceLimits, backend: Backend) -> ExecutionResult:
     """Run `program` inside `backend`; all of its processes are gone when this returns."""
-    if backend == "unsafe":
-        with tempfile.TemporaryDirectory(prefix="text2grad-", ignore_cleanup_errors=True) as scratch:
-            return _execute(program, limits, backend, scratch)
-    return _execute(program, limits, backend, SCRATCH)
-
-
-def _execute(program: Script, limits: ResourceLimits, backend: Backend, scratch: str) -> ExecutionResult:
     start = time.monotonic()
     out, err = _BoundedBuffer(limits.max_output), _BoundedBuffer(limits.max_output)
     status = _BoundedBuffer(_CHUNK)
-    with _start_process(limits, backend) as (process, status_pipe):
+    with _scratch_folder(backend) as scratch, _start_process(limits, backend) as (process, status_pipe):
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -69,22 +62,19 @@ def _execute(program: Script, limits: ResourceLimits, backend: Backend, scratch:
         finished = _read_pipes(pipes, start + limits.wall_seconds + _GRACE_SECONDS)
     wall_seconds = time.monotonic() - start
     report: dict[str, Any] = marshal.loads(status.data) if status.data else {}
-    if out.exceeded or err.exceeded:
-        report = {"termination": "output", "code": None}
-    elif not finished:
-        report = {"termination": "time", "code": None}
+    if not finished:
+        exceeded = "output" if out.exceeded or err.exceeded else "time"
+        report = {"termination": exceeded, "code": None, "cpu_seconds": 0.0, "peak_memory": 0}
     if "termination" not in report:
         detail = report.get("error") or err.text().strip() or f"exit code {process.returncode}"
         raise SandboxError(f"the {backend} sandbox could not run a program: {detail}")
-    return ExecutionResult(
-        termination=report["termination"],
-        code=report["code"],
-        stdout=out.text(),
-        stderr=err.text(),
-        wall_seconds=wall_seconds,
-        cpu_seconds=report.get("cpu_seconds", 0.0),
-        peak_memory=report.get("peak_memory", 0),
-    )
+    return ExecutionResult(stdout=out.text(), stderr=err.text(), wall_seconds=wall_seconds, **report)
+
+
+def _scratch_folder(backend: Backend) -> AbstractContextManager[str]:
+    if backend == "unsafe":
+        return tempfile.TemporaryDirectory(prefix="text2grad-", ignore_cleanup_errors=True)
+    return nullcontext(SCRATCH)
 
 
 def _job(program: Script, limits: ResourceLimits, backend: Backend, scratch: str) -> dict[str, Any]:
@@ -151,8 +141,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _send(stdin: IO[bytes], job: dict[str, Any]) -> None:
     try:
-        body = marshal.dumps(job)
-        message = memoryview(len(body).to_bytes(8, "big") + body)
+        message = memoryview(marshal.dumps(job))
         while message:
             message = message[stdin.write(message) :]
     except BrokenPipeError:

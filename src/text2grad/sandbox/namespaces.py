@@ -28,6 +28,7 @@ class _MountAttributes(ctypes.Structure):
 
 
 def main(scratch: str, disk: int, readable: list[str], command: list[str]) -> None:
+    """Run the command, which becomes the first process of its namespace; exit with its exit code."""
     _enter_namespaces()
     child = os.fork()
     if child:
