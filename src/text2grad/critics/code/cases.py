@@ -87,7 +87,10 @@ def _check_cases(check: ast.FunctionDef, function: str | None) -> list[Case]:
     binding = f"{name} = {function}\n" if function and function != name else ""
     for statement in check.body:
         if _has_assert(statement):
-            found.append(_make_case(statement, binding + _unparse(before), {name: function} if function else {}))
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and node.id == name and function:
+                    node.id = function  # critiques show the name in the completion
+            found.append(_make_case(statement, binding + _unparse(before)))
             before += _replay(statement)
         else:
             before.append(statement)
@@ -102,9 +105,7 @@ def _replay(statement: ast.stmt) -> list[ast.stmt]:
     return ast.parse(f"try:\n    {body}\nexcept AssertionError:\n    pass").body
 
 
-def _make_case(statement: ast.stmt, setup: str, renamed: dict[str, str] | None = None) -> Case:
-    """Make a case that calls the function by its name in the completion."""
-    statement = _Renamer(renamed or {}).visit(statement)
+def _make_case(statement: ast.stmt, setup: str) -> Case:
     if not isinstance(statement, ast.Assert):
         return Case(ast.unparse(statement), setup)
     test = statement.test
@@ -115,14 +116,6 @@ def _make_case(statement: ast.stmt, setup: str, renamed: dict[str, str] | None =
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return Case(source, setup, ast.unparse(test.operand), "falsy")
     return Case(source, setup, ast.unparse(test), "truthy")
-
-
-class _Renamer(ast.NodeTransformer):
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.copy_location(ast.Name(self.names.get(node.id, node.id), node.ctx), node)
 
 
 def _has_assert(statement: ast.AST) -> bool:

@@ -11,6 +11,7 @@ from text2grad.critics.code.runner import CaseResult, ExecutionReport, InvalidSy
 from text2grad.critics.code.spectrum import suspicions
 from text2grad.critics.writer import CritiqueWriter
 from text2grad.schema import Feedback, Label, Omission, Range
+from text2grad.text.words import consecutive_runs
 
 _MAX_CASES = 3
 _MAX_CODE = 100
@@ -259,13 +260,14 @@ class Review(CritiqueWriter):
             return
         shared = frozenset.intersection(*(result.executed_lines for result in self.passing))
         doubtful = frozenset().union(*(result.executed_lines for result in self.failing))
-        lines = sorted((shared - doubtful) & self.statements.keys())
-        for run in _group_adjacent(lines, list(self.statements)):
-            first, last = self.statements[run[0]].extent(), self.statements[run[-1]].extent()
-            numbers = sorted({self.program.line_number(line) for line in (run[0], run[-1])})
-            words = f"Line {numbers[0]}" if len(numbers) == 1 else f"Lines {numbers[0]} to {numbers[-1]}"
+        statements = list(self.statements.values())
+        for run in consecutive_runs(i for i, one in enumerate(statements) if one.line in shared - doubtful):
+            first, last = statements[run[0]], statements[run[-1]]
+            numbers = [self.program.line_number(statement.line) for statement in (first, last)]
+            words = f"Line {numbers[0]}" if first == last else f"Lines {numbers[0]} to {numbers[1]}"
             with self._sentence():
-                self._point(words, self.program.span(*first[:2], *last[2:]), "good", 0.5 if self.failing else 1.0)
+                span = self.program.span(*first.extent()[:2], *last.extent()[2:])
+                self._point(words, span, "good", 0.5 if self.failing else 1.0)
                 self.write(" ran in every test that passes")
 
 
@@ -290,14 +292,3 @@ def _format_code(code: str) -> str:
     """Return code for a sentence: in backticks, on one line, shortened."""
     line = " ".join(code.split())
     return f"`{line if len(line) <= _MAX_CODE else line[: _MAX_CODE - 1] + '…'}`"
-
-
-def _group_adjacent(selected: Sequence[int], lines: Sequence[int]) -> list[list[int]]:
-    """Group the selected lines that are adjacent among all lines."""
-    groups: list[list[int]] = []
-    for line in selected:
-        if groups and lines.index(groups[-1][-1]) + 1 == lines.index(line):
-            groups[-1].append(line)
-        else:
-            groups.append([line])
-    return groups

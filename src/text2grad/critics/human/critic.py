@@ -14,14 +14,7 @@ from pydantic import ValidationError
 from text2grad.align.comment_aligner import CommentAligner
 from text2grad.critics.combined import merge_feedback
 from text2grad.critics.human.comment_feedback import HumanComment, LabelMeanings, comment_to_feedback
-from text2grad.critics.human.exports import (
-    AnnotatedCompletion,
-    FieldNames,
-    is_argilla,
-    is_label_studio,
-    parse_argilla,
-    parse_label_studio,
-)
+from text2grad.critics.human.exports import AnnotatedCompletion, FieldNames, parse_export
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, describe
 
@@ -176,10 +169,9 @@ def _parse_record(
     record: dict[str, Any], where: str, default_id: str, fields: FieldNames, labels: LabelMeanings
 ) -> Example:
     try:
-        if is_label_studio(record):
-            return _from_export(parse_label_studio(record, fields, labels), labels, default_id)
-        if is_argilla(record):
-            return _from_export(parse_argilla(record, fields, labels), labels, default_id)
+        exported = parse_export(record, fields, labels)
+        if exported is not None:
+            return _from_export(exported, labels, default_id)
         if "feedback" in record:
             return Example.model_validate({"id": default_id, **record})
         return _parse_flat_record(record, fields, labels, default_id)
