@@ -111,42 +111,38 @@ class Endpoint:
             await client.close()
 
     async def _request(self, prompt: str) -> str:
-        """Return the body of a response."""
+        """Return the body of a response; leave out parameters that the server rejects, and remember what it accepts."""
         import openai
 
-        try:
-            return await self._send(self._open_client(), prompt)
-        except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            reason = f"connection: {cause or type(cause).__name__}"
-            if isinstance(error, openai.APITimeoutError):
-                reason = f"timeout: no response within {self.settings.timeout:g} s"
-            raise self._failure(reason, unreachable=type(cause).__name__ in _CONNECT_ERRORS) from None
-        except openai.APIStatusError as error:
-            raise self._status_error(error) from None
-
-    async def _send(self, client: openai.AsyncOpenAI, prompt: str) -> str:
-        """Send a request, again without a parameter that the server rejects, and remember what it accepted."""
-        import openai
-
-        parameters = self._parameters
+        client, parameters = self._open_client(), self._parameters
         while True:
             try:
                 # Not chat.completions.create: it transforms all parameters anew per request, and drops the body of a
                 # response that it cannot parse.
                 body = await client.post("/chat/completions", cast_to=str, body=parameters.body(prompt, self.settings))
                 break
+            except openai.APIConnectionError as error:
+                raise self._connection_error(error) from None
             except openai.APIStatusError as error:
                 rejected = error.status_code in _PARAMETER_REJECTED
                 fallback = parameters.without_rejected(error.response.text, self._schema_accepted) if rejected else None
                 if fallback is None:
-                    raise
+                    raise self._status_error(error) from None
                 parameters = fallback
         self._schema_accepted = self._schema_accepted or parameters.response_format
         if parameters.response_format or not self._schema_accepted:
             self._parameters = parameters
         self._breaker.record_response()
         return body
+
+    def _connection_error(self, error: openai.APIConnectionError) -> CompletionError:
+        import openai
+
+        cause = error.__cause__ or error
+        reason = f"connection: {cause}"
+        if isinstance(error, openai.APITimeoutError):
+            reason = f"timeout: no response within {self.settings.timeout:g} s"
+        return self._failure(reason, unreachable=type(cause).__name__ in _CONNECT_ERRORS)
 
     def _status_error(self, error: openai.APIStatusError) -> Exception:
         """Return UserError for an HTTP error that concerns every prompt, else CompletionError."""
