@@ -56,23 +56,19 @@ def parse_tests(tests: str, entry_point: str | None = None) -> Suite | None:
     setup: list[ast.stmt] = []
     later: list[ast.stmt] = []  # set-up after the first assert
     current = setup
-    cases: list[Case] = []
-    deferred: list[int] = []  # cases that run after everything else
+    found: list[tuple[Case, bool]] = []  # with whether the case runs after everything else
     for statement in statements:
-        found: list[Case] = []
         if isinstance(statement, ast.FunctionDef) and statement.name == "check" and len(statement.args.args) == 1:
-            found = _check_cases(statement, function)
+            found += [(case, True) for case in _check_cases(statement, function)]
         elif not isinstance(statement, _DEFINITIONS) and _has_assert(statement):
-            cases.append(_make_case(statement, _unparse(later)))
+            found.append((_make_case(statement, _unparse(later)), False))
             later += _replay(statement)
             current = later
         elif _check_argument(statement) is None:
-            found = _test_cases(statement)
+            found += [(case, True) for case in _test_cases(statement)]
             current.append(statement)
-        deferred += range(len(cases), len(cases) + len(found))
-        cases += found
-    for i in deferred:
-        cases[i] = replace(cases[i], setup=_unparse(later) + cases[i].setup)
+    rest = _unparse(later)
+    cases = [replace(case, setup=rest + case.setup) if is_last else case for case, is_last in found]
     if not cases:
         whole = tests if statements == module.body else _unparse(statements)
         setup, cases = [], [Case(whole)]

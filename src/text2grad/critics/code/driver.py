@@ -62,8 +62,11 @@ def main() -> None:
 def _run_cases(payload: dict[str, Any], out: int) -> dict[str, Any]:
     try:
         code = _compile(payload["source"], FILE_NAME, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
-        return {"invalid_syntax": _describe_syntax_error(error)}
+    except SyntaxError as error:
+        extent = [error.lineno, error.offset, error.end_lineno, error.end_offset]
+        return {"invalid_syntax": {"message": error.msg, "extent": extent}}
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        return {"invalid_syntax": {"message": str(error), "extent": None}}
     for name in payload["imports"]:  # once here instead of in each process, where a missing one is reported
         try:
             importlib.import_module(name)
@@ -75,13 +78,6 @@ def _run_cases(payload: dict[str, Any], out: int) -> dict[str, Any]:
         seconds = min(payload["test_timeout"], deadline - time.monotonic())
         results.append(_run_case(code, case, payload, out, seconds) if seconds > 0 else {"status": "not_run"})
     return {"results": results}
-
-
-def _describe_syntax_error(error: BaseException) -> Result:
-    if isinstance(error, SyntaxError):
-        extent = [error.lineno, error.offset, error.end_lineno, error.end_offset]
-        return {"message": error.msg, "extent": extent}
-    return {"message": str(error), "extent": None}
 
 
 def _run_case(code: CodeType, case: Case, payload: dict[str, Any], out: int, seconds: float) -> Result:
@@ -130,11 +126,9 @@ def _fork_and_run(
 
 
 def _has_exited(child: int) -> bool:
-    poll = select.poll()
     pidfd = os.pidfd_open(child)
-    poll.register(pidfd, select.POLLIN)
     try:
-        return bool(poll.poll(50))
+        return bool(select.select([pidfd], [], [], 0.05)[0])
     finally:
         os.close(pidfd)
 
@@ -142,9 +136,7 @@ def _has_exited(child: int) -> bool:
 def _read(fd: int, seconds: float) -> bytes:
     """Read until the other end closes or the time is up."""
     deadline, chunks = time.monotonic() + seconds, []
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+    while select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
         chunk = os.read(fd, 1 << 16)
         if not chunk:
             break

@@ -90,23 +90,22 @@ class Review(CritiqueWriter):
             if span.phrase is not None and span.phrase[0] >= start:
                 span.reason = self.text[start:].strip()
 
-    def _point(
-        self, words: str, span: Range | None, label: Label = "poor", severity: float = 1.0, confidence: float = 1.0
-    ) -> None:
-        """Write words that point to a span of the completion, unless earlier ones do already."""
+    def _point(self, words: str, span: Range | None, label: Label, **fields: float) -> None:
+        """Write words that point to a span of the completion, unless earlier ones do already.
+
+        fields: `severity` and `confidence` of the span.
+        """
         phrase = self.write(words)
         if span is not None and all((known.start, known.end) != span for known in self.spans):
-            self.mark(span, phrase, label, severity=severity, match="code", confidence=confidence)
+            self.mark(span, phrase, label, match="code", **fields)
 
-    def _point_to_line(
-        self, line: int, shown: Range | None, *, blamed: bool = True, severity: float = 1.0, confidence: float = 1.0
-    ) -> None:
+    def _point_to_line(self, line: int, shown: Range | None, blamed: bool = True, **fields: float) -> None:
         """Point to a line of the source by its number in the completion's code and the code itself."""
         words = f"line {self.program.line_number(line)}"
         if shown:
             start, end = (offset - self.program.start for offset in shown)
             words += f", {_format_code(self.program.code[start:end])}"
-        self._point(words, shown if blamed else None, severity=severity, confidence=confidence)
+        self._point(words, shown if blamed else None, "poor", **fields)
 
     def _write_summary(self) -> None:
         passed, total = len(self.passing), len(self.passing) + len(self.failing)
@@ -240,9 +239,7 @@ class Review(CritiqueWriter):
     def _write_suspects(self) -> None:
         """For wrong values: blame the most suspicious lines, up to the maximum."""
         wrong = [result.executed_lines for result in self.failing if result.status == "failed"]
-        free = self.max_blamed - self._num_blamed()
-        if not wrong or free <= 0:
-            return
+        free = max(0, self.max_blamed - self._num_blamed())
         ranked = suspicions(wrong, [result.executed_lines for result in self.passing], self.statements)
         selected = list(ranked.items())[:free]
         if not selected:
@@ -267,7 +264,7 @@ class Review(CritiqueWriter):
             words = f"Line {numbers[0]}" if first == last else f"Lines {numbers[0]} to {numbers[1]}"
             with self._sentence():
                 span = self.program.span(*first.extent()[:2], *last.extent()[2:])
-                self._point(words, span, "good", 0.5 if self.failing else 1.0)
+                self._point(words, span, "good", severity=0.5 if self.failing else 1.0)
                 self.write(" ran in every test that passes")
 
 
