@@ -6,6 +6,8 @@ combine this critic with one that checks what the code is for.
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import os
 import re
@@ -33,7 +35,6 @@ _EXIT_OK = (0, 1)
 _EXIT_BAD_SETTINGS = 2
 _CLEAN = "The linter has nothing to say about the code."
 _ERROR_MESSAGE = re.compile(r"(?:Cause|error): (.*)")
-_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
@@ -209,8 +210,6 @@ def _locate(diagnostic: Diagnostic, program: Program) -> Range | None:
 
 def _offset(source: str, line: int, column: int) -> int:
     """Convert a line and a column, both from 1, to an offset; ruff does not count a byte order mark."""
-    starts = [0, *(match.end() for match in _LINE_END.finditer(source))]
-    if line > len(starts):
-        return len(source)
+    start = sum(map(len, itertools.islice(io.StringIO(source, newline=""), line - 1)))
     mark = source.startswith("\ufeff") and line == 1
-    return min(starts[line - 1] + column - 1 + mark, len(source))
+    return min(start + column - 1 + mark, len(source))
