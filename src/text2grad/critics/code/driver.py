@@ -19,6 +19,7 @@ import site
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
@@ -102,13 +103,8 @@ def _fork_and_run(
     if child == 0:
         os.close(reader)
         os.close(out)
-        _run_in_child(
-            lambda: _evaluate(code, case, payload["setup"], executed, tracing),
-            writer,
-            token,
-            seconds,
-            payload["readable"],
-        )
+        evaluate = partial(_evaluate, code, case, payload["setup"], executed, tracing)
+        _run_in_child(evaluate, writer, token, seconds, payload["readable"])
     os.close(writer)
     message = _read(reader, 3 * seconds + _GRACE_SECONDS)
     os.close(reader)

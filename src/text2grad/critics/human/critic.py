@@ -70,9 +70,8 @@ class HumanCritic:
         comment: str | None = None,
     ) -> None:
         self.path = Path(path)
-        options = {"labels": labels, "prompt": prompt, "completion": completion, "comment": comment}
-        examples = read_feedback(path, labels=labels, prompt=prompt, completion=completion, comment=comment)
-        self._examples = {_key(example): example for example in examples}
+        options: dict[str, Any] = {"labels": labels, "prompt": prompt, "completion": completion, "comment": comment}
+        self._examples = {_key(example): example for example in read_feedback(path, **options)}
         content = hashlib.blake2b(self.path.read_bytes(), digest_size=16).hexdigest()
         self._fingerprint = json.dumps(["human", content, options], sort_keys=True)
 
@@ -117,10 +116,10 @@ def _read_table(path: Path, fields: FieldNames) -> Iterator[tuple[dict[str, Any]
             # spreadsheets of some countries write semicolons
             delimiter = "\t" if path.suffix == ".tsv" else max(",;\t", key=header.count)
             rows = csv.DictReader(file, delimiter=delimiter, strict=True)
+            there = rows.fieldnames or ()
             for column in columns:
-                if column not in (rows.fieldnames or ()):
-                    there = ", ".join(rows.fieldnames or ())
-                    raise UserError(f"{path}: no column {column}; there are {there}")
+                if column not in there:
+                    raise UserError(f"{path}: no column {column}; there are {', '.join(there)}")
             for row in rows:
                 where = f"{path}:{rows.line_num}"
                 if None in row or None in row.values():

@@ -93,16 +93,14 @@ class Endpoint:
     async def complete(self, prompt: str) -> Completion:
         """Return a completion; raise CompletionError if this prompt has none, UserError if none will have one."""
         with self.ledger.reserve(len(prompt.encode()), self.settings.max_tokens):
-            for retries_left in reversed(range(self.settings.max_retries + 1)):
+            for _ in range(self.settings.max_retries + 1):
                 self._breaker.check()
                 body = await self._request(prompt)
                 try:
                     return self._read(json.loads(body), prompt)
                 except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
                     error = self._failure("garbage: the response is not a chat completion", self._redact(body))
-                    if not retries_left:
-                        raise error from None
-        raise AssertionError("the last attempt returns or raises")
+            raise error
 
     async def aclose(self) -> None:
         """Close the connections; the next request opens new ones."""
