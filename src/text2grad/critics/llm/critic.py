@@ -27,8 +27,7 @@ class LLMCritic:
     """
 
     def __init__(self, **options: Any) -> None:
-        settings = LLMSettings.parse(options, where="critic llm")
-        self.settings = settings
+        self.settings = settings = LLMSettings.parse(options, where="critic llm")
         self.name = f"llm:{settings.model}"
         self._template = PromptTemplate.load(settings.task, settings.prompt)
         self._endpoint = Endpoint(settings)
