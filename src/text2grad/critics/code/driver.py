@@ -25,7 +25,6 @@ from typing import Any
 
 FILE_NAME = "<answer>"
 _HEADER = 4  # bytes of the number of the last executed line
-_IMPORTED, _TESTED = 1, 2
 _GRACE_SECONDS = 0.5
 _MAX_VALUE = 400  # characters
 _FORBIDDEN_EVENTS = {
@@ -115,7 +114,7 @@ def _fork_and_run(
     _, wait_status = os.waitpid(child, 0)
     if result["status"] == "died":
         result["exit_code"] = os.waitstatus_to_exitcode(wait_status)
-    result["executed_lines"] = [line for line in range(1, lines + 1) if executed[_HEADER + line] & _TESTED]
+    result["executed_lines"] = [line for line in range(1, lines + 1) if executed[_HEADER + line]]
     result["last_line"] = int.from_bytes(executed[:_HEADER], "little")
     executed.close()
     return result
@@ -171,14 +170,16 @@ def _evaluate(code: CodeType, case: Case, setup: str, executed: mmap.mmap, traci
     sys.modules["answer"] = sys.modules["__main__"] = module
     names = module.__dict__
     try:
-        _trace(executed, _IMPORTED, tracing)
+        if tracing:
+            _trace(executed, is_test=False)
         _exec(code, names)
         sys.settrace(None)
         phase = "setup"
         _exec(_compile(setup, "<tests>", "exec"), names)
         _exec(_compile(case["setup"], "<tests>", "exec"), names)
         phase = "test"
-        _trace(executed, _TESTED, tracing)
+        if tracing:
+            _trace(executed, is_test=True)
         return _check_case(case, names)
     except BaseException as error:  # also SystemExit and KeyboardInterrupt
         sys.settrace(None)
@@ -244,14 +245,13 @@ def _stack_lines(frame: FrameType | None) -> list[int]:
     return found[:20]
 
 
-def _trace(executed: mmap.mmap, mark: int, tracing: bool) -> None:
-    if not tracing:
-        return
+def _trace(executed: mmap.mmap, is_test: bool) -> None:
+    """Trace the lines of the program: the last one, and in a test each one."""
 
     def local(frame: FrameType, event: str, _: object) -> Any:
         if event == "line":
             line = frame.f_lineno
-            executed[_HEADER + line] |= mark
+            executed[_HEADER + line] |= is_test
             executed[:_HEADER] = line.to_bytes(_HEADER, "little")
         return local
 
