@@ -128,8 +128,9 @@ class FindingsWriter(CritiqueWriter):
 
 def total_severity(spans: Sequence[Span], omissions: Sequence[Omission]) -> float:
     """Return the sum of all severities: praise is positive, blame and omissions are negative."""
-    marked = [span.severity if span.label == "good" else -span.severity for span in spans]
-    return round(math.fsum([*marked, *(-omission.severity for omission in omissions)]), 6)
+    praise = math.fsum(span.severity for span in spans if span.label == "good")
+    blame = math.fsum(span.severity for span in spans if span.label == "poor")
+    return round(praise - blame - math.fsum(omission.severity for omission in omissions), 6)
 
 
 def _shorten(quote: str) -> str:
