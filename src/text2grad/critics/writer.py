@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from text2grad.schema import Feedback, Omission, Range, Span
+from typing import Any
+
+from text2grad.schema import Feedback, Label, Omission, Range, Span
 
 
 class CritiqueWriter:
@@ -19,6 +21,10 @@ class CritiqueWriter:
         start = len(self.text)
         self.text += words
         return start, len(self.text)
+
+    def mark(self, place: Range, phrase: Range, label: Label = "poor", **fields: Any) -> None:
+        """Add a span over `place` of the completion; `fields` are the other fields of Span."""
+        self.spans.append(Span(start=place[0], end=place[1], label=label, phrase=phrase, **fields))
 
     def feedback(self, score: float, default: str = "") -> Feedback:
         """Return the finished feedback; `default` is the critique where nothing was written."""

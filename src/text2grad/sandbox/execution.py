@@ -10,12 +10,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
 from typing import IO, Any
 
 from text2grad.sandbox.backends import PYTHON, SCRATCH, Backend, allocate_uid, build_command, package_paths
-from text2grad.sandbox.result import ExecutionResult, ResourceLimits, Script
+from text2grad.sandbox.result import ExecutionResult, ResourceLimits, Script, Termination
 
 _GRACE_SECONDS = 5.0  # beyond the wall limit, for the sandbox itself to start and stop
 _CHUNK = 1 << 16
@@ -31,60 +31,31 @@ class SandboxError(RuntimeError):
     """The sandbox itself failed; the program may not have run."""
 
 
-@dataclass
-class _BoundedBuffer:
-    """Keeps the first `limit` bytes of a pipe."""
-
-    limit: int
-    data: bytearray = field(default_factory=bytearray)
-    exceeded: bool = False
-
-    def append(self, chunk: bytes) -> None:
-        free = self.limit - len(self.data)
-        self.exceeded |= len(chunk) > free
-        self.data += chunk[:free]
-
-    def text(self) -> str:
-        return self.data.decode("utf-8", errors="replace")
-
-
 def execute(program: Script, limits: ResourceLimits, backend: Backend) -> ExecutionResult:
     """Run `program` inside `backend`; all of its processes are gone when this returns."""
-    if backend == "unsafe":
-        with tempfile.TemporaryDirectory(prefix="text2grad-", ignore_cleanup_errors=True) as scratch:
-            return _execute(program, limits, backend, scratch)
-    return _execute(program, limits, backend, SCRATCH)
-
-
-def _execute(program: Script, limits: ResourceLimits, backend: Backend, scratch: str) -> ExecutionResult:
     start = time.monotonic()
-    out, err = _BoundedBuffer(limits.max_output), _BoundedBuffer(limits.max_output)
-    status = _BoundedBuffer(_CHUNK)
-    with _start_process(limits, backend) as (process, status_pipe):
+    with _scratch_folder(backend) as scratch, _start_process(limits, backend) as (process, status_pipe):
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         _send(process.stdin, _job(program, limits, backend, scratch))
-        pipes = {process.stdout: out, process.stderr: err, status_pipe: status}
-        finished = _read_pipes(pipes, start + limits.wall_seconds + _GRACE_SECONDS)
+        max_sizes = {process.stdout: limits.max_output, process.stderr: limits.max_output, status_pipe: _CHUNK}
+        (out, err, status), exceeded = _read_pipes(max_sizes, start + limits.wall_seconds + _GRACE_SECONDS)
     wall_seconds = time.monotonic() - start
-    report: dict[str, Any] = marshal.loads(status.data) if status.data else {}
-    if out.exceeded or err.exceeded:
-        report = {"termination": "output", "code": None}
-    elif not finished:
-        report = {"termination": "time", "code": None}
+    stdout, stderr = (data.decode("utf-8", errors="replace") for data in (out, err))
+    report: dict[str, Any] = marshal.loads(status) if status else {}
+    if exceeded is not None:
+        report = {"termination": exceeded, "code": None, "cpu_seconds": 0.0, "peak_memory": 0}
     if "termination" not in report:
-        detail = report.get("error") or err.text().strip() or f"exit code {process.returncode}"
+        detail = report.get("error") or stderr.strip() or f"exit code {process.returncode}"
         raise SandboxError(f"the {backend} sandbox could not run a program: {detail}")
-    return ExecutionResult(
-        termination=report["termination"],
-        code=report["code"],
-        stdout=out.text(),
-        stderr=err.text(),
-        wall_seconds=wall_seconds,
-        cpu_seconds=report.get("cpu_seconds", 0.0),
-        peak_memory=report.get("peak_memory", 0),
-    )
+    return ExecutionResult(stdout=stdout, stderr=stderr, wall_seconds=wall_seconds, **report)
+
+
+def _scratch_folder(backend: Backend) -> AbstractContextManager[str]:
+    if backend == "unsafe":
+        return tempfile.TemporaryDirectory(prefix="text2grad-", ignore_cleanup_errors=True)
+    return nullcontext(SCRATCH)
 
 
 def _job(program: Script, limits: ResourceLimits, backend: Backend, scratch: str) -> dict[str, Any]:
@@ -151,28 +122,28 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _send(stdin: IO[bytes], job: dict[str, Any]) -> None:
     try:
-        body = marshal.dumps(job)
-        message = memoryview(len(body).to_bytes(8, "big") + body)
+        message = memoryview(marshal.dumps(job))
         while message:
             message = message[stdin.write(message) :]
     except BrokenPipeError:
         return  # the sandbox did not start; its standard error tells why
 
 
-def _read_pipes(pipes: dict[IO[bytes], _BoundedBuffer], deadline: float) -> bool:
-    """Read until all pipes close (True), or the deadline passes or a buffer exceeds its limit (False)."""
+def _read_pipes(max_sizes: dict[IO[bytes], int], deadline: float) -> tuple[list[bytes], Termination | None]:
+    """Read until all pipes close, or one has more bytes than it may ("output"), or the deadline passes ("time")."""
+    data: dict[Any, bytearray] = {pipe: bytearray() for pipe in max_sizes}
+    exceeded: Termination | None = None
     with selectors.DefaultSelector() as selector:
-        for pipe in pipes:
+        for pipe in max_sizes:
             selector.register(pipe, selectors.EVENT_READ)
-        while selector.get_map():
+        while selector.get_map() and exceeded is None:
             ready = selector.select(deadline - time.monotonic())
-            if not ready:
-                return False
+            exceeded = None if ready else "time"
             for key, _ in ready:
                 chunk = os.read(key.fd, _CHUNK)
-                pipes[key.fileobj].append(chunk)  # type: ignore[index]  # the registered pipes
+                data[key.fileobj] += chunk
                 if not chunk:
                     selector.unregister(key.fileobj)
-            if any(buffer.exceeded for buffer in pipes.values()):
-                return False
-    return True
+            if any(len(data[pipe]) > size for pipe, size in max_sizes.items()):
+                exceeded = "output"
+    return [bytes(data[pipe][:size]) for pipe, size in max_sizes.items()], exceeded

@@ -28,10 +28,12 @@ class _MountAttributes(ctypes.Structure):
 
 
 def main(scratch: str, disk: int, readable: list[str], command: list[str]) -> None:
+    """Run the command, which becomes the first process of its namespace; exit with its exit code."""
     _enter_namespaces()
     child = os.fork()
     if child:
-        _exit_with(child)
+        _, status = os.waitpid(child, 0)
+        os._exit(max(0, os.waitstatus_to_exitcode(status)))
     _call("prctl", _PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     _build_root(scratch, disk, readable)
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -52,11 +54,6 @@ def _enter_namespaces() -> None:
 def _write(path: str, text: str) -> None:
     with open(path, "w", encoding="utf-8") as out:
         out.write(text)
-
-
-def _exit_with(child: int) -> None:
-    _, status = os.waitpid(child, 0)
-    os._exit(max(0, os.waitstatus_to_exitcode(status)))
 
 
 def _build_root(scratch: str, disk: int, readable: list[str]) -> None:

@@ -62,6 +62,7 @@ def select_backend() -> Backend:
 
 
 def installed_backends() -> list[Backend]:
+    """Return the backends to try, in this order."""
     if sys.platform != "linux":
         return []
     return ["bubblewrap", "namespaces"] if shutil.which("bwrap") else ["namespaces"]

@@ -53,4 +53,5 @@ class ExecutionResult:
 
     @property
     def ok(self) -> bool:
+        """Whether the program exited by itself with code 0."""
         return self.termination == "exit" and self.code == 0

@@ -1,10 +1,10 @@
 """The first process inside a sandbox: starts the program, enforces its limits and reports how it terminated.
 
 It runs as a script, `python -I -S ... STATUS_FD`, and needs only the standard library. Its standard input carries the
-job, marshalled and preceded by its length, and stays open until the result is no longer needed. The report goes to
-STATUS_FD, also marshalled: both ends are the same interpreter, and importing json or typing would double the start-up
-time. When this process exits, the kernel kills whatever the program has left behind, because it is the first process
-of its namespace; without a namespace it kills them itself.
+job, marshalled, and stays open until the result is no longer needed. The report goes to STATUS_FD, also marshalled:
+both ends are the same interpreter, and importing json or typing would double the start-up time. When this process
+exits, the kernel kills whatever the program has left behind, because it is the first process of its namespace; without
+a namespace it kills them itself.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _SIGINT, _SIGKILL = 2, 9  # importing `signal` takes longer than all other impor
 
 
 def main(status_fd: int) -> None:
+    """Run the job from standard input, report to `status_fd` and exit."""
     _signal.signal(_SIGINT, _signal.SIG_DFL)  # the kernel then does not deliver it to the first process
     os.set_inheritable(status_fd, False)
-    job = _read_job()
+    job: dict[str, Any] = marshal.load(sys.stdin.buffer)
     if os.getpid() != 1:
         _prctl(_PR_SET_CHILD_SUBREAPER)
         _prctl(_PR_SET_NO_NEW_PRIVS)
@@ -46,28 +47,10 @@ def main(status_fd: int) -> None:
     os._exit(0)  # skips the interpreter's clean-up
 
 
-def _read_job() -> dict[str, Any]:
-    """Read the job and nothing after it: the open pipe means that the result is still needed."""
-    message: dict[str, Any] = marshal.loads(_read(int.from_bytes(_read(8), "big")))
-    return message
-
-
-def _read(size: int) -> bytes:
-    chunks: list[bytes] = []
-    while size > 0:
-        chunk = os.read(0, min(size, 1 << 16))
-        if not chunk:
-            sys.exit("the job is incomplete")
-        chunks.append(chunk)
-        size -= len(chunk)
-    return b"".join(chunks)
-
-
 def _write_files(scratch: str, files: dict[str, str]) -> None:
     os.chdir(scratch)
     for name, text in files.items():
-        if os.path.dirname(name):
-            os.makedirs(os.path.dirname(name), exist_ok=True)
+        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
         with open(name, "w", encoding="utf-8", errors="surrogatepass", newline="") as out:
             out.write(text)
 
@@ -122,22 +105,19 @@ def _supervise(child: int, limits: dict[str, Any]) -> dict[str, Any]:
     poll = select.poll()
     poll.register(0, select.POLLHUP)
     poll.register(os.pidfd_open(child), select.POLLIN)
-    cpu, peak_memory, exceeded = 0.0, 0, None
-    while exceeded is None:
+    termination, code, cpu, peak_memory = None, None, 0.0, 0
+    while termination is None:
         ready = poll.poll(min(_TICK_MS, max(0, int(1000 * (deadline - time.monotonic())) + 1)))
-        code = _reap(child)
-        if code is not None:
+        exit_code = _reap(child)
+        if exit_code is not None:
+            termination, code = "exit" if exit_code >= 0 else "signal", abs(exit_code)
             cpu = max(cpu, _cpu_of_reaped())
-            return _report("exit" if code >= 0 else "signal", abs(code), cpu, peak_memory)
+            break
         if any(fd == 0 for fd, _ in ready):
             sys.exit("the result is no longer needed")
         cpu, resident = _usage()
         peak_memory = max(peak_memory, resident)
-        exceeded = _exceeded_limit(cpu, resident, deadline, limits)
-    return _report(exceeded, None, cpu, peak_memory)
-
-
-def _report(termination: str, code: int | None, cpu: float, peak_memory: int) -> dict[str, Any]:
+        termination = _exceeded_limit(cpu, resident, deadline, limits)
     return {"termination": termination, "code": code, "cpu_seconds": cpu, "peak_memory": peak_memory}
 
 
@@ -173,8 +153,7 @@ def _usage() -> tuple[float, int]:
     cpu, memory = _cpu_of_reaped(), 0
     for pid in _descendants():
         try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
-                times = stat.read().rpartition(")")[2].split()[11:15]
+            times = _stat(pid)[11:15]
             with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
                 resident = [line.split()[1] for line in status if line.startswith(("RssAnon:", "RssShmem:"))]
         except (FileNotFoundError, ProcessLookupError):
@@ -184,17 +163,21 @@ def _usage() -> tuple[float, int]:
     return cpu, memory
 
 
+def _stat(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat after the command's name."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+        return stat.read().rpartition(")")[2].split()
+
+
 def _descendants() -> list[int]:
     """Return the descendants of this process; in a namespace of its own, all other processes."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as stat:
-                    parent = int(stat.read().rpartition(")")[2].split()[1])
+                children.setdefault(int(_stat(int(name))[1]), []).append(int(name))
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            children.setdefault(parent, []).append(int(name))
     if os.getpid() == 1:
         return [pid for family in children.values() for pid in family if pid != 1]
     found = list(children.get(os.getpid(), []))

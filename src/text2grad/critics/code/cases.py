@@ -56,23 +56,19 @@ def parse_tests(tests: str, entry_point: str | None = None) -> Suite | None:
     setup: list[ast.stmt] = []
     later: list[ast.stmt] = []  # set-up after the first assert
     current = setup
-    cases: list[Case] = []
-    deferred: list[int] = []  # cases that run after everything else
+    found: list[tuple[Case, bool]] = []  # with whether the case runs after everything else
     for statement in statements:
-        found: list[Case] = []
         if isinstance(statement, ast.FunctionDef) and statement.name == "check" and len(statement.args.args) == 1:
-            found = _check_cases(statement, function)
+            found += [(case, True) for case in _check_cases(statement, function)]
         elif not isinstance(statement, _DEFINITIONS) and _has_assert(statement):
-            cases.append(_make_case(statement, _unparse(later)))
+            found.append((_make_case(statement, _unparse(later)), False))
             later += _replay(statement)
             current = later
         elif _check_argument(statement) is None:
-            found = _test_cases(statement)
+            found += [(case, True) for case in _test_cases(statement)]
             current.append(statement)
-        deferred += range(len(cases), len(cases) + len(found))
-        cases += found
-    for i in deferred:
-        cases[i] = replace(cases[i], setup=_unparse(later) + cases[i].setup)
+    rest = _unparse(later)
+    cases = [replace(case, setup=rest + case.setup) if is_last else case for case, is_last in found]
     if not cases:
         whole = tests if statements == module.body else _unparse(statements)
         setup, cases = [], [Case(whole)]
@@ -87,7 +83,10 @@ def _check_cases(check: ast.FunctionDef, function: str | None) -> list[Case]:
     binding = f"{name} = {function}\n" if function and function != name else ""
     for statement in check.body:
         if _has_assert(statement):
-            found.append(_make_case(statement, binding + _unparse(before), {name: function} if function else {}))
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and node.id == name and function:
+                    node.id = function  # critiques show the name in the completion
+            found.append(_make_case(statement, binding + _unparse(before)))
             before += _replay(statement)
         else:
             before.append(statement)
@@ -102,9 +101,7 @@ def _replay(statement: ast.stmt) -> list[ast.stmt]:
     return ast.parse(f"try:\n    {body}\nexcept AssertionError:\n    pass").body
 
 
-def _make_case(statement: ast.stmt, setup: str, renamed: dict[str, str] | None = None) -> Case:
-    """Make a case that calls the function by its name in the completion."""
-    statement = _Renamer(renamed or {}).visit(statement)
+def _make_case(statement: ast.stmt, setup: str) -> Case:
     if not isinstance(statement, ast.Assert):
         return Case(ast.unparse(statement), setup)
     test = statement.test
@@ -115,14 +112,6 @@ def _make_case(statement: ast.stmt, setup: str, renamed: dict[str, str] | None =
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return Case(source, setup, ast.unparse(test.operand), "falsy")
     return Case(source, setup, ast.unparse(test), "truthy")
-
-
-class _Renamer(ast.NodeTransformer):
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.copy_location(ast.Name(self.names.get(node.id, node.id), node.ctx), node)
 
 
 def _has_assert(statement: ast.AST) -> bool:

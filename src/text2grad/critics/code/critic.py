@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from text2grad.align.program import Program, extract_program
 from text2grad.critics.code.cases import Suite, parse_tests
-from text2grad.critics.code.review import write_review
+from text2grad.critics.code.review import Review
 from text2grad.critics.code.runner import CaseResult, ExecutionReport, run_suites
-from text2grad.sandbox import ResourceLimits, Sandbox, SandboxError
+from text2grad.sandbox import Sandbox, SandboxError
 from text2grad.schema import Example, Feedback, Omission
 
 _FUNCTION = re.compile(r"^(?:async )?def (\w+)", re.M)
 _NO_CODE = "The answer has no code in it"
-
-
-@dataclass(frozen=True)
-class _Job:
-    example: Example
-    program: Program
-    suite: Suite
 
 
 class CodeCritic:
@@ -52,17 +44,11 @@ class CodeCritic:
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """Return one Feedback per example, in order."""
         prepared = [self._prepare(example) for example in examples]
-        seconds = 2 * self.total_timeout + 5
-        reports = run_suites(
-            ((job.program.source, job.suite) for job in prepared if isinstance(job, _Job)),
-            self.sandbox,
-            self.test_timeout,
-            self.total_timeout,
-            ResourceLimits(wall_seconds=seconds, cpu_seconds=seconds),
-        )
-        return [item if isinstance(item, Feedback) else self._feedback(item, next(reports)) for item in prepared]
+        jobs = [(item[0].source, item[1]) for item in prepared if not isinstance(item, Feedback)]
+        reports = run_suites(jobs, self.sandbox, self.test_timeout, self.total_timeout)
+        return [item if isinstance(item, Feedback) else self._feedback(*item, next(reports)) for item in prepared]
 
-    def _prepare(self, example: Example) -> _Job | Feedback:
+    def _prepare(self, example: Example) -> tuple[Program, Suite] | Feedback:
         if not example.tests or not example.tests.strip():
             return Feedback.failure(self.name, "the example has no tests")
         prompt = example.prompt if isinstance(example.prompt, str) else ""
@@ -74,17 +60,16 @@ class CodeCritic:
         if program is None:
             omission = Omission(text="code", phrase=(0, len(_NO_CODE)))
             return Feedback(critique=f"{_NO_CODE}.", omissions=[omission], score=-1.0, critic=self.name)
-        return _Job(example, program, suite)
+        return program, suite
 
-    def _feedback(self, job: _Job, report: ExecutionReport | SandboxError) -> Feedback:
+    def _feedback(self, program: Program, suite: Suite, report: ExecutionReport | SandboxError) -> Feedback:
         if isinstance(report, SandboxError):
             return Feedback.failure(self.name, str(report))
         broken = next((result for result in report.results if _is_broken_test(result)), None)
-        if broken is not None and broken.missing_name not in job.suite.required_names:
+        if broken is not None and broken.missing_name not in suite.required_names:
             error = f"the example's tests cannot run: {broken.exception}: {broken.message}"
             return Feedback.failure(self.name, error)
-        completion, required = job.example.completion, job.suite.required_names
-        return write_review(self.name, job.program, completion, report, required, self.max_blamed_share)
+        return Review(self.name, program, suite.required_names, self.max_blamed_share).write_report(report)
 
 
 def _is_broken_test(result: CaseResult) -> bool:

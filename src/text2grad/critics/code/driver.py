@@ -19,12 +19,12 @@ import site
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 FILE_NAME = "<answer>"
 _HEADER = 4  # bytes of the number of the last executed line
-_IMPORTED, _TESTED = 1, 2
 _GRACE_SECONDS = 0.5
 _MAX_VALUE = 400  # characters
 _FORBIDDEN_EVENTS = {
@@ -46,6 +46,7 @@ Result = dict[str, Any]
 
 
 def main() -> None:
+    """Read the payload, run its cases and write the report."""
     payload = json.load(sys.stdin)
     token, out = payload.pop("token"), os.dup(1)
     site.setquit()
@@ -61,8 +62,11 @@ def main() -> None:
 def _run_cases(payload: dict[str, Any], out: int) -> dict[str, Any]:
     try:
         code = _compile(payload["source"], FILE_NAME, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
-        return {"invalid_syntax": _describe_syntax_error(error)}
+    except SyntaxError as error:
+        extent = [error.lineno, error.offset, error.end_lineno, error.end_offset]
+        return {"invalid_syntax": {"message": error.msg, "extent": extent}}
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        return {"invalid_syntax": {"message": str(error), "extent": None}}
     for name in payload["imports"]:  # once here instead of in each process, where a missing one is reported
         try:
             importlib.import_module(name)
@@ -74,13 +78,6 @@ def _run_cases(payload: dict[str, Any], out: int) -> dict[str, Any]:
         seconds = min(payload["test_timeout"], deadline - time.monotonic())
         results.append(_run_case(code, case, payload, out, seconds) if seconds > 0 else {"status": "not_run"})
     return {"results": results}
-
-
-def _describe_syntax_error(error: BaseException) -> Result:
-    if isinstance(error, SyntaxError):
-        extent = [error.lineno, error.offset, error.end_lineno, error.end_offset]
-        return {"message": error.msg, "extent": extent}
-    return {"message": str(error), "extent": None}
 
 
 def _run_case(code: CodeType, case: Case, payload: dict[str, Any], out: int, seconds: float) -> Result:
@@ -105,13 +102,8 @@ def _fork_and_run(
     if child == 0:
         os.close(reader)
         os.close(out)
-        _run_in_child(
-            lambda: _evaluate(code, case, payload["setup"], executed, tracing),
-            writer,
-            token,
-            seconds,
-            payload["readable"],
-        )
+        evaluate = partial(_evaluate, code, case, payload["setup"], executed, tracing)
+        _run_in_child(evaluate, writer, token, seconds, payload["readable"])
     os.close(writer)
     message = _read(reader, 3 * seconds + _GRACE_SECONDS)
     os.close(reader)
@@ -122,18 +114,16 @@ def _fork_and_run(
     _, wait_status = os.waitpid(child, 0)
     if result["status"] == "died":
         result["exit_code"] = os.waitstatus_to_exitcode(wait_status)
-    result["executed_lines"] = [line for line in range(1, lines + 1) if executed[_HEADER + line] & _TESTED]
+    result["executed_lines"] = [line for line in range(1, lines + 1) if executed[_HEADER + line]]
     result["last_line"] = int.from_bytes(executed[:_HEADER], "little")
     executed.close()
     return result
 
 
 def _has_exited(child: int) -> bool:
-    poll = select.poll()
     pidfd = os.pidfd_open(child)
-    poll.register(pidfd, select.POLLIN)
     try:
-        return bool(poll.poll(50))
+        return bool(select.select([pidfd], [], [], 0.05)[0])
     finally:
         os.close(pidfd)
 
@@ -141,9 +131,7 @@ def _has_exited(child: int) -> bool:
 def _read(fd: int, seconds: float) -> bytes:
     """Read until the other end closes or the time is up."""
     deadline, chunks = time.monotonic() + seconds, []
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+    while select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
         chunk = os.read(fd, 1 << 16)
         if not chunk:
             break
@@ -157,7 +145,7 @@ def _run_in_child(evaluate: Callable[[], Result], pipe: int, token: bytes, secon
     forbidden: list[list[Any]] = []
 
     def report(result: Result) -> None:
-        message = token + encode({**result, "forbidden": forbidden[:1]}).encode()
+        message = token + encode({**result, "forbidden": next(iter(forbidden), None)}).encode()
         while message:
             message = message[write(pipe, message) :]
         exit_process(0)
@@ -182,14 +170,16 @@ def _evaluate(code: CodeType, case: Case, setup: str, executed: mmap.mmap, traci
     sys.modules["answer"] = sys.modules["__main__"] = module
     names = module.__dict__
     try:
-        _trace(executed, _IMPORTED, tracing)
+        if tracing:
+            _trace(executed, is_test=False)
         _exec(code, names)
         sys.settrace(None)
         phase = "setup"
         _exec(_compile(setup, "<tests>", "exec"), names)
         _exec(_compile(case["setup"], "<tests>", "exec"), names)
         phase = "test"
-        _trace(executed, _TESTED, tracing)
+        if tracing:
+            _trace(executed, is_test=True)
         return _check_case(case, names)
     except BaseException as error:  # also SystemExit and KeyboardInterrupt
         sys.settrace(None)
@@ -228,15 +218,20 @@ def _describe_exception(error: BaseException, phase: str) -> Result:
     }
 
 
-def _traceback_extents(trace: TracebackType | None) -> list[list[int | None]]:
-    """Return [line, column, end line, end column] of each frame of the program, outermost first."""
+def _traceback_extents(trace: TracebackType | None) -> list[list[int]]:
+    """Return [line, column, end line, end column] of each frame of the program, outermost first.
+
+    Where a column is unknown, the extent is the whole line: column 0 to column 0 of the next.
+    """
     found = []
     while trace is not None:
         code = trace.tb_frame.f_code
         if code.co_filename == FILE_NAME:
-            positions = list(code.co_positions())[trace.tb_lasti // 2]
-            line, end_line, column, end_column = positions
-            found.append([line or trace.tb_lineno, column, end_line, end_column])
+            line, end_line, column, end_column = list(code.co_positions())[trace.tb_lasti // 2]
+            line = line or trace.tb_lineno or 0
+            if column is None or end_line is None or end_column is None:
+                column, end_line, end_column = 0, line + 1, 0
+            found.append([line, column, end_line, end_column])
         trace = trace.tb_next
     return found
 
@@ -250,14 +245,13 @@ def _stack_lines(frame: FrameType | None) -> list[int]:
     return found[:20]
 
 
-def _trace(executed: mmap.mmap, mark: int, tracing: bool) -> None:
-    if not tracing:
-        return
+def _trace(executed: mmap.mmap, is_test: bool) -> None:
+    """Trace the lines of the program: the last one, and in a test each one."""
 
     def local(frame: FrameType, event: str, _: object) -> Any:
         if event == "line":
             line = frame.f_lineno
-            executed[_HEADER + line] |= mark
+            executed[_HEADER + line] |= is_test
             executed[:_HEADER] = line.to_bytes(_HEADER, "little")
         return local
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
 
 from text2grad.align.program import Extent, Program, find_calls, find_statements, innermost_loop, top_level_names
 from text2grad.critics.code.runner import CaseResult, ExecutionReport, InvalidSyntax, ParserExtent
 from text2grad.critics.code.spectrum import suspicions
 from text2grad.critics.writer import CritiqueWriter
-from text2grad.schema import Feedback, Label, Omission, Range, Span
+from text2grad.schema import Feedback, Label, Omission, Range
+from text2grad.text.words import consecutive_runs
 
 _MAX_CASES = 3
 _MAX_CODE = 100
@@ -26,43 +26,28 @@ _LIMITS = {
 }
 
 
-def write_review(
-    critic: str,
-    program: Program,
-    completion: str,
-    report: ExecutionReport,
-    required_names: frozenset[str],
-    max_blamed_share: float,
-) -> Feedback:
-    """Return feedback on a program; at most `max_blamed_share` of its statements are blamed, but at least one."""
-    review = _Review(critic, program, completion, report.results, required_names, max_blamed_share)
-    if report.invalid_syntax:
-        review.write_invalid_syntax(report.invalid_syntax)
-    elif report.terminated_by:
-        review.write_termination(report.terminated_by)
-    else:
-        review.write_results()
-    return review.feedback(report.score)
+class Review(CritiqueWriter):
+    """Writes about a program; at most `max_blamed_share` of its statements are blamed, but at least one."""
 
-
-class _Review(CritiqueWriter):
-    def __init__(
-        self,
-        critic: str,
-        program: Program,
-        completion: str,
-        results: Sequence[CaseResult],
-        required_names: frozenset[str],
-        max_blamed_share: float,
-    ) -> None:
+    def __init__(self, critic: str, program: Program, required_names: frozenset[str], max_blamed_share: float) -> None:
         super().__init__(critic)
-        self.program, self.completion, self.results, self.required_names = program, completion, results, required_names
-        self.failing = [result for result in results if not result.passed]
-        self.passing = [result for result in results if result.passed]
+        self.program, self.required_names = program, required_names
         self.statements = find_statements(program)
         self.max_blamed = max(1, int(max_blamed_share * len(self.statements)))
+        self.failing: list[CaseResult] = []
+        self.passing: list[CaseResult] = []
 
-    def write_invalid_syntax(self, error: InvalidSyntax) -> None:
+    def write_report(self, report: ExecutionReport) -> Feedback:
+        """Return the feedback on a program with this report."""
+        if report.invalid_syntax:
+            self._write_invalid_syntax(report.invalid_syntax)
+        elif report.terminated_by:
+            self._write_termination(report.terminated_by)
+        else:
+            self._write_results(report.results)
+        return self.feedback(report.score)
+
+    def _write_invalid_syntax(self, error: InvalidSyntax) -> None:
         with self._sentence(f"The answer is not valid Python: {error.message.rstrip('.')}"):
             if error.extent and error.extent[0]:
                 line = error.extent[0]
@@ -70,16 +55,20 @@ class _Review(CritiqueWriter):
                 self.write(" in ")
                 self._point_to_line(line, span)
 
-    def write_termination(self, limit: str) -> None:
+    def _write_termination(self, limit: str) -> None:
         """Name the calls that can end a whole test run: which of them did is unknown."""
         with self._sentence(_LIMITS[limit]):
             for number, extent in enumerate(find_calls(self.program, _PROCESS_CALLS)):
                 self.write("; look at " if number == 0 else " and ")
                 self._point_to_line(extent[0], self.program.span(*extent))
 
-    def write_results(self) -> None:
+    def _write_results(self, results: Sequence[CaseResult]) -> None:
+        self.failing = [result for result in results if not result.passed]
+        self.passing = [result for result in results if result.passed]
         self._write_summary()
-        self._write_forbidden()
+        for action, line in dict.fromkeys(result.forbidden for result in results if result.forbidden):
+            with self._sentence(f"The answer {action}, which is forbidden here, in "):
+                self._blame(line)
         groups = self._group_failures()
         for group in groups[:_MAX_CASES]:
             with self._sentence():
@@ -87,8 +76,7 @@ class _Review(CritiqueWriter):
                 if len(group) > 1:
                     self.write(f"; {len(group) - 1} more fail{'s' if len(group) == 2 else ''} alike")
         if count := sum(map(len, groups[_MAX_CASES:])):
-            with self._sentence(f"{count} more test{'s fail' if count > 1 else ' fails'}"):
-                pass
+            self.write(f"{count} more test{'s fail' if count > 1 else ' fails'}. ")
         self._write_suspects()
         self._write_praise()
 
@@ -102,43 +90,32 @@ class _Review(CritiqueWriter):
             if span.phrase is not None and span.phrase[0] >= start:
                 span.reason = self.text[start:].strip()
 
-    def _point(
-        self, words: str, span: Range | None, label: Label = "poor", severity: float = 1.0, confidence: float = 1.0
-    ) -> None:
-        """Write words that point to a span of the completion, unless earlier ones do already."""
+    def _point(self, words: str, span: Range | None, label: Label, **fields: float) -> None:
+        """Write words that point to a span of the completion, unless earlier ones do already.
+
+        fields: `severity` and `confidence` of the span.
+        """
         phrase = self.write(words)
         if span is not None and all((known.start, known.end) != span for known in self.spans):
-            self.spans.append(
-                Span(
-                    start=span[0],
-                    end=span[1],
-                    label=label,
-                    severity=severity,
-                    phrase=phrase,
-                    match="code",
-                    confidence=confidence,
-                )
-            )
+            self.mark(span, phrase, label, match="code", **fields)
 
-    def _point_to_line(
-        self, line: int, shown: Range | None, *, blamed: bool = True, severity: float = 1.0, confidence: float = 1.0
-    ) -> None:
+    def _point_to_line(self, line: int, shown: Range | None, blamed: bool = True, **fields: float) -> None:
         """Point to a line of the source by its number in the completion's code and the code itself."""
         words = f"line {self.program.line_number(line)}"
-        if shown and (code := self.completion[slice(*shown)]):
-            words += f", {_format_code(code)}"
-        self._point(words, shown if blamed else None, severity=severity, confidence=confidence)
+        if shown:
+            start, end = (offset - self.program.start for offset in shown)
+            words += f", {_format_code(self.program.code[start:end])}"
+        self._point(words, shown if blamed else None, "poor", **fields)
 
     def _write_summary(self) -> None:
-        passed, total = len(self.passing), len(self.results)
+        passed, total = len(self.passing), len(self.passing) + len(self.failing)
         if not self.failing:
             words = "The test passes" if total == 1 else f"All {total} tests pass"
         elif not passed:
             words = "The test fails" if total == 1 else f"None of the {total} tests passes"
         else:
             words = f"{passed} of {total} tests pass{'es' if passed == 1 else ''}"
-        with self._sentence(words):
-            pass
+        self.write(f"{words}. ")
 
     def _group_failures(self) -> list[list[CaseResult]]:
         """Group cases with the same exception at the same place; a wrong value is a group of its own."""
@@ -148,16 +125,10 @@ class _Review(CritiqueWriter):
                 return ("failed", result.case.source)
             return (result.status, result.exception, result.traceback[-1:], result.stack[:1])
 
-        order: dict[tuple[object, ...], int] = {}
-        for number, result in enumerate(self.failing):
-            order.setdefault(key(result), number)
-        ranked = sorted(self.failing, key=lambda result: order[key(result)])
-        return [list(group) for _, group in groupby(ranked, key)]
-
-    def _write_forbidden(self) -> None:
-        for action, line in dict.fromkeys(result.forbidden for result in self.results if result.forbidden):
-            with self._sentence(f"The answer {action}, which is forbidden here, in "):
-                self._blame(line)
+        groups: dict[tuple[object, ...], list[CaseResult]] = {}
+        for result in self.failing:
+            groups.setdefault(key(result), []).append(result)
+        return list(groups.values())
 
     def _write_failure(self, result: CaseResult) -> None:
         call = _format_code(result.case.left or result.case.source)
@@ -268,9 +239,7 @@ class _Review(CritiqueWriter):
     def _write_suspects(self) -> None:
         """For wrong values: blame the most suspicious lines, up to the maximum."""
         wrong = [result.executed_lines for result in self.failing if result.status == "failed"]
-        free = self.max_blamed - self._num_blamed()
-        if not wrong or free <= 0:
-            return
+        free = max(0, self.max_blamed - self._num_blamed())
         ranked = suspicions(wrong, [result.executed_lines for result in self.passing], self.statements)
         selected = list(ranked.items())[:free]
         if not selected:
@@ -288,13 +257,14 @@ class _Review(CritiqueWriter):
             return
         shared = frozenset.intersection(*(result.executed_lines for result in self.passing))
         doubtful = frozenset().union(*(result.executed_lines for result in self.failing))
-        lines = sorted((shared - doubtful) & self.statements.keys())
-        for run in _group_adjacent(lines, list(self.statements)):
-            first, last = self.statements[run[0]].extent(), self.statements[run[-1]].extent()
-            numbers = sorted({self.program.line_number(line) for line in (run[0], run[-1])})
-            words = f"Line {numbers[0]}" if len(numbers) == 1 else f"Lines {numbers[0]} to {numbers[-1]}"
+        statements = list(self.statements.values())
+        for run in consecutive_runs(i for i, one in enumerate(statements) if one.line in shared - doubtful):
+            first, last = statements[run[0]], statements[run[-1]]
+            numbers = [self.program.line_number(statement.line) for statement in (first, last)]
+            words = f"Line {numbers[0]}" if first == last else f"Lines {numbers[0]} to {numbers[1]}"
             with self._sentence():
-                self._point(words, self.program.span(*first[:2], *last[2:]), "good", 0.5 if self.failing else 1.0)
+                span = self.program.span(*first.extent()[:2], *last.extent()[2:])
+                self._point(words, span, "good", severity=0.5 if self.failing else 1.0)
                 self.write(" ran in every test that passes")
 
 
@@ -319,14 +289,3 @@ def _format_code(code: str) -> str:
     """Return code for a sentence: in backticks, on one line, shortened."""
     line = " ".join(code.split())
     return f"`{line if len(line) <= _MAX_CODE else line[: _MAX_CODE - 1] + '…'}`"
-
-
-def _group_adjacent(selected: Sequence[int], lines: Sequence[int]) -> list[list[int]]:
-    """Group the selected lines that are adjacent among all lines."""
-    groups: list[list[int]] = []
-    for line in selected:
-        if groups and lines.index(groups[-1][-1]) + 1 == lines.index(line):
-            groups[-1].append(line)
-        else:
-            groups.append([line])
-    return groups

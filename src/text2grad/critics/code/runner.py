@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
 
 from text2grad.align.program import Extent
 from text2grad.critics.code.cases import Case, Suite
@@ -18,10 +20,6 @@ CaseStatus = Literal["passed", "failed", "raised", "timeout", "died", "not_run"]
 ParserExtent = tuple[int | None, int | None, int | None, int | None]  # as `Extent`, with columns in characters from 1
 
 _DRIVER = Path(__file__).with_name("driver.py").read_text(encoding="utf-8")
-_PLAIN_FIELDS = (
-    *("status", "last_line", "actual", "expected", "phase"),
-    *("exception", "message", "missing_name", "exit_code"),
-)
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,7 @@ class CaseResult:
 
     @property
     def passed(self) -> bool:
+        """Whether the program passed the test."""
         return self.status == "passed"
 
 
@@ -78,18 +77,14 @@ class ExecutionReport:
 
 
 def run_suites(
-    programs: Iterable[tuple[str, Suite]],
-    sandbox: Sandbox,
-    test_timeout: float,
-    total_timeout: float,
-    limits: ResourceLimits,
+    programs: Sequence[tuple[str, Suite]], sandbox: Sandbox, test_timeout: float, total_timeout: float
 ) -> Iterator[ExecutionReport | SandboxError]:
     """Run each source against its suite, in parallel; yield reports in order, an error where the sandbox failed."""
-    tokens, suites, scripts = [], [], []
+    tokens, scripts = [], []
     for source, suite in programs:
-        token = secrets.token_hex(16)
+        tokens.append(secrets.token_hex(16))
         payload = {
-            "token": token,
+            "token": tokens[-1],
             "source": source,
             "setup": suite.setup,
             "imports": suite.imports,
@@ -98,10 +93,10 @@ def run_suites(
             "total_timeout": total_timeout,
             "readable": readable_paths(),
         }
-        tokens.append(token)
-        suites.append(suite)
         scripts.append(Script(_DRIVER, stdin=json.dumps(payload)))
-    for result, token, suite in zip(sandbox.run_all(scripts, limits), tokens, suites, strict=True):
+    seconds = 2 * total_timeout + 5
+    results = sandbox.run_all(scripts, ResourceLimits(wall_seconds=seconds, cpu_seconds=seconds))
+    for result, token, (_, suite) in zip(results, tokens, programs, strict=True):
         yield result if isinstance(result, SandboxError) else _parse_report(result, token, suite.cases)
 
 
@@ -113,27 +108,6 @@ def _parse_report(result: ExecutionResult, token: str, cases: Sequence[Case]) ->
         return ExecutionReport(terminated_by=exceeded)
     report = json.loads(lines[0].removeprefix(token))
     if syntax := report.get("invalid_syntax"):
-        extent = tuple(syntax["extent"]) if syntax["extent"] else None
-        return ExecutionReport(invalid_syntax=InvalidSyntax(syntax["message"], extent))
-    return ExecutionReport(tuple(map(_parse_result, cases, report["results"])))
-
-
-def _parse_result(case: Case, fields: dict[str, Any]) -> CaseResult:
-    forbidden = fields.get("forbidden")
-    return CaseResult(
-        case=case,
-        executed_lines=frozenset(fields.get("executed_lines", ())),
-        exception_bases=frozenset(fields.get("exception_bases", ())),
-        traceback=tuple(_complete_extent(extent) for extent in fields.get("traceback", ())),
-        stack=tuple(fields.get("stack", ())),
-        forbidden=(forbidden[0][0], forbidden[0][1]) if forbidden else None,
-        **{name: fields[name] for name in _PLAIN_FIELDS if name in fields},
-    )
-
-
-def _complete_extent(extent: Sequence[int | None]) -> Extent:
-    """Replace an extent without columns by its whole line: column 0 to column 0 of the next."""
-    line, column, end_line, end_column = extent
-    if line is None or column is None or end_line is None or end_column is None:
-        return (line or 0, 0, (line or 0) + 1, 0)
-    return (line, column, end_line, end_column)
+        return ExecutionReport(invalid_syntax=InvalidSyntax(**syntax))
+    results = zip(cases, report["results"], strict=True)
+    return ExecutionReport(tuple(CaseResult(case=case, **fields) for case, fields in results))

@@ -45,6 +45,7 @@ class HumanComment(BaseModel):
 
     @property
     def critic(self) -> str:
+        """The name of the critic in feedback: "human", with the annotator if there is one."""
         return f"human:{self.annotator}" if self.annotator else "human"
 
 

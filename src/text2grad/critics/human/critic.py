@@ -14,14 +14,7 @@ from pydantic import ValidationError
 from text2grad.align.comment_aligner import CommentAligner
 from text2grad.critics.combined import merge_feedback
 from text2grad.critics.human.comment_feedback import HumanComment, LabelMeanings, comment_to_feedback
-from text2grad.critics.human.exports import (
-    AnnotatedCompletion,
-    FieldNames,
-    is_argilla,
-    is_label_studio,
-    parse_argilla,
-    parse_label_studio,
-)
+from text2grad.critics.human.exports import AnnotatedCompletion, FieldNames, parse_export, to_list
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, describe
 
@@ -77,9 +70,8 @@ class HumanCritic:
         comment: str | None = None,
     ) -> None:
         self.path = Path(path)
-        options = {"labels": labels, "prompt": prompt, "completion": completion, "comment": comment}
-        examples = read_feedback(path, labels=labels, prompt=prompt, completion=completion, comment=comment)
-        self._examples = {_key(example): example for example in examples}
+        options: dict[str, Any] = {"labels": labels, "prompt": prompt, "completion": completion, "comment": comment}
+        self._examples = {_key(example): example for example in read_feedback(path, **options)}
         content = hashlib.blake2b(self.path.read_bytes(), digest_size=16).hexdigest()
         self._fingerprint = json.dumps(["human", content, options], sort_keys=True)
 
@@ -124,10 +116,10 @@ def _read_table(path: Path, fields: FieldNames) -> Iterator[tuple[dict[str, Any]
             # spreadsheets of some countries write semicolons
             delimiter = "\t" if path.suffix == ".tsv" else max(",;\t", key=header.count)
             rows = csv.DictReader(file, delimiter=delimiter, strict=True)
+            there = rows.fieldnames or ()
             for column in columns:
-                if column not in (rows.fieldnames or ()):
-                    there = ", ".join(rows.fieldnames or ())
-                    raise UserError(f"{path}: no column {column}; there are {there}")
+                if column not in there:
+                    raise UserError(f"{path}: no column {column}; there are {', '.join(there)}")
             for row in rows:
                 where = f"{path}:{rows.line_num}"
                 if None in row or None in row.values():
@@ -148,7 +140,9 @@ def _read_json(path: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 ({error})") from error
     if path.suffix == ".json":
-        items = [(item, f"{path}: record {n}", n) for n, item in enumerate(_to_list(_parse_json(text, str(path))), 1)]
+        content = _parse_json(text, str(path))
+        records = content.get("records", content) if isinstance(content, dict) else content
+        items = [(item, f"{path}: record {n}", n) for n, item in enumerate(to_list(records), 1)]
     else:
         lines = [(line, f"{path}:{n}", n) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
         items = [(_parse_json(line, where), where, n) for line, where, n in lines]
@@ -165,21 +159,13 @@ def _parse_json(text: str, where: str) -> Any:
         raise UserError(f"{where}: not valid JSON ({error})") from error
 
 
-def _to_list(content: Any) -> list[Any]:
-    """Return the records of a list, of the list under "records", or the only record."""
-    if isinstance(content, dict):
-        content = content.get("records", [content])
-    return content if isinstance(content, list) else [content]
-
-
 def _parse_record(
     record: dict[str, Any], where: str, default_id: str, fields: FieldNames, labels: LabelMeanings
 ) -> Example:
     try:
-        if is_label_studio(record):
-            return _from_export(parse_label_studio(record, fields, labels), labels, default_id)
-        if is_argilla(record):
-            return _from_export(parse_argilla(record, fields, labels), labels, default_id)
+        exported = parse_export(record, fields, labels)
+        if exported is not None:
+            return _from_export(exported, labels, default_id)
         if "feedback" in record:
             return Example.model_validate({"id": default_id, **record})
         return _parse_flat_record(record, fields, labels, default_id)
@@ -198,25 +184,21 @@ def _parse_flat_record(
     comment = HumanComment.model_validate({key: flat.pop(key) for key in _COMMENT_FIELDS if key in flat})
     if not comment.comment and comment.label is None:
         raise UserError("comment is empty, and so is label; give one of them")
-    example = _make_example({"id": default_id, **flat})
+    example = _make_example(flat, default_id)
     return example.model_copy(update={"feedback": comment_to_feedback(comment, example.completion, labels)})
 
 
 def _from_export(parsed: AnnotatedCompletion, labels: LabelMeanings, default_id: str) -> Example:
-    own = {
-        "id": default_id if parsed.id is None else parsed.id,
-        "prompt": parsed.prompt,
-        "completion": parsed.completion,
-    }
-    example = _make_example(own | parsed.meta)
-    feedbacks = [comment_to_feedback(comment, parsed.completion, labels) for comment in parsed.comments]
+    example = _make_example(parsed.fields | parsed.meta, default_id)
+    feedbacks = [comment_to_feedback(comment, parsed.fields["completion"], labels) for comment in parsed.comments]
     for annotator, label in parsed.ratings:
         score = 1.0 if labels.resolve(label) == "good" else -1.0
         feedbacks.append(Feedback(critic=HumanComment(annotator=annotator).critic, score=score))
     return example.model_copy(update={"feedback": merge_feedback(feedbacks) if feedbacks else None})
 
 
-def _make_example(record: dict[str, Any]) -> Example:
+def _make_example(record: dict[str, Any], default_id: str) -> Example:
     if "completion" not in record:
         raise UserError("completion is missing or empty")
-    return Example.model_validate(record | {"id": str(record["id"])})
+    record_id = record.get("id")
+    return Example.model_validate(record | {"id": default_id if record_id is None else str(record_id)})

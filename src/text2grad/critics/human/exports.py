@@ -22,28 +22,32 @@ class FieldNames(NamedTuple):
 
 
 class AnnotatedCompletion(NamedTuple):
-    """A completion and its annotations; `ratings` are (annotator, label) pairs on the whole of it."""
+    """A completion and its annotations.
 
-    prompt: Any
-    completion: str
+    fields: id, prompt and completion. ratings: (annotator, label) pairs on the whole completion.
+    """
+
+    fields: dict[str, Any]
     comments: list[HumanComment]
     ratings: list[tuple[str | None, str]]
-    id: Any
-    meta: dict[str, Any]
+    meta: dict[str, list[Any]]
 
 
-def is_label_studio(record: Mapping[str, Any]) -> bool:
-    return isinstance(record.get("data"), dict) and "annotations" in record
+def parse_export(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion | None:
+    """Parse a record of an export; None for a record of neither tool."""
+    if isinstance(record.get("data"), dict) and "annotations" in record:
+        return _parse_label_studio(record, fields, labels)
+    if isinstance(record.get("fields"), dict) or any(name.endswith(".responses") for name in record):
+        return _parse_argilla(record, fields, labels)
+    return None
 
 
-def is_argilla(record: Mapping[str, Any]) -> bool:
-    return isinstance(record.get("fields"), dict) or any(name.endswith(".responses") for name in record)
-
-
-def parse_label_studio(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
+def _parse_label_studio(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
     """Parse a task of the JSON export. Cancelled annotations, predictions and marks on the prompt are skipped."""
-    prompt, completion = _find_fields(record["data"], fields)
-    parsed = AnnotatedCompletion(record["data"][prompt], record["data"][completion], [], [], record.get("id"), {})
+    data = record["data"]
+    prompt, completion = _find_fields(data, fields)
+    own = {"id": record.get("id"), "prompt": data[prompt], "completion": data[completion]}
+    parsed = AnnotatedCompletion(own, [], [], {})
     for annotation in record["annotations"]:
         if annotation.get("was_cancelled"):
             continue
@@ -69,14 +73,15 @@ def parse_label_studio(record: Mapping[str, Any], fields: FieldNames, labels: La
     return parsed
 
 
-def parse_argilla(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
+def _parse_argilla(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
     """Parse a record of `records.to_json`, of a hub dataset, or of the 1.x client; skip discarded responses."""
     data = record["fields"] if isinstance(record.get("fields"), dict) else record
     prompt, completion = _find_fields(data, fields)
     record_id = record.get("id") or record.get("external_id")
-    parsed = AnnotatedCompletion(data[prompt], data[completion], [], [], record_id, {})
+    own = {"id": record_id, "prompt": data[prompt], "completion": data[completion]}
+    parsed = AnnotatedCompletion(own, [], [], {})
     for question, value, annotator in _responses(record):
-        for item in value if isinstance(value, list) else [value]:
+        for item in to_list(value):
             if isinstance(item, dict) and "start" in item:
                 span = {name: item.get(name) for name in ("start", "end", "label")}
                 parsed.comments.append(HumanComment(**span, annotator=annotator, units="utf16"))
@@ -97,7 +102,7 @@ def _region_comments(
         str(line)
         for result in results
         if result.get("type") == "textarea" and comment_field in (None, result.get("from_name"))
-        for line in _lines(result["value"].get("text"))
+        for line in to_list(result["value"].get("text") or [])
     ]
     text = "\n".join(lines)
     labelled = [result for result in results if str(result.get("type")).endswith("labels")]
@@ -112,8 +117,9 @@ def _region_comments(
         yield HumanComment(comment=text, annotator=annotator)
 
 
-def _lines(text: Any) -> list[str]:
-    return text if isinstance(text, list) else [text] if text else []
+def to_list(value: Any) -> list[Any]:
+    """Return a list as it is, and any other value in a list."""
+    return value if isinstance(value, list) else [value]
 
 
 def _responses(record: Mapping[str, Any]) -> Iterator[tuple[str, Any, str | None]]:

@@ -8,15 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 from text2grad.critics.llm.endpoint import CompletionError, Endpoint
 from text2grad.critics.llm.prompts import PromptTemplate
 from text2grad.critics.llm.reply import reply_to_feedback
 from text2grad.critics.llm.settings import LLMSettings, fingerprint_settings
 from text2grad.schema import Example, Feedback
-
-T = TypeVar("T")
 
 
 class LLMCritic:
@@ -29,8 +27,7 @@ class LLMCritic:
     """
 
     def __init__(self, **options: Any) -> None:
-        settings = LLMSettings.parse(options, where="critic llm")
-        self.settings = settings
+        self.settings = settings = LLMSettings.parse(options, where="critic llm")
         self.name = f"llm:{settings.model}"
         self._template = PromptTemplate.load(settings.task, settings.prompt)
         self._endpoint = Endpoint(settings)
@@ -82,7 +79,7 @@ class LLMCritic:
         return feedback
 
 
-def _run(coroutine: Coroutine[Any, Any, T]) -> T:
+def _run(coroutine: Coroutine[Any, Any, list[Feedback]]) -> list[Feedback]:
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -93,16 +93,14 @@ class Endpoint:
     async def complete(self, prompt: str) -> Completion:
         """Return a completion; raise CompletionError if this prompt has none, UserError if none will have one."""
         with self.ledger.reserve(len(prompt.encode()), self.settings.max_tokens):
-            for retries_left in reversed(range(self.settings.max_retries + 1)):
+            for _ in range(self.settings.max_retries + 1):
                 self._breaker.check()
                 body = await self._request(prompt)
                 try:
                     return self._read(json.loads(body), prompt)
                 except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
                     error = self._failure("garbage: the response is not a chat completion", self._redact(body))
-                    if not retries_left:
-                        raise error from None
-        raise AssertionError("the last attempt returns or raises")
+            raise error
 
     async def aclose(self) -> None:
         """Close the connections; the next request opens new ones."""
@@ -111,42 +109,38 @@ class Endpoint:
             await client.close()
 
     async def _request(self, prompt: str) -> str:
-        """Return the body of a response."""
+        """Return the body of a response; leave out parameters that the server rejects, and remember what it accepts."""
         import openai
 
-        try:
-            return await self._send(self._open_client(), prompt)
-        except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            reason = f"connection: {cause or type(cause).__name__}"
-            if isinstance(error, openai.APITimeoutError):
-                reason = f"timeout: no response within {self.settings.timeout:g} s"
-            raise self._failure(reason, unreachable=type(cause).__name__ in _CONNECT_ERRORS) from None
-        except openai.APIStatusError as error:
-            raise self._status_error(error) from None
-
-    async def _send(self, client: openai.AsyncOpenAI, prompt: str) -> str:
-        """Send a request, again without a parameter that the server rejects, and remember what it accepted."""
-        import openai
-
-        parameters = self._parameters
+        client, parameters = self._open_client(), self._parameters
         while True:
             try:
                 # Not chat.completions.create: it transforms all parameters anew per request, and drops the body of a
                 # response that it cannot parse.
                 body = await client.post("/chat/completions", cast_to=str, body=parameters.body(prompt, self.settings))
                 break
+            except openai.APIConnectionError as error:
+                raise self._connection_error(error) from None
             except openai.APIStatusError as error:
                 rejected = error.status_code in _PARAMETER_REJECTED
                 fallback = parameters.without_rejected(error.response.text, self._schema_accepted) if rejected else None
                 if fallback is None:
-                    raise
+                    raise self._status_error(error) from None
                 parameters = fallback
         self._schema_accepted = self._schema_accepted or parameters.response_format
         if parameters.response_format or not self._schema_accepted:
             self._parameters = parameters
         self._breaker.record_response()
         return body
+
+    def _connection_error(self, error: openai.APIConnectionError) -> CompletionError:
+        import openai
+
+        cause = error.__cause__ or error
+        reason = f"connection: {cause}"
+        if isinstance(error, openai.APITimeoutError):
+            reason = f"timeout: no response within {self.settings.timeout:g} s"
+        return self._failure(reason, unreachable=type(cause).__name__ in _CONNECT_ERRORS)
 
     def _status_error(self, error: openai.APIStatusError) -> Exception:
         """Return UserError for an HTTP error that concerns every prompt, else CompletionError."""

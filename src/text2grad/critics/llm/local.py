@@ -55,7 +55,8 @@ class LocalCritic:
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """Return one Feedback per example, in order; it is failed if the prompt does not fit the model's context."""
-        prompts = [self._encode(example) for example in examples]
+        rendered = [Example(id=example.id, prompt=self._template.render(example)) for example in examples]
+        prompts = [encode_prompt(example, self._tokenizer) for example in rendered]
         max_length = self._model.config.max_position_embeddings - self.settings.max_tokens
         feedback: dict[int, Feedback] = {
             i: Feedback.failure(
@@ -72,9 +73,6 @@ class LocalCritic:
             for i, reply in zip(batch, replies, strict=True):
                 feedback[i] = reply_to_feedback(reply, examples[i], self.name)
         return [feedback[i] for i in range(len(examples))]
-
-    def _encode(self, example: Example) -> list[int]:
-        return encode_prompt(Example(id=example.id, prompt=self._template.render(example)), self._tokenizer)
 
     def _generate(self, prompts: list[list[int]], completions: list[str]) -> list[str]:
         replies = sample(

@@ -108,7 +108,6 @@ def reply_to_feedback(raw: str, example: Example, critic: str, threshold: float 
             label=quoted.label,
             severity=quoted.severity,
             phrase=_phrase_range(quoted.phrase, reply),
-            critic=critic,
             match=match.kind,
             confidence=match.confidence,
         )

@@ -54,6 +54,7 @@ class CostLedger:
         return (tokens_in * self.price_in + tokens_out * self.price_out) / 1_000_000
 
 
+@dataclass
 class CircuitBreaker:
     """Abort a run whose endpoint is down, instead of failing a million records one by one.
 
@@ -62,23 +63,20 @@ class CircuitBreaker:
     refuses connections opens it at once.
     """
 
-    def __init__(
-        self, endpoint: str, max_failures: int, seconds: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._endpoint = endpoint
-        self._max_failures = max_failures
-        self._seconds = seconds
-        self._clock = clock
-        self._num_failures = 0
-        self._has_responded = False
-        self._first_failure: float | None = None
-        self._reason: str | None = None
+    endpoint: str
+    max_failures: int
+    seconds: float
+    clock: Callable[[], float] = time.monotonic
+    _num_failures: int = 0
+    _has_responded: bool = False
+    _first_failure: float | None = None
+    _reason: str | None = None
 
     def check(self) -> None:
         """Raise UserError if the breaker is open."""
         if self._reason is not None:
             raise UserError(
-                f"{self._endpoint} is down: {self._reason}; check that the server runs and that --base-url is right, "
+                f"{self.endpoint} is down: {self._reason}; check that the server runs and that --base-url is right, "
                 f"then run the same command again: it resumes where it stopped"
             )
 
@@ -90,13 +88,13 @@ class CircuitBreaker:
 
     def record_failure(self, reason: str, unreachable: bool = False) -> None:
         """Record a request that failed because of the server or the network."""
-        now = self._clock()
+        now = self.clock()
         self._first_failure = now if self._first_failure is None else self._first_failure
         self._num_failures += 1
         elapsed = now - self._first_failure
         if unreachable and not self._has_responded:
             self._reason = reason
-        elif self._num_failures >= self._max_failures and elapsed >= self._seconds:
+        elif self._num_failures >= self.max_failures and elapsed >= self.seconds:
             self._reason = (
                 f"{self._num_failures} requests in a row failed within {elapsed:.0f} s, the last with: {reason}"
             )

@@ -7,14 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from text2grad.critics.rules.findings import MAX_MARKED_WORDS, Finding, PlacedFinding
 from text2grad.critics.rules.source import Source
-from text2grad.text.lexicon import (
-    ARTICLES,
-    AUXILIARIES,
-    CONJUNCTIONS,
-    IRREGULAR_VERBS,
-    SUBJECTS,
-    word_set,
-)
+from text2grad.text.lexicon import ARTICLES, AUXILIARIES, CONJUNCTIONS, IRREGULAR_VERBS, SUBJECTS, word_set
 from text2grad.text.words import Key, Text, consecutive_runs
 
 NUMBER, NAME, WORD = 0.8, 0.7, 0.25
@@ -55,6 +48,7 @@ _COMPLETE = re.compile(r"[.!?…。！？][\"'”’»)\]*]*\Z")
 
 
 def unsupported_numbers(summary: Text, source: Source) -> Iterator[Finding]:
+    """Yield numbers whose value the source does not have."""
     for i, word in enumerate(summary.words):
         previous = None if word.starts_sentence else summary.words[i - 1]
         if word.lexeme.is_number and not source.supports_number(word, previous):
@@ -98,6 +92,7 @@ def copies(runs: Iterable[range]) -> Iterator[Finding]:
 
 
 def repetitions(summary: Text) -> Iterator[Finding]:
+    """Yield doubled words, runs of words that occurred before, and sentences with little new content."""
     yield from _doubled_words(summary)
     runs = list(_repeated_runs(summary))
     yield from runs
@@ -183,6 +178,7 @@ def _suggests_verb(summary: Text, i: int, sentence: range) -> bool:
 
 
 def listings(non_sentences: Iterable[range]) -> Iterator[Finding]:
+    """Yield what is no sentence, in chunks."""
     for sentence in non_sentences:
         for chunk in _chunks(sentence, _CHUNK):
             yield Finding("listed", chunk, max(LISTED_MIN, LISTED_PER_WORD * len(chunk)))
@@ -217,6 +213,7 @@ def layout(summary: Text) -> Iterator[PlacedFinding]:
 
 
 def unfinished(summary: Text) -> Iterator[Finding]:
+    """Yield the last word if no full stop follows it."""
     if summary.words and not _COMPLETE.search(summary.string.rstrip()):
         last = len(summary.words) - 1
         yield Finding("unfinished", range(last, last + 1), UNFINISHED, max_words=1)

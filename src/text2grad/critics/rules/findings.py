@@ -37,10 +37,12 @@ class PlacedFinding(NamedTuple):
 
     @property
     def label(self) -> Label:
+        """Whether the finding is praise or blame."""
         return "good" if self.kind in PRAISE else "poor"
 
 
 def word_indices(ranges: Iterable[range]) -> set[int]:
+    """Return the indices of all words in the ranges."""
     return {i for words in ranges for i in words}
 
 
@@ -49,23 +51,19 @@ def longest_free_run(words: range, taken: set[int]) -> range:
     return max(consecutive_runs(i for i in words if i not in taken), key=len, default=range(0))
 
 
-def to_characters(finding: Finding, words: range, text: Text) -> PlacedFinding:
-    """Place a finding on a non-empty range of words."""
-    return PlacedFinding(finding.kind, text.words[words[0]].start, text.words[words[-1]].end, finding.severity)
-
-
-def place_findings(findings: Iterable[Finding], text: Text) -> list[PlacedFinding]:
+def place_findings(findings: Iterable[Finding], text: Text, only_marked: bool = True) -> list[PlacedFinding]:
     """Place each finding on its longest run of words that no earlier finding has, cut to `max_words`.
 
-    Findings without a free word are dropped.
+    Findings without a free word are dropped. only_marked: a finding has only the words that it marks, not all its own.
     """
     taken: set[int] = set()
     placed = []
     for finding in findings:
         run = longest_free_run(finding.words, taken)[: finding.max_words]
         if run:
-            taken.update(run)
-            placed.append(to_characters(finding._replace(severity=round(min(1.0, finding.severity), 2)), run, text))
+            taken.update(run if only_marked else finding.words)
+            start, end = text.words[run[0]].start, text.words[run[-1]].end
+            placed.append(PlacedFinding(finding.kind, start, end, round(min(1.0, finding.severity), 2)))
     return placed
 
 
@@ -96,16 +94,8 @@ class FindingsWriter(CritiqueWriter):
             else:
                 phrases = self._write_sentence(opening, [_shorten(string[item.start : item.end]) for item in alike])
             for finding, phrase in zip(alike, phrases, strict=True):
-                span = Span(
-                    start=finding.start,
-                    end=finding.end,
-                    label=finding.label,
-                    severity=finding.severity,
-                    phrase=phrase,
-                    reason=reason,
-                    critic=self.critic,
-                )
-                self.spans.append(span)
+                place = (finding.start, finding.end)
+                self.mark(place, phrase, finding.label, severity=finding.severity, reason=reason)
 
     def add_omissions(
         self, opening: str, missing: Sequence[tuple[str, float]], quote: str = '"', shorten: bool = False

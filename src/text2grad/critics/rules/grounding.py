@@ -128,11 +128,14 @@ def evaluate_summary(summary: Text, source: Source, limit: int) -> tuple[list[Pl
     invented = list(faults.unsupported_names(summary, names, source))
     copied = copied_runs(summary, source)
     non_sentences = faults.non_sentences(summary)
+    wrong = word_indices(finding.words for finding in invented)
+    # in "Anna Falcato" for Inês Falcato, "Falcato" earns no praise
+    partly_invented = [name for name in names if not wrong.isdisjoint(name)]
     stated, missing = match_facts(
         summary,
         source.facts,
         ignored=word_indices([*non_sentences, range(limit, len(summary.words))]),
-        not_stating=word_indices([*copied, *_partly_invented(names, invented)]),
+        not_stating=word_indices([*copied, *partly_invented]),
     )
     # in order of precedence: a word belongs to the first finding that has it
     findings = [
@@ -155,9 +158,3 @@ def evaluate_summary(summary: Text, source: Source, limit: int) -> tuple[list[Pl
 def max_coverage(text: Text) -> int:
     """Return how many characters of a text may be marked."""
     return max(COVERAGE_OF_SHORT_TEXT, int(COVERAGE * len(text.string)))
-
-
-def _partly_invented(names: Sequence[range], invented: Sequence[Finding]) -> list[range]:
-    """Return the names with an unsupported part: in "Anna Falcato" for Inês Falcato, "Falcato" earns no praise."""
-    wrong = word_indices(finding.words for finding in invented)
-    return [name for name in names if not wrong.isdisjoint(name)]

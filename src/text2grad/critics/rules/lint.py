@@ -6,6 +6,8 @@ combine this critic with one that checks what the code is for.
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import os
 import re
@@ -20,7 +22,7 @@ from typing import Any
 from text2grad.align.program import Program, extract_program
 from text2grad.critics.writer import CritiqueWriter
 from text2grad.errors import UserError
-from text2grad.schema import Example, Feedback, Range, Span
+from text2grad.schema import Example, Feedback, Range
 
 SYNTAX = "invalid-syntax"
 SELECT = ("E4", "E7", "E9", "F", "B", "PLE")
@@ -33,7 +35,6 @@ _EXIT_OK = (0, 1)
 _EXIT_BAD_SETTINGS = 2
 _CLEAN = "The linter has nothing to say about the code."
 _ERROR_MESSAGE = re.compile(r"(?:Cause|error): (.*)")
-_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
@@ -102,24 +103,16 @@ class LintCritic:
             return Feedback.failure(self.name, "ruff crashed or ran out of time on this code")
         writer = CritiqueWriter(self.name)
         for diagnostic in diagnostics:
-            span = _locate(diagnostic, program)
-            if span is None and diagnostic.rule == SYNTAX:
+            place = _locate(diagnostic, program)
+            if place is None and diagnostic.rule == SYNTAX:
                 return Feedback.failure(self.name, "the answer continues the prompt, and that is not Python")
-            if span is None:
+            if place is None:
                 continue
             line = program.line_number(max(diagnostic.start[0], program.first_line))
             phrase = writer.write(f"Line {line}: {diagnostic.message.rstrip('.')} ({diagnostic.rule})")
             writer.write(". ")
-            writer.spans.append(
-                Span(
-                    start=span[0],
-                    end=span[1],
-                    label="poor",
-                    severity=self.severity(diagnostic.rule),
-                    phrase=phrase,
-                    reason=f"{diagnostic.rule}: {diagnostic.message}",
-                )
-            )
+            reason = f"{diagnostic.rule}: {diagnostic.message}"
+            writer.mark(place, phrase, severity=self.severity(diagnostic.rule), reason=reason)
         score = -round(sum(span.severity for span in writer.spans), 6) if writer.spans else 0.0
         return writer.feedback(score, default=_CLEAN)
 
@@ -217,8 +210,6 @@ def _locate(diagnostic: Diagnostic, program: Program) -> Range | None:
 
 def _offset(source: str, line: int, column: int) -> int:
     """Convert a line and a column, both from 1, to an offset; ruff does not count a byte order mark."""
-    starts = [0, *(match.end() for match in _LINE_END.finditer(source))]
-    if line > len(starts):
-        return len(source)
+    start = sum(map(len, itertools.islice(io.StringIO(source, newline=""), line - 1)))
     mark = source.startswith("\ufeff") and line == 1
-    return min(starts[line - 1] + column - 1 + mark, len(source))
+    return min(start + column - 1 + mark, len(source))

@@ -17,7 +17,6 @@ from text2grad.critics.rules.findings import (
     longest_free_run,
     place_findings,
     select_most_severe,
-    to_characters,
     word_indices,
 )
 from text2grad.critics.rules.gold import Gold, competing_answers, hedges, parse_gold
@@ -114,7 +113,10 @@ def evaluate_answer(answer: Text, criteria: AnswerCriteria) -> tuple[list[Placed
         missing += [(fact.text, MISSING_FACT) for fact in absent]
     findings += _unsupported_sentences(answer, criteria, excluded=_words_of(findings))
     findings += _irrelevant(answer, criteria)
-    return [*_place_disjoint(findings, answer), *_other_faults(answer, criteria, _words_of(findings))], missing
+    return [
+        *place_findings(findings, answer, only_marked=False),
+        *_other_faults(answer, criteria, _words_of(findings)),
+    ], missing
 
 
 def _short_answer(answer: Text, criteria: AnswerCriteria, is_refused: bool) -> Iterator[Finding]:
@@ -243,15 +245,3 @@ def _content(texts: Iterable[Text]) -> frozenset[Key]:
 
 def _words_of(findings: Iterable[Finding]) -> set[int]:
     return word_indices(finding.words for finding in findings)
-
-
-def _place_disjoint(findings: Iterable[Finding], text: Text) -> list[PlacedFinding]:
-    """Place each finding on its longest run without words of an earlier one, marked or not, cut to `max_words`."""
-    placed: list[PlacedFinding] = []
-    taken: set[int] = set()
-    for finding in findings:
-        words = longest_free_run(finding.words, taken)
-        if words:
-            placed.append(to_characters(finding, words[: finding.max_words], text))
-            taken |= set(finding.words)
-    return placed

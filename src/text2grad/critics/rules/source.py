@@ -28,6 +28,7 @@ class Source:
 
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
+        """The key facts that a summary should state."""
         return key_facts(self.text)
 
     @cached_property
