@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 from text2grad.text.lexicon import (
@@ -56,6 +57,7 @@ class Lexeme(NamedTuple):
 
     @property
     def is_number(self) -> bool:
+        """Whether the word is a number, in digits or spelt out."""
         return bool(self.values)
 
     @property
@@ -76,6 +78,7 @@ class Word(NamedTuple):
 
     @property
     def is_content(self) -> bool:
+        """Whether the word is more than a function word such as "the"."""
         return not self.lexeme.is_function
 
     @property
@@ -129,32 +132,20 @@ def _ends_sentence(word: str, gap: str) -> bool:
 
 def consecutive_runs(indices: Iterable[int]) -> Iterator[range]:
     """Yield the maximal runs of consecutive numbers in ascending indices: 2, 3, 4, 7 give range(2, 5), range(7, 8)."""
-    start = end = -1
-    for i in indices:
-        if i != end:
-            if start < end:
-                yield range(start, end)
-            start = i
-        end = i + 1
-    if start < end:
-        yield range(start, end)
+    for _, run in groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0]):
+        members = [i for _, i in run]
+        yield range(members[0], members[-1] + 1)
 
 
 def find_names(text: Text) -> Iterator[range]:
     """Yield the word ranges of names: adjacent capitalised words, with at most one particle ("de", "of") in between."""
     for sentence in text.sentences:
-        start = end = sentence.start
+        names: list[range] = []
         for i in sentence:
-            if not _is_name_word(text, i, sentence):
-                continue
-            if start < end and _continues_name(text, end, i):
-                end = i + 1
-                continue
-            if start < end:
-                yield range(start, end)
-            start, end = i, i + 1
-        if start < end:
-            yield range(start, end)
+            if _is_name_word(text, i, sentence):
+                continues = names and _continues_name(text, names[-1].stop, i)
+                names.append(range(names.pop().start if continues else i, i + 1))
+        yield from names
 
 
 def _is_name_word(text: Text, i: int, sentence: range) -> bool:
