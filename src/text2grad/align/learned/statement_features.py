@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from text2grad.align.learned.roles import Mention, Role, parse_mentions
+from text2grad.align.learned.roles import Mention, Role, content_keys, parse_mentions
 from text2grad.align.learned.word_features import Matrix
 from text2grad.align.program import Program, Statement, call_name, statement_nodes
 from text2grad.text.whitespace import part_key, split_parts
@@ -99,8 +99,6 @@ def _row(
     nodes = list(statement_nodes(statement.node))
     text = ast.unparse(statement.node).partition("\n")[0]
     words = {part_key(part) for part in split_parts(text)}
-    content = [mention for mention in mentions if mention.is_content]
-    by_role = {role: {mention.key for mention in content if mention.role is role} for role in Role}
     agreeing = {
         name: float(bool(_CUES[name].search(comment)) and matches(nodes)) for name, (_, matches) in _CONCEPTS.items()
     }
@@ -109,9 +107,9 @@ def _row(
     }
     return {
         "named": float(len({name for name in names if name and len(name) > 1} & set(_NAME.findall(comment)))),
-        "said": float(len(words & {mention.key for mention in content})),
-        "blamed": float(len(words & by_role[Role.BLAMED])),
-        "wanted": float(len(words & by_role[Role.WANTED])),
+        "said": float(len(words & content_keys(mentions))),
+        "blamed": float(len(words & content_keys(mentions, Role.BLAMED))),
+        "wanted": float(len(words & content_keys(mentions, Role.WANTED))),
         "numbers": float(len(set(_NUMBER.findall(text)) & set(_NUMBER.findall(comment)))),
         "verbatim": float(_longest_verbatim(text, comment)),
         **{f"concept_{name}": value for name, value in agreeing.items()},

@@ -15,7 +15,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from text2grad.align.learned.roles import Mention, Role, parse_mentions
+from text2grad.align.learned.roles import Mention, Role, content_keys, parse_mentions
 from text2grad.text.lexicon import CALENDAR_WORDS
 from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, WordKind, part_key, split_parts, split_words
 
@@ -41,6 +41,7 @@ _PLACE_PREPOSITIONS = frozenset(("in", "at", "near", "from", "of", "across", "ar
 _PERSON = re.compile(r"(?:er|or|ist|ian|man|woman|ant)s?$")
 _ENDINGS = ("ly", "ed", "ing", "s")
 _CHUNK_STARTS = frozenset({WordKind.PREPOSITION, WordKind.CONJUNCTION, WordKind.AUXILIARY, WordKind.SUBJECT})
+_NEIGHBOUR_REACH = {"evidence": 3, "kind": 2, "novel": 2, "run_blamed": 2, "run": 2, "closes": 1, "source_run": 2}
 _MAX_DISTANCE = 20.0
 _OUTSIDE = -1.0  # the value of a neighbour beyond the ends of the completion
 
@@ -63,9 +64,9 @@ def compute_word_features(
 
 def _mention_columns(words: Sequence[WhitespaceWord], mentions: Sequence[Mention]) -> Columns:
     """Compute how the comment mentions each word."""
-    content = [mention for mention in mentions if mention.is_content]
-    by_role = {role: {mention.key for mention in content if mention.role is role} for role in Role}
-    counts = Counter(mention.key for mention in content)
+    blamed, wanted = (content_keys(mentions, role) for role in (Role.BLAMED, Role.WANTED))
+    quoted = {mention.key for mention in mentions if mention.is_quoted}
+    counts = Counter(mention.key for mention in mentions if mention.is_content)
     sentences: defaultdict[str, set[int]] = defaultdict(set)
     last: dict[str, float] = {}
     for i, mention in enumerate(mentions):
@@ -78,9 +79,9 @@ def _mention_columns(words: Sequence[WhitespaceWord], mentions: Sequence[Mention
 
     columns = {
         "mentioned": of_content(lambda word: _share_in(word, counts.keys())),
-        "blamed": of_content(lambda word: _share_in(word, by_role[Role.BLAMED])),
-        "wanted": of_content(lambda word: _share_in(word, by_role[Role.WANTED])),
-        "quoted": of_content(lambda word: _share_in(word, {mention.key for mention in mentions if mention.is_quoted})),
+        "blamed": of_content(lambda word: _share_in(word, blamed)),
+        "wanted": of_content(lambda word: _share_in(word, wanted)),
+        "quoted": of_content(lambda word: _share_in(word, quoted)),
         "similar": of_content(lambda word: max((_similarity(key, trigrams) for key in word.keys), default=0.0)),
         "mentions": of_content(lambda word: float(max(counts[key] for key in word.keys))),
         "sentences_mentioning": of_content(lambda word: float(max(len(sentences[key]) for key in word.keys))),
@@ -164,15 +165,14 @@ def _comment_columns(
     words: Sequence[WhitespaceWord], comment: str, mentions: Sequence[Mention], columns: Columns
 ) -> Columns:
     """Compute the columns that are the same for all words: properties of the comment, and how much of it matched."""
-    content = [mention for mention in mentions if mention.is_content]
-    keys = {mention.key for mention in content}
+    keys = content_keys(mentions)
     present = {key for word in words for key in word.keys}
     values = {
         "asks_rewrite": len(_REWRITE.findall(comment)),
         "comment_length": min(len(mentions), 120),
         "comment_sentences": len({mention.sentence for mention in mentions}),
-        "blamed_words": len({mention.key for mention in content if mention.role is Role.BLAMED}),
-        "wanted_words": len({mention.key for mention in content if mention.role is Role.WANTED}),
+        "blamed_words": len(content_keys(mentions, Role.BLAMED)),
+        "wanted_words": len(content_keys(mentions, Role.WANTED)),
         "recognised": len(keys & present) / max(1, len(keys)),
         "total_mentioned": sum(columns["mentioned"]),
         "total_blamed": sum(columns["blamed"]),
@@ -227,28 +227,18 @@ def _group_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns
 
 def _neighbour_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     """Copy some columns from the neighbouring words and from the nearest content words."""
-    count = len(words)
     content = [i for i, word in enumerate(words) if word.is_content]
-    previous = [max((j for j in content if j < i), default=None) for i in range(count)]
-    following = [min((j for j in content if j > i), default=None) for i in range(count)]
+    previous = [max((j for j in content if j < i), default=-1) for i in range(len(words))]
+    following = [min((j for j in content if j > i), default=-1) for i in range(len(words))]
     found: Columns = {}
     for name in ("evidence", "blamed", "wanted", "novel", "capital", "run_blamed", "mentioned"):
-        column = columns[name]
-        found[f"{name}_previous_content"] = [_OUTSIDE if j is None else column[j] for j in previous]
-        found[f"{name}_next_content"] = [_OUTSIDE if j is None else column[j] for j in following]
-    for name, reach in {
-        "evidence": 3,
-        "kind": 2,
-        "novel": 2,
-        "run_blamed": 2,
-        "run": 2,
-        "closes": 1,
-        "source_run": 2,
-    }.items():
-        column = columns[name]
+        values = [*columns[name], _OUTSIDE]  # the last one for index -1
+        found[f"{name}_previous_content"] = [values[j] for j in previous]
+        found[f"{name}_next_content"] = [values[j] for j in following]
+    for name, reach in _NEIGHBOUR_REACH.items():
+        padded = [_OUTSIDE] * reach + columns[name] + [_OUTSIDE] * reach
         for step in (*range(-reach, 0), *range(1, reach + 1)):
-            shifted = [column[i + step] if 0 <= i + step < count else _OUTSIDE for i in range(count)]
-            found[f"{name}[{step:+d}]"] = shifted
+            found[f"{name}[{step:+d}]"] = padded[reach + step :][: len(words)]
     return found
 
 
