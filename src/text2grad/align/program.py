@@ -33,6 +33,7 @@ class Program:
 
     @property
     def source(self) -> str:
+        """The whole program."""
         return self.prefix + self.code
 
     @property
@@ -87,6 +88,7 @@ class Statement:
 
     @property
     def line(self) -> int:
+        """The line of the source on which the statement begins."""
         return self.node.lineno
 
     @property
@@ -168,11 +170,13 @@ def innermost_loop(program: Program, line: int) -> Statement | None:
 
 def find_calls(program: Program, names: frozenset[str]) -> list[Extent]:
     """Return the extents of the completion's calls of functions with one of these names, from whatever module."""
-    return sorted(
-        (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
-        for node in program.own_nodes()
-        if isinstance(node, ast.Call) and call_name(node) in names
-    )
+    calls = (node for node in program.own_nodes() if isinstance(node, ast.Call))
+    return sorted(node_extent(call) for call in calls if call_name(call) in names)
+
+
+def node_extent(node: ast.stmt | ast.expr) -> Extent:
+    """Return the extent of a node with everything in it."""
+    return (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def call_name(call: ast.Call) -> str | None:
