@@ -60,8 +60,8 @@ class Vocabulary(ABC):
         self._starting_inside: set[int] = set()
 
     @abstractmethod
-    def _decode_token(self, token: str) -> str | bytes:
-        """Return what the token adds anywhere but at the start: characters, or bytes if it is partial."""
+    def _decode_token(self, token: str) -> tuple[bytes, bool]:
+        """Return what the token adds anywhere but at the start, and whether it is partial."""
 
     @abstractmethod
     def is_context_free(self, ids: Sequence[int]) -> bool:
@@ -101,10 +101,9 @@ class Vocabulary(ABC):
             self._special.add(token_id)
             data = b""
         else:
-            decoded = self._decode_token(token)
-            if isinstance(decoded, bytes):
+            data, is_partial = self._decode_token(token)
+            if is_partial:
                 self._partial.add(token_id)
-            data = decoded if isinstance(decoded, bytes) else decoded.encode()
         if starts_inside_char(data):
             self._starting_inside.add(token_id)
         # The tables last: as soon as they have the id, another thread may use it.
@@ -125,20 +124,19 @@ class Vocabulary(ABC):
 class ByteLevelVocabulary(Vocabulary):
     """Every token is a string of bytes (GPT-2, Llama 3, Qwen, SmolLM2)."""
 
-    def _decode_token(self, token: str) -> str | bytes:
-        if all(character in _BYTE_OF for character in token):
-            data = bytes(_BYTE_OF[character] for character in token)
-        else:  # a token that was added as plain text
-            data = token.encode()
+    def _decode_token(self, token: str) -> tuple[bytes, bool]:
         try:
-            return data.decode()
-        except UnicodeDecodeError:
-            return data
+            data = bytes(_BYTE_OF[character] for character in token)
+        except KeyError:  # a token that was added as plain text
+            data = token.encode()
+        return data, not _is_valid(data)
 
     def is_context_free(self, ids: Sequence[int]) -> bool:
+        """Whether every token is whole characters."""
         return self._partial.isdisjoint(ids)
 
     def overrides(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Replace the bytes of partial tokens that are not valid next to their neighbours."""
         token_bytes = self.token_bytes(ids)
         data = b"".join(token_bytes)
         if _is_valid(data):
@@ -162,15 +160,17 @@ class PieceVocabulary(Vocabulary):
         super().__init__(tokenizer)
         self._join, self._byte_fallback, self._strips = join, byte_fallback, strips
 
-    def _decode_token(self, token: str) -> str | bytes:
+    def _decode_token(self, token: str) -> tuple[bytes, bool]:
         text = self._join(["", token])
         byte = _BYTE_TOKEN.fullmatch(text) if self._byte_fallback else None
-        return bytes.fromhex(byte[1]) if byte else text
+        return (bytes.fromhex(byte[1]), True) if byte else (text.encode(), False)
 
     def is_context_free(self, ids: Sequence[int]) -> bool:
-        return len(ids) == 0  # the first token may decode differently or be stripped
+        """Whether there is no first token, which may decode differently or be stripped."""
+        return len(ids) == 0
 
     def overrides(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Decode the first token as the first, strip the start of the text, and replace invalid runs of bytes."""
         visible = [index for index, token_id in enumerate(ids) if token_id not in self._special]
         overrides = {} if self._partial.isdisjoint(ids) else self._replace_invalid_runs(ids, visible)
         if visible and ids[visible[0]] not in self._partial:
@@ -268,6 +268,7 @@ def count_chars(data: bytes) -> int:
 
 
 def starts_inside_char(data: bytes) -> bool:
+    """Whether the first byte continues a character of UTF-8."""
     return bool(data) and data[0] & 0xC0 == 0x80
 
 
