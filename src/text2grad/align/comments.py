@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from text2grad.align.normalize import splits_word
+from text2grad.align.normalize import splits_words
 from text2grad.align.quotes import locate_quotes
 from text2grad.align.stance import detect_stances, sentence_around
 from text2grad.schema import Label, Range, Span
@@ -96,13 +96,10 @@ def spans_from_comment(
 
     quotes = [comment[start:end] for (start, end), _ in labelled]
     sentences = [comment[slice(*sentence_around(comment, phrase, quotations))].strip() for phrase, _ in labelled]
+    matches = locate_quotes(quotes, completion, contexts=sentences)
     spans: dict[tuple[int, int, Label], Span] = {}
-    unmatched: list[str] = []
-    for quote, sentence, (phrase, stance), match in zip(
-        quotes, sentences, labelled, locate_quotes(quotes, completion, contexts=sentences), strict=True
-    ):
+    for sentence, (phrase, stance), match in zip(sentences, labelled, matches, strict=True):
         if match is None:
-            unmatched.append(quote)
             continue
         span = Span(
             start=match.start,
@@ -115,7 +112,7 @@ def spans_from_comment(
             confidence=match.confidence * (_NAMED_CONFIDENCE if phrase in names else 1.0),
         )
         spans.setdefault((span.start, span.end, span.label), span)
-    return list(spans.values()), unmatched
+    return list(spans.values()), [quote for quote, match in zip(quotes, matches, strict=True) if match is None]
 
 
 def _label_ranges(comment: str, ranges: list[Range], completion: str) -> list[tuple[Range, Label]]:
@@ -151,11 +148,7 @@ def _is_name(comment: str, bounds: Range, completion: str) -> bool:
 def _find_whole(word: str, text: str) -> list[int]:
     """Return the positions of `word` in `text` as whole words in this spelling."""
     pattern = r"\s+".join(re.escape(part) for part in word.split())
-    return [
-        match.start()
-        for match in re.finditer(pattern, text)
-        if not splits_word(text, match.start()) and not splits_word(text, match.end())
-    ]
+    return [match.start() for match in re.finditer(pattern, text) if not splits_words(text, match.span())]
 
 
 def _counts_text(number: re.Match[str]) -> bool:

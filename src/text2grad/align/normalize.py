@@ -18,6 +18,7 @@ from functools import lru_cache
 
 from text2grad.schema import Range
 
+OPENING_MARKS = "\"'`“‘«„"
 _QUOTE_MARKS = "\"'`´‘’‚‛“”„‟′″‵‶«»‹›＂＇"
 _DASHES = "-‐‑‒–—―−﹘﹣－"
 _ASCII_UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -91,6 +92,11 @@ def splits_word(text: str, position: int) -> bool:
     if before == _JOINER or after == _JOINER or _is_mark(after):
         return True
     return (_is_word(before) and _is_word(after)) or _splits_number(text, position)
+
+
+def splits_words(text: str, bounds: Range) -> bool:
+    """Whether a range starts or ends inside a word."""
+    return any(splits_word(text, position) for position in bounds)
 
 
 def _splits_number(text: str, position: int) -> bool:

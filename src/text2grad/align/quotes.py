@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
-from text2grad.align.normalize import fold_typography
+from text2grad.align.normalize import OPENING_MARKS, fold_typography
 from text2grad.align.quote_candidates import Match, MatchKind, find_candidates
 
 __all__ = ["Match", "MatchKind", "locate_quote", "locate_quotes"]
@@ -22,7 +22,6 @@ _MAX_CONTEXT_DISTANCE = 100  # characters
 _ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "final": -1}
 _ORDINAL = re.compile(rf"\b({'|'.join(_ORDINALS)})\s+", re.IGNORECASE)
 _OCCURRENCE = re.compile(r"(?:occurrence|mention|use|instance|time|one)\b", re.IGNORECASE)
-_OPENING_MARKS = "\"'`“‘«„"
 _AT_THE_END = re.compile(r"\b(?:ends?|ending|ended)\s+(?:with|in|on)\b|\bat the (?:very )?end\b", re.IGNORECASE)
 _AT_THE_START = re.compile(
     r"\b(?:begins?|beginning|starts?|starting)\s+with\b|\bat the (?:very )?(?:start|beginning)\b", re.IGNORECASE
@@ -121,7 +120,7 @@ def _occurrence_index(quote: str, context: str) -> int | None:
     quoted = fold_typography(quote).text
     for ordinal in _ORDINAL.finditer(context):
         rest = context[ordinal.end() :]
-        if _OCCURRENCE.match(rest) or fold_typography(rest.lstrip(_OPENING_MARKS)).text.startswith(quoted):
+        if _OCCURRENCE.match(rest) or fold_typography(rest.lstrip(OPENING_MARKS)).text.startswith(quoted):
             return _ORDINALS[ordinal[1].lower()]
     if _AT_THE_END.search(context):
         return -1
