@@ -6,13 +6,13 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
-from text2grad.align.program import call_name
+from text2grad.align.program import NodeFilter, calls_of, of_kind
 from text2grad.schema import Range
 
 Node = ast.stmt | ast.expr
-Finder = Callable[[list[Node]], Sequence[Node]]
+CodeReference = tuple[Range, Sequence[Node], float]  # a phrase's range in the comment, its nodes, the confidence
+FindReferences = Callable[[str, list[Node]], Iterator[CodeReference]]
 
 _ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1, "final": -1, "outer": 0, "inner": -1}
 _ORDINAL = rf"(?:(?P<ordinal>{'|'.join(_ORDINALS)})\s+(?:two\s+)?)?"
@@ -27,89 +27,62 @@ _ASKS_TO_ADD = re.compile(
 )
 
 
-class CodeReference(NamedTuple):
-    """A phrase, as a range of the comment, and the nodes that it refers to."""
-
-    phrase: Range
-    nodes: Sequence[Node]
-    confidence: float
-
-
-FindReferences = Callable[[str, list[Node]], Iterator[CodeReference]]
-
-
-def _of(*kinds: type[Node]) -> Finder:
-    return lambda nodes: [node for node in nodes if isinstance(node, kinds)]
-
-
-def _conditions(nodes: list[Node]) -> Sequence[Node]:
+def _conditions(nodes: Sequence[Node]) -> list[Node]:
     return [node.test for node in nodes if isinstance(node, ast.If | ast.While | ast.IfExp)]
 
 
-def _calls_of(*names: str) -> Finder:
-    return lambda nodes: [node for node in nodes if isinstance(node, ast.Call) and call_name(node) in names]
+def _ranges(nodes: Sequence[Node]) -> list[Node]:
+    return calls_of("range")(nodes) or [node.iter for node in nodes if isinstance(node, ast.For)]
 
 
-def _ranges(nodes: list[Node]) -> Sequence[Node]:
-    return _calls_of("range")(nodes) or [node.iter for node in nodes if isinstance(node, ast.For)]
-
-
-def _patterns(nodes: list[Node]) -> Sequence[Node]:
+def _patterns(nodes: Sequence[Node]) -> list[Node]:
     """Return the first arguments of calls of the `re` module."""
-    calls = [(node.func, node.args[0]) for node in nodes if isinstance(node, ast.Call) and node.args]
-    return [
-        pattern
-        for function, pattern in calls
-        if isinstance(function, ast.Attribute) and getattr(function.value, "id", None) in ("re", "regex")
-    ]
+    calls = [call for call in of_kind(ast.Call)(nodes) if call.args and isinstance(call.func, ast.Attribute)]
+    return [call.args[0] for call in calls if getattr(call.func.value, "id", None) in ("re", "regex")]
 
 
-def _base_cases(nodes: list[Node]) -> Sequence[Node]:
-    return [node for node in nodes if isinstance(node, ast.If) and any(isinstance(s, ast.Return) for s in node.body)]
+def _base_cases(nodes: Sequence[Node]) -> list[Node]:
+    return [branch for branch in of_kind(ast.If)(nodes) if of_kind(ast.Return)(branch.body)]
 
 
-def _recursive_calls(nodes: list[Node]) -> Sequence[Node]:
-    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-    return [node for node in nodes if isinstance(node, ast.Call) and call_name(node) in functions]
+def _recursive_calls(nodes: Sequence[Node]) -> list[Node]:
+    return calls_of(*(function.name for function in of_kind(ast.FunctionDef)(nodes)))(nodes)
 
 
-def _formulas(nodes: list[Node]) -> Sequence[Node]:
+def _formulas(nodes: Sequence[Node]) -> list[Node]:
     """Return the returned or assigned values that contain arithmetic."""
     values = [node.value for node in nodes if isinstance(node, ast.Return | ast.Assign | ast.AugAssign) and node.value]
     return [value for value in values if any(isinstance(part, ast.BinOp) for part in ast.walk(value))]
 
 
-def _arithmetic(*operators: type[ast.operator]) -> Finder:
-    return lambda nodes: [
-        node for node in nodes if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, operators)
-    ]
+def _arithmetic(*operators: type[ast.operator]) -> NodeFilter:
+    return lambda nodes: [node for node in of_kind(ast.BinOp, ast.AugAssign)(nodes) if isinstance(node.op, operators)]
 
 
-def _else_branches(nodes: list[Node]) -> Sequence[Node]:
+def _else_branches(nodes: Sequence[Node]) -> list[Node]:
     branches = [node.orelse for node in nodes if isinstance(node, ast.If) and node.orelse]
     return [statement for branch in branches if not isinstance(branch[0], ast.If) for statement in branch]
 
 
-def _initial_values(nodes: list[Node]) -> Sequence[Node]:
+def _initial_values(nodes: Sequence[Node]) -> list[Node]:
     return [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)]
 
 
-_LOOPS = _of(ast.For, ast.While, ast.AsyncFor)
-_PHRASES: tuple[tuple[str, Finder], ...] = (
-    (r"while[\s-]+loops?", _of(ast.While)),
+_PHRASES: tuple[tuple[str, NodeFilter], ...] = (
+    (r"while[\s-]+loops?", of_kind(ast.While)),
     (r"for[\s-]+loops?['’]?s?\s+ranges?|loop\s+ranges?|ranges?(?:\(\))?", _ranges),
-    (r"for[\s-]+loops?", _of(ast.For, ast.AsyncFor)),
-    (r"(?:nested\s+)?loops?|iterations?", _LOOPS),
-    (r"return(?:ed)?\s+(?:statements?|values?|expressions?|types?)|return(?:s|ed|ing)?", _of(ast.Return)),
+    (r"for[\s-]+loops?", of_kind(ast.For, ast.AsyncFor)),
+    (r"(?:nested\s+)?loops?|iterations?", of_kind(ast.For, ast.While, ast.AsyncFor)),
+    (r"return(?:ed)?\s+(?:statements?|values?|expressions?|types?)|return(?:s|ed|ing)?", of_kind(ast.Return)),
     (r"base\s+cases?", _base_cases),
     (r"recursive\s+(?:calls?|parts?|steps?|cases?)|recursion", _recursive_calls),
     (r"else[\s-]+(?:branch(?:es)?|blocks?|clauses?|statements?|parts?|cases?)", _else_branches),
     (r"if[\s-]+(?:statements?|branch(?:es)?|blocks?|clauses?|conditions?|checks?)", _conditions),
     (r"(?:boolean\s+)?condition(?:al)?s?(?:\s+(?:statements?|expressions?|checks?))?|comparisons?", _conditions),
     (r"regex(?:es)?(?:\s+(?:patterns?|expressions?))?|regular\s+expressions?|patterns?", _patterns),
-    (r"list\s+comprehensions?|comprehensions?", _of(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)),
-    (r"lambdas?(?:\s+functions?)?", _of(ast.Lambda)),
-    (r"import(?:s|\s+statements?)?", _of(ast.Import, ast.ImportFrom)),
+    (r"list\s+comprehensions?|comprehensions?", of_kind(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)),
+    (r"lambdas?(?:\s+functions?)?", of_kind(ast.Lambda)),
+    (r"import(?:s|\s+statements?)?", of_kind(ast.Import, ast.ImportFrom)),
     (r"(?:initial\s+values?|initiali[sz]ations?)", _initial_values),
     (r"formulas?|formulae|equations?|calculations?|expressions?|arithmetic", _formulas),
     (r"multiplications?|multipl(?:y|ies|ied|ying)", _arithmetic(ast.Mult)),
@@ -118,11 +91,11 @@ _PHRASES: tuple[tuple[str, Finder], ...] = (
     (r"subtractions?|subtract(?:s|ed|ing)?|minus", _arithmetic(ast.Sub)),
     (r"modul(?:o|us)|remainders?", _arithmetic(ast.Mod)),
     (r"exponents?|exponentiations?|powers?", _arithmetic(ast.Pow)),
-    (r"sort(?:s|ed|ing)?", _calls_of("sorted", "sort")),
-    (r"print(?:s|ed|ing)?(?:\s+statements?)?", _calls_of("print")),
-    (r"(?:try|except)[\s-]+(?:blocks?|clauses?|statements?)", _of(ast.Try)),
-    (r"assert(?:s|ions?)", _of(ast.Assert)),
-    (r"slic(?:e|es|ing)|ind(?:ex|exes|ices|exing)|subscripts?", _of(ast.Subscript)),
+    (r"sort(?:s|ed|ing)?", calls_of("sorted", "sort")),
+    (r"print(?:s|ed|ing)?(?:\s+statements?)?", calls_of("print")),
+    (r"(?:try|except)[\s-]+(?:blocks?|clauses?|statements?)", of_kind(ast.Try)),
+    (r"assert(?:s|ions?)", of_kind(ast.Assert)),
+    (r"slic(?:e|es|ing)|ind(?:ex|exes|ices|exing)|subscripts?", of_kind(ast.Subscript)),
 )  # fmt: skip
 _COMPILED = tuple((re.compile(rf"\b{_ORDINAL}(?:{words})\b", re.IGNORECASE), finder) for words, finder in _PHRASES)
 
@@ -144,7 +117,7 @@ def find_structures(comment: str, nodes: list[Node]) -> Iterator[CodeReference]:
             continue
         found = _select_nodes(finder(nodes), match["ordinal"])
         if found:
-            yield CodeReference((start, end), found, 0.7 / len(found))
+            yield (start, end), found, 0.7 / len(found)
 
 
 def _select_nodes(found: Sequence[Node], ordinal: str | None) -> Sequence[Node]:
@@ -169,7 +142,7 @@ def find_identifiers(comment: str, nodes: list[Node]) -> Iterator[CodeReference]
             continue
         marked = bool(match["open"] and match["close"]) or match["call"] is not None
         if marked or _is_compound_name(match["name"]) or _has_kind_beside(match):
-            yield CodeReference(match.span("name"), found, 0.8 / len(found))
+            yield match.span("name"), found, 0.8 / len(found)
 
 
 def _is_compound_name(name: str) -> bool:
