@@ -127,15 +127,11 @@ def _substitute(
         begin, end = match.span()
         replacement = replace(match)
         pieces += source.text[done:begin], replacement
-        starts += source.starts[done:begin]
-        ends += source.ends[done:begin]
-        starts += [source.starts[begin]] * len(replacement)
-        ends += [source.ends[end - 1]] * len(replacement)
+        starts += source.starts[done:begin] + [source.starts[begin]] * len(replacement)
+        ends += source.ends[done:begin] + [source.ends[end - 1]] * len(replacement)
         done = end
-    pieces.append(source.text[done:])
-    starts += source.starts[done:]
-    ends += source.ends[done:]
-    return NormalizedText("".join(pieces), starts, ends)
+    text = "".join(pieces) + source.text[done:]
+    return NormalizedText(text, starts + source.starts[done:], ends + source.ends[done:])
 
 
 def _strip_spaces(source: NormalizedText) -> NormalizedText:
@@ -178,8 +174,6 @@ def _fold_separator(match: re.Match[str]) -> str:
         return core
     if after.isdigit() and run.endswith("-") and not (run == "-" and before.isalnum()):
         return " -"
-    if core in ("/", "*") and spaced:
-        return f" {core} "
-    if core in ("*", "**") and run == core and before.isalnum() and after.isalnum():
-        return f" {core} "
-    return " "
+    between_words = run == core and before.isalnum() and after.isalnum()
+    is_operator = (spaced and core in ("/", "*")) or (between_words and core in ("*", "**"))
+    return f" {core} " if is_operator else " "

@@ -193,10 +193,10 @@ class PieceVocabulary(Vocabulary):
     ) -> None:
         for index in visible:
             data = overrides.get(index, self._token_bytes[ids[index]])
-            while max_count and data.startswith(character):
-                data, max_count = data.removeprefix(character), max_count - 1
-            overrides[index] = data
-            if data or not max_count:
+            stripped = min(max_count, len(data) - len(data.lstrip(character)))
+            overrides[index] = data[stripped:]
+            max_count -= stripped
+            if overrides[index] or not max_count:
                 break
 
 

@@ -35,7 +35,8 @@ _TOPICS = {
 _TOPIC_PATTERNS = {topic: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for topic, words in _TOPICS.items()}
 _TIME = re.compile(
     r"days?|weeks?|months?|years?|hours?|minutes?|today|yesterday|tomorrow|tonight|morning|evening|afternoon|night|weekend"
-    r"|season|century|decade|last|next|ago|since|earlier|later|recently|annual|first|time|early|late"
+    r"|season|century|decade|last|next|ago|since|earlier|later|recently|annual|first|time|early|late|"
+    + "|".join(sorted(CALENDAR_WORDS))
 )
 _PLACE_PREPOSITIONS = frozenset(("in", "at", "near", "from", "of", "across", "around", "on", "to"))
 _PERSON = re.compile(r"(?:er|or|ist|ian|man|woman|ant)s?$")
@@ -145,7 +146,7 @@ def _topic_columns(words: Sequence[WhitespaceWord], comment: str, mentions: Sequ
         before = [part for other in words[max(0, i - 3) : i] for part in other.parts[:1]]
         fits = {
             "age": 2 * ({"old", "aged"} & set(word.parts) != set()) + number,
-            "time": 2 * any(map(_is_time, word.parts)) + number,
+            "time": 2 * any(map(_TIME.fullmatch, word.parts)) + number,
             "place": 2 * (capital and not _PLACE_PREPOSITIONS.isdisjoint(before)) + capital,
             "name": 2 * capital,
             "number": 2 * number,
@@ -155,10 +156,6 @@ def _topic_columns(words: Sequence[WhitespaceWord], comment: str, mentions: Sequ
         rows.append({f"about_{topic}": has_topic[topic] * (1 + fit) for topic, fit in fits.items()})
         rows[-1]["other_number"] = float(number) + float(bool(contradicted))
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
-
-
-def _is_time(part: str) -> bool:
-    return part in CALENDAR_WORDS or _TIME.fullmatch(part) is not None
 
 
 def _comment_columns(
@@ -183,15 +180,11 @@ def _comment_columns(
 
 def _evidence_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     """Compute a weighted sum of the evidence for each word, its share and rank, and the distance to blamed words."""
-    evidence = [
-        blamed * (0.5 if wanted else 1.5) + 0.5 * mentioned + 0.3 * quoted + (0.7 * novel if word.is_content else 0.0)
-        for word, blamed, wanted, mentioned, quoted, novel in zip(
-            words,
-            *(columns[name] for name in ("blamed", "wanted", "mentioned", "quoted")),
-            np.nan_to_num(columns["novel"]),
-            strict=True,
-        )
-    ]
+    names = ("blamed", "wanted", "mentioned", "quoted", "novel")
+    blamed, wanted, mentioned, quoted, novel = (np.nan_to_num(columns[name]) for name in names)
+    is_content = np.array([word.is_content for word in words], dtype=bool)
+    weighted = blamed * np.where(wanted, 0.5, 1.5) + 0.5 * mentioned + 0.3 * quoted + 0.7 * novel * is_content
+    evidence: Column = weighted.tolist()
     order = sorted(range(len(words)), key=lambda i: -evidence[i])
     ranks = {i: rank / len(words) for rank, i in enumerate(order)}
     hits = [i for i, blamed in enumerate(columns["blamed"]) if blamed]
