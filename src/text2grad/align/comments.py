@@ -90,7 +90,8 @@ def spans_from_comment(
     labelled = _label_ranges(comment, quotations, completion)
     if not labelled:
         mentions = find_mentions(comment, completion)
-        names = [name for name in mentions if not any(_overlap(name, other) for other in quotations)]
+        quoted = {position for start, end in quotations for position in range(start, end)}
+        names = [name for name in mentions if quoted.isdisjoint(range(*name))]
         quotations = sorted(quotations + names)
         labelled = _label_ranges(comment, quotations, completion)
 
@@ -153,15 +154,10 @@ def _find_whole(word: str, text: str) -> list[int]:
 
 def _counts_text(number: re.Match[str]) -> bool:
     """Whether the number counts parts of the text or errors in it: "2 errors", "line 3"."""
-    return bool(
-        _COUNTS_AFTER.match(number.string, number.end()) or _COUNTS_BEFORE.search(number.string[: number.start()])
-    )
+    comment, (start, end) = number.string, number.span()
+    return bool(_COUNTS_AFTER.match(comment, end) or _COUNTS_BEFORE.search(comment[:start]))
 
 
 def _starts_sentence(text: str, position: int) -> bool:
     before = text[:position].rstrip(" \t\"'“‘«(*-")
     return not before or before[-1] in ".!?:\n"
-
-
-def _overlap(one: Range, other: Range) -> bool:
-    return one[0] < other[1] and other[0] < one[1]

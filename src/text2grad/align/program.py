@@ -55,13 +55,10 @@ class Program:
 
     def line_span(self, line: int) -> Range | None:
         """Return the characters of one line of the source, without white space around them."""
-        lines = _LINE_END.split(self.source)
-        if not 1 <= line <= len(lines):
-            return None
-        text = lines[line - 1]
-        code = text.strip()
-        column = len(text[: len(text) - len(text.lstrip())].encode())
-        return self.span(line, column, line, column + len(code.encode())) if code else None
+        lines = ["", *_LINE_END.split(self.source)]
+        text = lines[line].rstrip() if 0 < line < len(lines) else ""
+        indent = text[: len(text) - len(text.lstrip())]
+        return self.span(line, len(indent.encode()), line, len(text.encode())) if text else None
 
     def nodes(self) -> list[ast.AST]:
         """Return the syntax nodes of the whole source, breadth first; none if it does not parse."""
@@ -135,9 +132,7 @@ def extract_program(completion: str, prompt: str = "", entry_points: frozenset[s
 
 def parse_python(source: str) -> ast.Module | None:
     """Parse Python source without its warnings; None if it is not valid."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with warnings.catch_warnings(action="ignore"):
         try:
             return ast.parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):

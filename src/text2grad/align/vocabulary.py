@@ -64,12 +64,12 @@ class Vocabulary(ABC):
         """Return what the token adds anywhere but at the start, and whether it is partial."""
 
     @abstractmethod
-    def is_context_free(self, ids: Sequence[int]) -> bool:
-        """Whether no token depends on its context: `overrides` and `starting_inside_char` are empty."""
-
-    @abstractmethod
     def overrides(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Map the indices of tokens that add other bytes in this context than `token_bytes` to those bytes."""
+
+    def is_context_free(self, ids: Sequence[int]) -> bool:
+        """Whether no token depends on its context: `overrides` and `starting_inside_char` are empty."""
+        return self._partial.isdisjoint(ids)
 
     def token_bytes(self, ids: Sequence[int]) -> tuple[bytes, ...]:
         """Return what each token adds, `overrides` aside."""
@@ -130,10 +130,6 @@ class ByteLevelVocabulary(Vocabulary):
         except KeyError:  # a token that was added as plain text
             data = token.encode()
         return data, not _is_valid(data)
-
-    def is_context_free(self, ids: Sequence[int]) -> bool:
-        """Whether every token is whole characters."""
-        return self._partial.isdisjoint(ids)
 
     def overrides(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Replace the bytes of partial tokens that are not valid next to their neighbours."""

@@ -12,17 +12,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from text2grad.text.lexicon import (
-    ABBREVIATIONS,
-    DIGITS,
-    FUNCTION_WORDS,
-    GENERAL_WORDS,
-    NUMBER_WORDS,
-    SCALES,
-    TENS,
-    UNITS,
-    word_set,
-)
+from text2grad.text import lexicon
+from text2grad.text.lexicon import ABBREVIATIONS, DIGITS, NUMBER_WORDS, SCALES, TENS, UNITS, word_set
 from text2grad.text.stems import lower_word, stem
 
 Key = str | float
@@ -44,7 +35,7 @@ _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]*]*\s|[。！�
 _CONTENT_BY_CASE = frozenset({"US", "IT", "WHO", "May"})
 _NAME_SEPARATORS = frozenset({" ", "-"})
 _NAME_PARTICLES = word_set("of de del da do du des la le el al van von der den bin")
-_GENERAL_STEMS = frozenset(map(stem, GENERAL_WORDS))
+_GENERAL_STEMS = frozenset(map(stem, lexicon.GENERAL_WORDS))
 
 
 class Lexeme(NamedTuple):
@@ -170,7 +161,7 @@ def parse_word(text: str) -> Lexeme:
     values = _values(lowered)
     base = lowered.removesuffix("'s").replace(".", "")
     content_by_case = "." in text or text in _CONTENT_BY_CASE
-    is_function = not values and not content_by_case and (base in FUNCTION_WORDS or len(base) < 2)
+    is_function = not values and not content_by_case and (base in lexicon.FUNCTION_WORDS or len(base) < 2)
     stemmed = base if is_function else stem(base)
     return Lexeme(stemmed, values, is_function, is_general=stemmed in _GENERAL_STEMS)
 

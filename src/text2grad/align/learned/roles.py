@@ -41,20 +41,16 @@ def _keys(words: str) -> frozenset[str]:
 _NEGATIONS = frozenset(("not", "no", "never", "cannot", "none", "neither", "nor", "nothing", "without"))
 _CONTRASTS = frozenset(("but", "however", "whereas", "while", "although", "though", "instead"))
 _REPLACING = _keys("replace change modify correct fix substitute swap switch update edit rewrite amend rephrase")
-_BLAMING = _keys(
-    """
+_BLAMING = _keys("""
     remove delete drop omit erase cut eliminate replace change modify correct fix substitute swap switch incorrect wrong
     false inaccurate untrue error mistake hallucinate fabricate invent unsupported misrepresent mislead misinterpret
     contradict confuse exaggerate assume unverified unfounded irrelevant unnecessary fail lack mistaken
-    """
-)
+    """)
 _SUGGESTING = _keys("add include insert mention should actually really rather")
-_SAYING = _keys(
-    """
+_SAYING = _keys("""
     say state mention indicate report support specify describe show claim contain include read tell list give refer
     suggest imply use confirm discuss note make add
-    """
-)
+    """)
 _SOURCE = _keys("source article text document passage original context prompt story report")
 _ANSWER = _keys("summary answer response output candidate")
 _ABOUT_TEXT = (
@@ -63,13 +59,11 @@ _ABOUT_TEXT = (
     | _SAYING
     | _BLAMING
     | _REPLACING
-    | _keys(
-        """
+    | _keys("""
         information info statement fact detail explicit explicitly specifically correctly incorrectly regarding
         reference word sentence part only just because therefore instead evidence given know known provide verify accord
         code function program line bug handle input should must
-        """
-    )
+        """)
 )
 _SENTENCE = re.compile(r"(?:[^.!?;\n]|[.](?=\S))+[.!?;\n]*")
 _QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”|`[^`]+`|(?<!\w)'[^']+'(?!\w)")

@@ -95,9 +95,7 @@ def _row(
         name: float(_CUES[name].search(comment) is not None and bool(find(nodes)))
         for name, (_, find) in _CONCEPTS.items()
     }
-    names = {node.id for node in nodes if isinstance(node, ast.Name)} | {
-        call_name(node) for node in nodes if isinstance(node, ast.Call)
-    }
+    names = {name.id for name in of_kind(ast.Name)(nodes)} | {call_name(call) for call in of_kind(ast.Call)(nodes)}
     return {
         "named": float(len({name for name in names if name and len(name) > 1} & set(_NAME.findall(comment)))),
         "said": float(len(words & content_keys(mentions))),

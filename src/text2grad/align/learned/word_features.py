@@ -185,15 +185,14 @@ def _evidence_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Colu
     is_content = np.array([word.is_content for word in words], dtype=bool)
     weighted = blamed * np.where(wanted, 0.5, 1.5) + 0.5 * mentioned + 0.3 * quoted + 0.7 * novel * is_content
     evidence: Column = weighted.tolist()
-    order = sorted(range(len(words)), key=lambda i: -evidence[i])
-    ranks = {i: rank / len(words) for rank, i in enumerate(order)}
+    ranks = np.argsort(np.argsort(-weighted, kind="stable"))
     hits = [i for i, blamed in enumerate(columns["blamed"]) if blamed]
     before = [float(min((i - hit for hit in hits if hit <= i), default=_MAX_DISTANCE)) for i in range(len(words))]
     after = [float(min((hit - i for hit in hits if hit >= i), default=_MAX_DISTANCE)) for i in range(len(words))]
     return {
         "evidence": evidence,
         "evidence_share": [value / (sum(evidence) or 1.0) for value in evidence],
-        "evidence_rank": [ranks[i] for i in range(len(words))],
+        "evidence_rank": [rank / len(words) for rank in ranks.tolist()],
         "blame_before": before,
         "blame_after": after,
         "blame_nearest": list(map(min, before, after)),
