@@ -126,8 +126,7 @@ def _count_misspelt(words: list[str], others: list[str]) -> int:
         return sum(map(len, words))
     kept = next_other = 0
     for word in words:
-        similar = (i for i in range(next_other, len(others)) if _is_misspelling(word, others[i]))
-        position = next(similar, None)
+        position = next((i for i in range(next_other, len(others)) if _is_misspelling(word, others[i])), None)
         if position is not None:
             kept, next_other = kept + len(word), position + 1
     return kept

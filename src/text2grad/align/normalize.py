@@ -15,17 +15,15 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from string import ascii_lowercase, ascii_uppercase
 
 from text2grad.schema import Range
 
 OPENING_MARKS = "\"'`“‘«„"
 _QUOTE_MARKS = "\"'`´‘’‚‛“”„‟′″‵‶«»‹›＂＇"
 _DASHES = "-‐‑‒–—―−﹘﹣－"
-_ASCII_UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_UNIFORM = str.maketrans(
-    _QUOTE_MARKS + _DASHES + _ASCII_UPPER,
-    "'" * len(_QUOTE_MARKS) + "-" * len(_DASHES) + _ASCII_UPPER.lower(),
-)
+_UNIFORM = str.maketrans(ascii_uppercase, ascii_lowercase)
+_UNIFORM |= dict.fromkeys(map(ord, _QUOTE_MARKS), ord("'")) | dict.fromkeys(map(ord, _DASHES), ord("-"))
 
 # Combining marks: accents, Hebrew and Arabic points, kana voicing, Hangul vowels.
 _COMPOSING = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u093c\u09bc\u3099\u309a\u1160-\u11ff"

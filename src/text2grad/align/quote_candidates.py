@@ -74,10 +74,9 @@ def _search(quote: str, text: str, threshold: float) -> Iterator[list[Match]]:
 def _find_literal(quote: str, text: str) -> list[Match]:
     """Return the occurrences that differ at most in case, white space and typography."""
     exact = {(at, at + len(quote)) for at in _find_all(quote, text)}
-    loose = set(_find_folded(quote, text, fold_typography))
-    return [Match(*bounds, "exact", _EXACT) for bounds in exact] + [
-        Match(*bounds, "normalized", _TYPOGRAPHY) for bounds in loose - exact
-    ]
+    loose = set(_find_folded(quote, text, fold_typography)) - exact
+    matches = [Match(*bounds, "exact", _EXACT) for bounds in exact]
+    return matches + [Match(*bounds, "normalized", _TYPOGRAPHY) for bounds in loose]
 
 
 def _find_folded(quote: str, text: str, fold: Callable[[str], NormalizedText]) -> list[Range]:

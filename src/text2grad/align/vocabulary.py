@@ -207,26 +207,27 @@ _VOCABULARIES: WeakKeyDictionary[PreTrainedTokenizerBase, Vocabulary] = WeakKeyD
 
 
 def _build(tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
+    name = getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__
     if not hasattr(tokenizer, "backend_tokenizer"):
-        raise UserError(
-            f"{_name(tokenizer)} is not backed by the `tokenizers` library; load it from a tokenizer.json instead"
-        )
+        raise UserError(f"{name} is not backed by the `tokenizers` library; load it from a tokenizer.json instead")
     decoder = tokenizer.backend_tokenizer.decoder
     if decoder is None:
         return PieceVocabulary(tokenizer, " ".join)
     steps = _flatten(json.loads(decoder.__getstate__()))
-    names = [step["type"] for step in steps]
-    if names == ["ByteLevel"]:
+    types = [step["type"] for step in steps]
+    if types == ["ByteLevel"]:
         return ByteLevelVocabulary(tokenizer)
     strips = [step for step in steps if step["type"] == "Strip"]
-    if not _TEXT_STEPS.fullmatch("".join(f"{name} " for name in names)) or not all(map(_strips_start, strips)):
+    # a Strip may strip only the start of the text, and only ASCII, which no two tokens share
+    strips_start = all(strip["stop"] == 0 and strip["content"].isascii() for strip in strips)
+    if not strips_start or not _TEXT_STEPS.fullmatch("".join(f"{each} " for each in types)):
         raise UserError(
-            f"{_name(tokenizer)} decodes by [{', '.join(names)}], which cannot be followed token by token; "
+            f"{name} decodes by [{', '.join(types)}], which cannot be followed token by token; "
             "use a byte-level, SentencePiece or WordPiece tokenizer"
         )
     join = _decoder([step for step in steps if step["type"] in _TOKEN_STEPS]).decode
     return PieceVocabulary(
-        tokenizer, join, "ByteFallback" in names, [(step["content"], step["start"]) for step in strips]
+        tokenizer, join, "ByteFallback" in types, [(step["content"], step["start"]) for step in strips]
     )
 
 
@@ -234,11 +235,6 @@ def _flatten(step: Step) -> list[Step]:
     if step["type"] != "Sequence":
         return [step]
     return [inner for outer in step["decoders"] for inner in _flatten(outer)]
-
-
-def _strips_start(strip: Step) -> bool:
-    """Whether the step strips only the start of the text, and only ASCII, which no two tokens share."""
-    return bool(strip["stop"] == 0 and strip["content"].isascii())
 
 
 def _decoder(steps: list[Step]) -> Any:
@@ -296,7 +292,3 @@ def _is_valid(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _name(tokenizer: PreTrainedTokenizerBase) -> str:
-    return str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)

@@ -125,19 +125,15 @@ def _attention_views(weights: Tensor, layout: _Layout) -> Tensor:
         from_second = weights[:, second, :].float()
         to_comment = from_second[:, :, layout.comment]
         to_first = from_comment[:, :, first].sum(-1)  # (heads, comment tokens)
-        rows.append(
-            torch.stack(
-                [
-                    to_comment.sum(-1).mean(-1),
-                    to_comment.amax((1, 2)),
-                    to_first.amax(-1),
-                    to_first.sum(-1),
-                    from_second[:, :, layout.source].sum(-1).mean(-1),
-                    from_second[:, :, first].sum(-1).mean(-1),
-                ],
-                dim=-1,
-            )
-        )
+        views = [
+            to_comment.sum(-1).mean(-1),
+            to_comment.amax((1, 2)),
+            to_first.amax(-1),
+            to_first.sum(-1),
+            from_second[:, :, layout.source].sum(-1).mean(-1),
+            from_second[:, :, first].sum(-1).mean(-1),
+        ]
+        rows.append(torch.stack(views, dim=-1))
     return torch.stack(rows)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import fmean
 
 import numpy as np
@@ -97,8 +97,7 @@ def _mention_columns(words: Sequence[WhitespaceWord], mentions: Sequence[Mention
 def _source_columns(words: Sequence[WhitespaceWord], prompt: str | None) -> Columns:
     """Compute how far the source contains each word and its neighbours."""
     if prompt is None:
-        names = ("novel", "source_count", "source_before", "source_after", "source_run", "novel_share")
-        return {name: [float("nan")] * len(words) for name in names}
+        return {name: [float("nan")] * len(words) for name in _source_columns(words, "")}
     source = [part_key(part) for part in split_parts(prompt)]
     counts, pairs = Counter(source), set(pairwise(source))
     novel = [fmean(counts[key] == 0 for key in word.keys) if word.keys else 0.0 for word in words]
@@ -153,8 +152,8 @@ def _topic_columns(words: Sequence[WhitespaceWord], comment: str, mentions: Sequ
             "role": 2 * bool(_PERSON.search(word.text.strip(PUNCTUATION).lower())),
         }
         contradicted = number and numbers and numbers.isdisjoint(word.keys)
-        rows.append({f"about_{topic}": has_topic[topic] * (1 + fit) for topic, fit in fits.items()})
-        rows[-1]["other_number"] = float(number) + float(bool(contradicted))
+        about = {f"about_{topic}": has_topic[topic] * (1 + fit) for topic, fit in fits.items()}
+        rows.append({**about, "other_number": float(number) + float(bool(contradicted))})
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
 
 
@@ -236,12 +235,11 @@ def _neighbour_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Col
 
 def _assign_chunks(words: Sequence[WhitespaceWord]) -> list[int]:
     """Number the chunks: one starts at a preposition, conjunction, auxiliary or subject, and after punctuation."""
-    numbers: list[int] = []
-    for i, word in enumerate(words):
-        starts = word.kind in _CHUNK_STARTS and not (i and words[i - 1].kind == WordKind.AUXILIARY)
-        starts = starts or (i > 0 and words[i - 1].text[-1] in ",;:.!?")
-        numbers.append((numbers[-1] if numbers else 0) + bool(i and starts))
-    return numbers
+    starts = [
+        before.text[-1] in ",;:.!?" or (word.kind in _CHUNK_STARTS and before.kind != WordKind.AUXILIARY)
+        for before, word in pairwise(words)
+    ]
+    return list(accumulate(starts, initial=0))[: len(words)]
 
 
 def _aggregate(
