@@ -1,1 +1,1 @@
-"""Where in the text does that point?"""
+"""Alignment: which part of a completion a comment is about, and which tokens hold a part."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
-from text2grad.align.code_references import CodeReference, find_identifiers, find_structures
+from text2grad.align.code_references import FindReferences, find_identifiers, find_structures
 from text2grad.align.comments import find_quotations
-from text2grad.align.program import Program, Statement, extract_program, find_statements
+from text2grad.align.program import Program, Statement, extract_program, find_statements, node_extent
 from text2grad.align.stance import detect_stances, sentence_around
 from text2grad.schema import Label, Range, Span
 
@@ -42,7 +43,8 @@ def align_code_comment(
     program = extract_program(code, prompt)
     if program is None:
         return []
-    for search in (_match_traceback, _match_line_numbers, _match_quotations, _match_identifiers, _match_structures):
+    by_name, by_kind = (partial(_match_references, find) for find in (find_identifiers, find_structures))
+    for search in (_match_traceback, _match_line_numbers, _match_quotations, by_name, by_kind):
         spans = _to_spans(comment, list(search(comment, program)), label, critic)
         if spans:
             return spans
@@ -96,7 +98,7 @@ def _match_line_numbers(comment: str, program: Program) -> Iterator[_Match]:
 
 
 def _match_quotations(comment: str, program: Program) -> Iterator[_Match]:
-    """Match quotations that the code contains verbatim; single identifiers are left to `_match_identifiers`."""
+    """Match quotations that the code contains verbatim; single identifiers are left to `find_identifiers`."""
     for start, end in find_quotations(comment):
         quote = comment[start:end].strip()
         if quote.isidentifier() or len(quote) < 2:
@@ -107,29 +109,11 @@ def _match_quotations(comment: str, program: Program) -> Iterator[_Match]:
                 yield _Match((start, end), (place, place + len(quote)), 1.0 / len(starts))
 
 
-def _match_identifiers(comment: str, program: Program) -> Iterator[_Match]:
-    return _match_references(find_identifiers(comment, _nodes_in_text_order(program)), program)
-
-
-def _match_structures(comment: str, program: Program) -> Iterator[_Match]:
-    return _match_references(find_structures(comment, _nodes_in_text_order(program)), program)
-
-
-def _match_references(references: Iterator[CodeReference], program: Program) -> Iterator[_Match]:
-    for reference in references:
-        for node in reference.nodes:
-            place = _node_span(program, node)
+def _match_references(find_references: FindReferences, comment: str, program: Program) -> Iterator[_Match]:
+    nodes = [node for node in program.own_nodes() if isinstance(node, ast.stmt | ast.expr)]
+    nodes.sort(key=lambda node: (node.lineno, node.col_offset))
+    for phrase, referents, confidence in find_references(comment, nodes):
+        for node in referents:
+            place = program.span(*(Statement(node).extent() if isinstance(node, ast.stmt) else node_extent(node)))
             if place is not None:
-                yield _Match((reference.start, reference.end), place, reference.confidence)
-
-
-def _nodes_in_text_order(program: Program) -> list[ast.AST]:
-    return sorted(program.own_nodes(), key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
-
-
-def _node_span(program: Program, node: ast.AST) -> Range | None:
-    if isinstance(node, ast.stmt):
-        return program.span(*Statement(node).extent())
-    if isinstance(node, ast.expr | ast.arg):
-        return program.span(node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
-    return None
+                yield _Match(phrase, place, confidence)

@@ -26,6 +26,7 @@ class CommentAligner:
         self.scorer = scorer
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        """Return the feedback of each example with spans added."""
         return [self._align(example) for example in examples]
 
     def _align(self, example: Example) -> Feedback:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from text2grad.align.normalize import splits_word
+from text2grad.align.normalize import splits_words
 from text2grad.align.quotes import locate_quotes
 from text2grad.align.stance import detect_stances, sentence_around
 from text2grad.schema import Label, Range, Span
@@ -90,19 +90,17 @@ def spans_from_comment(
     labelled = _label_ranges(comment, quotations, completion)
     if not labelled:
         mentions = find_mentions(comment, completion)
-        names = [name for name in mentions if not any(_overlap(name, other) for other in quotations)]
+        quoted = {position for start, end in quotations for position in range(start, end)}
+        names = [name for name in mentions if quoted.isdisjoint(range(*name))]
         quotations = sorted(quotations + names)
         labelled = _label_ranges(comment, quotations, completion)
 
     quotes = [comment[start:end] for (start, end), _ in labelled]
     sentences = [comment[slice(*sentence_around(comment, phrase, quotations))].strip() for phrase, _ in labelled]
+    matches = locate_quotes(quotes, completion, contexts=sentences)
     spans: dict[tuple[int, int, Label], Span] = {}
-    unmatched: list[str] = []
-    for quote, sentence, (phrase, stance), match in zip(
-        quotes, sentences, labelled, locate_quotes(quotes, completion, contexts=sentences), strict=True
-    ):
+    for sentence, (phrase, stance), match in zip(sentences, labelled, matches, strict=True):
         if match is None:
-            unmatched.append(quote)
             continue
         span = Span(
             start=match.start,
@@ -115,7 +113,7 @@ def spans_from_comment(
             confidence=match.confidence * (_NAMED_CONFIDENCE if phrase in names else 1.0),
         )
         spans.setdefault((span.start, span.end, span.label), span)
-    return list(spans.values()), unmatched
+    return list(spans.values()), [quote for quote, match in zip(quotes, matches, strict=True) if match is None]
 
 
 def _label_ranges(comment: str, ranges: list[Range], completion: str) -> list[tuple[Range, Label]]:
@@ -151,24 +149,15 @@ def _is_name(comment: str, bounds: Range, completion: str) -> bool:
 def _find_whole(word: str, text: str) -> list[int]:
     """Return the positions of `word` in `text` as whole words in this spelling."""
     pattern = r"\s+".join(re.escape(part) for part in word.split())
-    return [
-        match.start()
-        for match in re.finditer(pattern, text)
-        if not splits_word(text, match.start()) and not splits_word(text, match.end())
-    ]
+    return [match.start() for match in re.finditer(pattern, text) if not splits_words(text, match.span())]
 
 
 def _counts_text(number: re.Match[str]) -> bool:
     """Whether the number counts parts of the text or errors in it: "2 errors", "line 3"."""
-    return bool(
-        _COUNTS_AFTER.match(number.string, number.end()) or _COUNTS_BEFORE.search(number.string[: number.start()])
-    )
+    comment, (start, end) = number.string, number.span()
+    return bool(_COUNTS_AFTER.match(comment, end) or _COUNTS_BEFORE.search(comment[:start]))
 
 
 def _starts_sentence(text: str, position: int) -> bool:
     before = text[:position].rstrip(" \t\"'“‘«(*-")
     return not before or before[-1] in ".!?:\n"
-
-
-def _overlap(one: Range, other: Range) -> bool:
-    return one[0] < other[1] and other[0] < one[1]

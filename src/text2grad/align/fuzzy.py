@@ -126,11 +126,9 @@ def _count_misspelt(words: list[str], others: list[str]) -> int:
         return sum(map(len, words))
     kept = next_other = 0
     for word in words:
-        for position in range(next_other, len(others)):
-            if _is_misspelling(word, others[position]):
-                kept += len(word)
-                next_other = position + 1
-                break
+        position = next((i for i in range(next_other, len(others)) if _is_misspelling(word, others[i])), None)
+        if position is not None:
+            kept, next_other = kept + len(word), position + 1
     return kept
 
 

@@ -15,16 +15,15 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from string import ascii_lowercase, ascii_uppercase
 
 from text2grad.schema import Range
 
+OPENING_MARKS = "\"'`“‘«„"
 _QUOTE_MARKS = "\"'`´‘’‚‛“”„‟′″‵‶«»‹›＂＇"
 _DASHES = "-‐‑‒–—―−﹘﹣－"
-_ASCII_UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_UNIFORM = str.maketrans(
-    _QUOTE_MARKS + _DASHES + _ASCII_UPPER,
-    "'" * len(_QUOTE_MARKS) + "-" * len(_DASHES) + _ASCII_UPPER.lower(),
-)
+_UNIFORM = str.maketrans(ascii_uppercase, ascii_lowercase)
+_UNIFORM |= dict.fromkeys(map(ord, _QUOTE_MARKS), ord("'")) | dict.fromkeys(map(ord, _DASHES), ord("-"))
 
 # Combining marks: accents, Hebrew and Arabic points, kana voicing, Hangul vowels.
 _COMPOSING = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u093c\u09bc\u3099\u309a\u1160-\u11ff"
@@ -93,6 +92,11 @@ def splits_word(text: str, position: int) -> bool:
     return (_is_word(before) and _is_word(after)) or _splits_number(text, position)
 
 
+def splits_words(text: str, bounds: Range) -> bool:
+    """Whether a range starts or ends inside a word."""
+    return any(splits_word(text, position) for position in bounds)
+
+
 def _splits_number(text: str, position: int) -> bool:
     """Whether the position is beside the point of "1.5" or the comma of "1,000"."""
     first = max(0, position - 5)
@@ -121,15 +125,11 @@ def _substitute(
         begin, end = match.span()
         replacement = replace(match)
         pieces += source.text[done:begin], replacement
-        starts += source.starts[done:begin]
-        ends += source.ends[done:begin]
-        starts += [source.starts[begin]] * len(replacement)
-        ends += [source.ends[end - 1]] * len(replacement)
+        starts += source.starts[done:begin] + [source.starts[begin]] * len(replacement)
+        ends += source.ends[done:begin] + [source.ends[end - 1]] * len(replacement)
         done = end
-    pieces.append(source.text[done:])
-    starts += source.starts[done:]
-    ends += source.ends[done:]
-    return NormalizedText("".join(pieces), starts, ends)
+    text = "".join(pieces) + source.text[done:]
+    return NormalizedText(text, starts + source.starts[done:], ends + source.ends[done:])
 
 
 def _strip_spaces(source: NormalizedText) -> NormalizedText:
@@ -172,8 +172,6 @@ def _fold_separator(match: re.Match[str]) -> str:
         return core
     if after.isdigit() and run.endswith("-") and not (run == "-" and before.isalnum()):
         return " -"
-    if core in ("/", "*") and spaced:
-        return f" {core} "
-    if core in ("*", "**") and run == core and before.isalnum() and after.isalnum():
-        return f" {core} "
-    return " "
+    between_words = run == core and before.isalnum() and after.isalnum()
+    is_operator = (spaced and core in ("/", "*")) or (between_words and core in ("*", "**"))
+    return f" {core} " if is_operator else " "

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from text2grad.schema import Range
 
+NodeFilter = Callable[[Sequence[Any]], list[Any]]  # from syntax nodes to those of some kind, or to parts of them
 Extent = tuple[int, int, int, int]  # line (from 1), UTF-8 column (from 0), end line, end column: as `ast` counts
 
 _FENCE = re.compile(
@@ -33,6 +35,7 @@ class Program:
 
     @property
     def source(self) -> str:
+        """The whole program."""
         return self.prefix + self.code
 
     @property
@@ -52,13 +55,10 @@ class Program:
 
     def line_span(self, line: int) -> Range | None:
         """Return the characters of one line of the source, without white space around them."""
-        lines = _LINE_END.split(self.source)
-        if not 1 <= line <= len(lines):
-            return None
-        text = lines[line - 1]
-        code = text.strip()
-        column = len(text[: len(text) - len(text.lstrip())].encode())
-        return self.span(line, column, line, column + len(code.encode())) if code else None
+        lines = ["", *_LINE_END.split(self.source)]
+        text = lines[line].rstrip() if 0 < line < len(lines) else ""
+        indent = text[: len(text) - len(text.lstrip())]
+        return self.span(line, len(indent.encode()), line, len(text.encode())) if text else None
 
     def nodes(self) -> list[ast.AST]:
         """Return the syntax nodes of the whole source, breadth first; none if it does not parse."""
@@ -87,6 +87,7 @@ class Statement:
 
     @property
     def line(self) -> int:
+        """The line of the source on which the statement begins."""
         return self.node.lineno
 
     @property
@@ -100,7 +101,12 @@ class Statement:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             header = f"{_DEFINITIONS[type(node)]} {node.name}"
             return (node.lineno, node.col_offset, node.lineno, node.col_offset + len(header.encode()))
-        return (node.lineno, node.col_offset, *max(_ends(node)))
+        if not hasattr(node, "body"):
+            return node_extent(node)
+        # the node of a compound statement ends with its last nested statement: its own expressions count, and "try"
+        own = [part for part in statement_nodes(node) if isinstance(part, ast.expr | ast.arg | ast.keyword)]
+        ends = [(part.end_lineno or 0, part.end_col_offset or 0) for part in own]
+        return (node.lineno, node.col_offset, *max([(node.lineno, node.col_offset + len("try")), *ends]))
 
 
 def extract_program(completion: str, prompt: str = "", entry_points: frozenset[str] = frozenset()) -> Program | None:
@@ -126,9 +132,7 @@ def extract_program(completion: str, prompt: str = "", entry_points: frozenset[s
 
 def parse_python(source: str) -> ast.Module | None:
     """Parse Python source without its warnings; None if it is not valid."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with warnings.catch_warnings(action="ignore"):
         try:
             return ast.parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -159,25 +163,34 @@ def find_statements(program: Program) -> dict[int, Statement]:
 def innermost_loop(program: Program, line: int) -> Statement | None:
     """Return the innermost loop that contains a line of the source."""
     loops = [
-        node
-        for node in program.nodes()
-        if isinstance(node, ast.While | ast.For) and node.lineno <= line <= (node.end_lineno or 0)
+        loop for loop in of_kind(ast.While, ast.For)(program.nodes()) if loop.lineno <= line <= (loop.end_lineno or 0)
     ]
     return Statement(max(loops, key=lambda node: node.lineno)) if loops else None
 
 
 def find_calls(program: Program, names: frozenset[str]) -> list[Extent]:
     """Return the extents of the completion's calls of functions with one of these names, from whatever module."""
-    return sorted(
-        (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
-        for node in program.own_nodes()
-        if isinstance(node, ast.Call) and call_name(node) in names
-    )
+    return sorted(map(node_extent, calls_of(*names)(program.own_nodes())))
+
+
+def node_extent(node: ast.stmt | ast.expr) -> Extent:
+    """Return the extent of a node with everything in it."""
+    return (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def call_name(call: ast.Call) -> str | None:
     """Return the name of the called function, without its module or object."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+
+
+def of_kind(*kinds: type[ast.AST]) -> NodeFilter:
+    """Return a filter that keeps the nodes of these classes."""
+    return lambda nodes: [node for node in nodes if isinstance(node, kinds)]
+
+
+def calls_of(*names: str) -> NodeFilter:
+    """Return a filter that keeps the calls of functions with one of these names, from whatever module."""
+    return lambda nodes: [node for node in nodes if isinstance(node, ast.Call) and call_name(node) in names]
 
 
 def statement_nodes(node: ast.AST) -> Iterator[ast.AST]:
@@ -186,20 +199,6 @@ def statement_nodes(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, _NESTED):
             yield from statement_nodes(child)
-
-
-def _ends(statement: ast.stmt) -> list[tuple[int, int]]:
-    """Return candidates for the (line, column) where a statement's own code ends.
-
-    The node of a compound statement ends with its last nested statement, so the ends of its own expressions count, and
-    the end of "try", which has none.
-    """
-    compound = hasattr(statement, "body")
-    ends = [(statement.lineno, statement.col_offset + len("try"))] if compound else []
-    for node in statement_nodes(statement):
-        if isinstance(node, ast.expr | ast.arg | ast.keyword | ast.alias):
-            ends.append((node.end_lineno or 0, node.end_col_offset or 0))
-    return ends if compound else [*ends, (statement.end_lineno or 0, statement.end_col_offset or 0)]
 
 
 def _is_docstring(node: ast.stmt) -> bool:

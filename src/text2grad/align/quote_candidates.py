@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from functools import reduce
 from typing import Literal
 
+from rapidfuzz.distance import Postfix, Prefix
+
 from text2grad.align.fuzzy import find_similar_windows
-from text2grad.align.normalize import NormalizedText, fold_punctuation, fold_spaces, fold_typography, splits_word
+from text2grad.align.normalize import NormalizedText, fold_punctuation, fold_spaces, fold_typography, splits_words
 from text2grad.schema import Range
 
 MatchKind = Literal["exact", "normalized", "fuzzy"]
@@ -52,16 +54,16 @@ def _search(quote: str, text: str, threshold: float) -> Iterator[list[Match]]:
     if not quote or not text:
         return
     anywhere = _find_literal(quote, text)
-    yield [place for place in anywhere if not _splits(text, place)]
-    by_words = _find_normalized(fold_punctuation(quote), fold_punctuation(text), _PUNCTUATION)
-    yield [_widen_to_punctuation(place, quote, text) for place in by_words if not _splits(text, place)]
+    yield [place for place in anywhere if not splits_words(text, (place.start, place.end))]
+    by_words = [bounds for bounds in _find_folded(quote, text, fold_punctuation) if not splits_words(text, bounds)]
+    yield [Match(*_widen_to_punctuation(bounds, quote, text), "normalized", _PUNCTUATION) for bounds in by_words]
     if len(quote) >= _MIN_INSIDE_WORD and not quote.isdigit():
         confidence = _LOOSE if " " in fold_punctuation(quote).text else _INSIDE_WORD
         yield [replace(place, confidence=confidence) for place in anywhere]
     yield _find_around_ellipsis(quote, text)
     if len(fold_spaces(quote).text) >= _MIN_WITHOUT_SPACES:
-        joined = _find_normalized(fold_spaces(quote), fold_spaces(text), _LOOSE)
-        yield [_widen_to_punctuation(place, quote, text) for place in joined]
+        joined = _find_folded(quote, text, fold_spaces)
+        yield [Match(*_widen_to_punctuation(bounds, quote, text), "normalized", _LOOSE) for bounds in joined]
     normalized = fold_punctuation(text)
     yield [
         Match(*normalized.original_range(window.start, window.end), "fuzzy", window.similarity * _LOOSE)
@@ -72,33 +74,26 @@ def _search(quote: str, text: str, threshold: float) -> Iterator[list[Match]]:
 def _find_literal(quote: str, text: str) -> list[Match]:
     """Return the occurrences that differ at most in case, white space and typography."""
     exact = {(at, at + len(quote)) for at in _find_all(quote, text)}
-    loose = {
-        (place.start, place.end)
-        for place in _find_normalized(fold_typography(quote), fold_typography(text), _TYPOGRAPHY)
-    }
-    return [Match(*bounds, "exact", _EXACT) for bounds in exact] + [
-        Match(*bounds, "normalized", _TYPOGRAPHY) for bounds in loose - exact
-    ]
+    loose = set(_find_folded(quote, text, fold_typography)) - exact
+    matches = [Match(*bounds, "exact", _EXACT) for bounds in exact]
+    return matches + [Match(*bounds, "normalized", _TYPOGRAPHY) for bounds in loose]
 
 
-def _find_normalized(needle: NormalizedText, hay: NormalizedText, confidence: float) -> list[Match]:
-    ranges = [hay.original_range(at, at + len(needle.text)) for at in _find_all(needle.text, hay.text)]
-    return [Match(*bounds, "normalized", confidence) for bounds in ranges]
+def _find_folded(quote: str, text: str, fold: Callable[[str], NormalizedText]) -> list[Range]:
+    """Return the ranges of `text` that are the same as `quote` once both are normalised by `fold`."""
+    needle, hay = fold(quote).text, fold(text)
+    return [hay.original_range(at, at + len(needle)) for at in _find_all(needle, hay.text)]
 
 
-def _widen_to_punctuation(place: Match, quote: str, text: str) -> Match:
-    """Widen a match by the punctuation with which the quotation begins and ends, where the text has it too."""
+def _widen_to_punctuation(bounds: Range, quote: str, text: str) -> Range:
+    """Widen a range by the punctuation with which the quotation begins and ends, where the text has it too."""
+    start, end = bounds
     words = fold_punctuation(quote)
     head, tail = quote[: words.starts[0]], quote[words.ends[-1] :]
-    before, after = text[max(0, place.start - len(head)) : place.start], text[place.end : place.end + len(tail)]
-    start = place.start - len(_common_prefix(head[::-1], before[::-1]).rstrip())
-    end = place.end + len(_common_prefix(tail, after).rstrip())
-    return replace(place, start=start, end=end)
-
-
-def _common_prefix(one: str, other: str) -> str:
-    shared = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    return "".join(char for char, _ in shared)
+    before, after = text[max(0, start - len(head)) : start], text[end : end + len(tail)]
+    shared_before = before[len(before) - Postfix.similarity(head, before) :].lstrip()
+    shared_after = after[: Prefix.similarity(tail, after)].rstrip()
+    return start - len(shared_before), end + len(shared_after)
 
 
 def _find_all(needle: str, hay: str) -> Iterator[int]:
@@ -109,26 +104,19 @@ def _find_all(needle: str, hay: str) -> Iterator[int]:
         at = hay.find(needle, at + step)
 
 
-def _splits(text: str, place: Match) -> bool:
-    return splits_word(text, place.start) or splits_word(text, place.end)
-
-
 def _find_around_ellipsis(quote: str, text: str) -> list[Match]:
     """Match a quotation with "..." from its first to its last part: for each last part, the tightest range."""
     parts = [part for part in _ELLIPSIS.split(quote) if fold_punctuation(part).text]
     if len(parts) < 2:
         return []
-    places = [sorted((place.start, place.end) for place in _find_whole_words(part, text)) for part in parts]
-    ranges = places[0]
-    for after in places[1:]:
-        ranges = _chain(ranges, after)
-    return [Match(start, end, "normalized", _LOOSE) for start, end in ranges]
+    ranges = reduce(_chain, (_find_whole_words(part, text) for part in parts))
+    return [Match(*bounds, "normalized", _LOOSE) for bounds in ranges]
 
 
-def _find_whole_words(part: str, text: str) -> list[Match]:
-    places = _find_literal(part, text)
-    places = places or _find_normalized(fold_punctuation(part), fold_punctuation(text), _PUNCTUATION)
-    return [place for place in places if not _splits(text, place)]
+def _find_whole_words(part: str, text: str) -> list[Range]:
+    literal = [(place.start, place.end) for place in _find_literal(part, text)]
+    ranges = literal or _find_folded(part, text, fold_punctuation)
+    return sorted(bounds for bounds in ranges if not splits_words(text, bounds))
 
 
 def _chain(before: list[Range], after: list[Range]) -> list[Range]:

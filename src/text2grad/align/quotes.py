@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
-from text2grad.align.normalize import fold_typography
+from text2grad.align.normalize import OPENING_MARKS, fold_typography
 from text2grad.align.quote_candidates import Match, MatchKind, find_candidates
 
 __all__ = ["Match", "MatchKind", "locate_quote", "locate_quotes"]
@@ -22,7 +22,6 @@ _MAX_CONTEXT_DISTANCE = 100  # characters
 _ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "final": -1}
 _ORDINAL = re.compile(rf"\b({'|'.join(_ORDINALS)})\s+", re.IGNORECASE)
 _OCCURRENCE = re.compile(r"(?:occurrence|mention|use|instance|time|one)\b", re.IGNORECASE)
-_OPENING_MARKS = "\"'`“‘«„"
 _AT_THE_END = re.compile(r"\b(?:ends?|ending|ended)\s+(?:with|in|on)\b|\bat the (?:very )?end\b", re.IGNORECASE)
 _AT_THE_START = re.compile(
     r"\b(?:begins?|beginning|starts?|starting)\s+with\b|\bat the (?:very )?(?:start|beginning)\b", re.IGNORECASE
@@ -50,10 +49,9 @@ def locate_quote(quote: str, text: str, *, context: str | None = None, threshold
     the quotation included) favours another: words of the context occur close to it, or the context says 'the second
     "it"' or 'ends with "and"'. In a tie, the first.
     """
-    candidates = find_candidates(quote, text, threshold)
+    candidates, scores = _scored_candidates(quote, text, context, threshold)
     if not candidates:
         return None
-    scores = _scores(candidates, quote, text, context)
     best = max(scores)
     first_best = next(i for i, score in enumerate(scores) if best - score < _TIE_MARGIN)
     return _share_confidence(candidates[first_best], best, scores)
@@ -69,12 +67,11 @@ def locate_quotes(
     after the previous quotation is preferred. Returns one match or None per quotation.
     """
     given = contexts if contexts is not None else [None] * len(quotes)
-    candidates = [find_candidates(quote, text, threshold) for quote in quotes]
-    scores = [
-        _scores(places, quote, text, context) for places, quote, context in zip(candidates, quotes, given, strict=True)
+    branches = [
+        _best_candidates(*_scored_candidates(quote, text, context, threshold))
+        for quote, context in zip(quotes, given, strict=True)
     ]
-    branches = [_best_candidates(*pair) for pair in zip(candidates, scores, strict=True)]
-    located = [i for i, places in enumerate(candidates) if places]
+    located = [i for i, places in enumerate(branches) if places]
     paths: list[tuple[float, list[Match]]] = [(0.0, [])]
     for i in located:
         longer = [
@@ -87,8 +84,9 @@ def locate_quotes(
     return [_settle(i, chosen, branches[i], len(text)) if i in chosen else None for i in range(len(quotes))]
 
 
-def _scores(candidates: list[Match], quote: str, text: str, context: str | None) -> list[float]:
-    """Score each candidate by itself; see `locate_quote`."""
+def _scored_candidates(quote: str, text: str, context: str | None, threshold: float) -> tuple[list[Match], list[float]]:
+    """Return the candidates and their scores, each by itself; see `locate_quote`."""
+    candidates = find_candidates(quote, text, threshold)
     scores = [float(place.kind == "exact") for place in candidates]
     if len(candidates) > 1 and context:
         context_scores = _context_scores(candidates, quote, text, context)
@@ -96,7 +94,7 @@ def _scores(candidates: list[Match], quote: str, text: str, context: str | None)
         index = _occurrence_index(quote, context)
         if index is not None and index < len(candidates):
             scores[index] += _ORDINAL_MATCH
-    return scores
+    return candidates, scores
 
 
 def _context_scores(candidates: list[Match], quote: str, text: str, context: str) -> list[float]:
@@ -121,7 +119,7 @@ def _occurrence_index(quote: str, context: str) -> int | None:
     quoted = fold_typography(quote).text
     for ordinal in _ORDINAL.finditer(context):
         rest = context[ordinal.end() :]
-        if _OCCURRENCE.match(rest) or fold_typography(rest.lstrip(_OPENING_MARKS)).text.startswith(quoted):
+        if _OCCURRENCE.match(rest) or fold_typography(rest.lstrip(OPENING_MARKS)).text.startswith(quoted):
             return _ORDINALS[ordinal[1].lower()]
     if _AT_THE_END.search(context):
         return -1

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from text2grad.align.normalize import OPENING_MARKS
 from text2grad.schema import Range
 
 Stance = Literal["poor", "good", "wanted"]
@@ -99,7 +100,6 @@ _ANY_SOURCE = re.compile(_SOURCE, re.IGNORECASE)
 _ALTERNATIVE = re.compile(
     rf"{_CLOSED}(?P<not>,?\s+(?:and\s+)?not){_FILL}|\b(?:instead of|rather than|in place of){_FILL}", re.IGNORECASE
 )
-_OPENING_MARKS = "\"'`“‘«„"
 
 
 def detect_stances(comment: str, ranges: Sequence[Range], occurs: Callable[[int], bool]) -> list[Stance]:
@@ -109,15 +109,10 @@ def detect_stances(comment: str, ranges: Sequence[Range], occurs: Callable[[int]
     """
     masked = _mask(comment, ranges)
     sentences = [sentence_around(comment, bounds, ranges) for bounds in ranges]
-    befores = [
-        masked[sentence[0] : start].rstrip(_OPENING_MARKS)
-        for sentence, (start, _) in zip(sentences, ranges, strict=True)
-    ]
-    found: list[Stance] = [
-        "wanted" if _is_wanted(before, i, occurs) else _polarity(masked, sentence, bounds, ranges)
-        for i, (before, sentence, bounds) in enumerate(zip(befores, sentences, ranges, strict=True))
-    ]
-    for i, before in enumerate(befores):
+    found: list[Stance] = []
+    for i, (sentence, bounds) in enumerate(zip(sentences, ranges, strict=True)):
+        before = masked[sentence[0] : bounds[0]].rstrip(OPENING_MARKS)
+        found.append("wanted" if _is_wanted(before, i, occurs) else _polarity(masked, sentence, bounds, ranges))
         if alternative := _ALTERNATIVE.search(before):
             previous = i - 1 if i and sentences[i - 1] == sentences[i] else None
             _settle_alternatives(found, previous, i, occurs, second_is_blamed=bool(alternative["not"]))

@@ -60,16 +60,16 @@ class Vocabulary(ABC):
         self._starting_inside: set[int] = set()
 
     @abstractmethod
-    def _decode_token(self, token: str) -> str | bytes:
-        """Return what the token adds anywhere but at the start: characters, or bytes if it is partial."""
-
-    @abstractmethod
-    def is_context_free(self, ids: Sequence[int]) -> bool:
-        """Whether no token depends on its context: `overrides` and `starting_inside_char` are empty."""
+    def _decode_token(self, token: str) -> tuple[bytes, bool]:
+        """Return what the token adds anywhere but at the start, and whether it is partial."""
 
     @abstractmethod
     def overrides(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Map the indices of tokens that add other bytes in this context than `token_bytes` to those bytes."""
+
+    def is_context_free(self, ids: Sequence[int]) -> bool:
+        """Whether no token depends on its context: `overrides` and `starting_inside_char` are empty."""
+        return self._partial.isdisjoint(ids)
 
     def token_bytes(self, ids: Sequence[int]) -> tuple[bytes, ...]:
         """Return what each token adds, `overrides` aside."""
@@ -101,10 +101,9 @@ class Vocabulary(ABC):
             self._special.add(token_id)
             data = b""
         else:
-            decoded = self._decode_token(token)
-            if isinstance(decoded, bytes):
+            data, is_partial = self._decode_token(token)
+            if is_partial:
                 self._partial.add(token_id)
-            data = decoded if isinstance(decoded, bytes) else decoded.encode()
         if starts_inside_char(data):
             self._starting_inside.add(token_id)
         # The tables last: as soon as they have the id, another thread may use it.
@@ -125,20 +124,15 @@ class Vocabulary(ABC):
 class ByteLevelVocabulary(Vocabulary):
     """Every token is a string of bytes (GPT-2, Llama 3, Qwen, SmolLM2)."""
 
-    def _decode_token(self, token: str) -> str | bytes:
-        if all(character in _BYTE_OF for character in token):
-            data = bytes(_BYTE_OF[character] for character in token)
-        else:  # a token that was added as plain text
-            data = token.encode()
+    def _decode_token(self, token: str) -> tuple[bytes, bool]:
         try:
-            return data.decode()
-        except UnicodeDecodeError:
-            return data
-
-    def is_context_free(self, ids: Sequence[int]) -> bool:
-        return self._partial.isdisjoint(ids)
+            data = bytes(_BYTE_OF[character] for character in token)
+        except KeyError:  # a token that was added as plain text
+            data = token.encode()
+        return data, not _is_valid(data)
 
     def overrides(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Replace the bytes of partial tokens that are not valid next to their neighbours."""
         token_bytes = self.token_bytes(ids)
         data = b"".join(token_bytes)
         if _is_valid(data):
@@ -162,15 +156,17 @@ class PieceVocabulary(Vocabulary):
         super().__init__(tokenizer)
         self._join, self._byte_fallback, self._strips = join, byte_fallback, strips
 
-    def _decode_token(self, token: str) -> str | bytes:
+    def _decode_token(self, token: str) -> tuple[bytes, bool]:
         text = self._join(["", token])
         byte = _BYTE_TOKEN.fullmatch(text) if self._byte_fallback else None
-        return bytes.fromhex(byte[1]) if byte else text
+        return (bytes.fromhex(byte[1]), True) if byte else (text.encode(), False)
 
     def is_context_free(self, ids: Sequence[int]) -> bool:
-        return len(ids) == 0  # the first token may decode differently or be stripped
+        """Whether there is no first token, which may decode differently or be stripped."""
+        return len(ids) == 0
 
     def overrides(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Decode the first token as the first, strip the start of the text, and replace invalid runs of bytes."""
         visible = [index for index, token_id in enumerate(ids) if token_id not in self._special]
         overrides = {} if self._partial.isdisjoint(ids) else self._replace_invalid_runs(ids, visible)
         if visible and ids[visible[0]] not in self._partial:
@@ -193,10 +189,10 @@ class PieceVocabulary(Vocabulary):
     ) -> None:
         for index in visible:
             data = overrides.get(index, self._token_bytes[ids[index]])
-            while max_count and data.startswith(character):
-                data, max_count = data.removeprefix(character), max_count - 1
-            overrides[index] = data
-            if data or not max_count:
+            stripped = min(max_count, len(data) - len(data.lstrip(character)))
+            overrides[index] = data[stripped:]
+            max_count -= stripped
+            if overrides[index] or not max_count:
                 break
 
 
@@ -211,26 +207,27 @@ _VOCABULARIES: WeakKeyDictionary[PreTrainedTokenizerBase, Vocabulary] = WeakKeyD
 
 
 def _build(tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
+    name = getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__
     if not hasattr(tokenizer, "backend_tokenizer"):
-        raise UserError(
-            f"{_name(tokenizer)} is not backed by the `tokenizers` library; load it from a tokenizer.json instead"
-        )
+        raise UserError(f"{name} is not backed by the `tokenizers` library; load it from a tokenizer.json instead")
     decoder = tokenizer.backend_tokenizer.decoder
     if decoder is None:
         return PieceVocabulary(tokenizer, " ".join)
     steps = _flatten(json.loads(decoder.__getstate__()))
-    names = [step["type"] for step in steps]
-    if names == ["ByteLevel"]:
+    types = [step["type"] for step in steps]
+    if types == ["ByteLevel"]:
         return ByteLevelVocabulary(tokenizer)
     strips = [step for step in steps if step["type"] == "Strip"]
-    if not _TEXT_STEPS.fullmatch("".join(f"{name} " for name in names)) or not all(map(_strips_start, strips)):
+    # a Strip may strip only the start of the text, and only ASCII, which no two tokens share
+    strips_start = all(strip["stop"] == 0 and strip["content"].isascii() for strip in strips)
+    if not strips_start or not _TEXT_STEPS.fullmatch("".join(f"{each} " for each in types)):
         raise UserError(
-            f"{_name(tokenizer)} decodes by [{', '.join(names)}], which cannot be followed token by token; "
+            f"{name} decodes by [{', '.join(types)}], which cannot be followed token by token; "
             "use a byte-level, SentencePiece or WordPiece tokenizer"
         )
     join = _decoder([step for step in steps if step["type"] in _TOKEN_STEPS]).decode
     return PieceVocabulary(
-        tokenizer, join, "ByteFallback" in names, [(step["content"], step["start"]) for step in strips]
+        tokenizer, join, "ByteFallback" in types, [(step["content"], step["start"]) for step in strips]
     )
 
 
@@ -238,11 +235,6 @@ def _flatten(step: Step) -> list[Step]:
     if step["type"] != "Sequence":
         return [step]
     return [inner for outer in step["decoders"] for inner in _flatten(outer)]
-
-
-def _strips_start(strip: Step) -> bool:
-    """Whether the step strips only the start of the text, and only ASCII, which no two tokens share."""
-    return bool(strip["stop"] == 0 and strip["content"].isascii())
 
 
 def _decoder(steps: list[Step]) -> Any:
@@ -268,6 +260,7 @@ def count_chars(data: bytes) -> int:
 
 
 def starts_inside_char(data: bytes) -> bool:
+    """Whether the first byte continues a character of UTF-8."""
     return bool(data) and data[0] & 0xC0 == 0x80
 
 
@@ -299,7 +292,3 @@ def _is_valid(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _name(tokenizer: PreTrainedTokenizerBase) -> str:
-    return str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)

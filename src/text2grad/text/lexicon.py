@@ -95,9 +95,10 @@ CALENDAR_WORDS = word_set("""
     """)
 
 DIGITS = r"\d+(?:[.,:]\d+)*"  # a number in digits, as a regular expression
-UNITS = _numbered("one two three four five six seven eight nine", 1) | _numbered(
-    "first second third fourth fifth sixth seventh eighth ninth", 1
-)
+UNITS = {
+    **_numbered("one two three four five six seven eight nine", 1),
+    **_numbered("first second third fourth fifth sixth seventh eighth ninth", 1),
+}
 TENS = _numbered("twenty thirty forty fifty sixty seventy eighty ninety", 20, step=10)
 NUMBER_WORDS = {
     "zero": 0,
@@ -107,13 +108,5 @@ NUMBER_WORDS = {
     **_numbered("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen", 10),
     **_numbered("tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth", 10),
 }
-SCALES = {
-    "hundred": 100.0,
-    "thousand": 1e3,
-    "million": 1e6,
-    "billion": 1e9,
-    "trillion": 1e12,
-    "k": 1e3,
-    "m": 1e6,
-    "bn": 1e9,
-}
+SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+SCALES |= {"k": 1e3, "m": 1e6, "bn": 1e9}

@@ -12,16 +12,8 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from text2grad.text.lexicon import (
-    ARTICLES,
-    AUXILIARIES,
-    CONJUNCTIONS,
-    DIGITS,
-    FUNCTION_WORDS,
-    NUMBER_WORDS,
-    PREPOSITIONS,
-    SUBJECTS,
-)
+from text2grad.text import lexicon
+from text2grad.text.lexicon import DIGITS, FUNCTION_WORDS, NUMBER_WORDS
 from text2grad.text.stems import lower_word, stem
 
 PUNCTUATION = ".,;:!?\"'`()[]{}“”‘’«»"
@@ -46,6 +38,15 @@ class WordKind(IntEnum):
     OTHER = 9
 
 
+_CLOSED_CLASSES = {
+    WordKind.ARTICLE: lexicon.ARTICLES,
+    WordKind.PREPOSITION: lexicon.PREPOSITIONS,
+    WordKind.AUXILIARY: lexicon.AUXILIARIES,
+    WordKind.CONJUNCTION: lexicon.CONJUNCTIONS,
+    WordKind.SUBJECT: lexicon.SUBJECTS,
+}
+
+
 class WhitespaceWord(NamedTuple):
     """A word and its character range; `parts` are lower case, and equal `keys` mean the same word or number."""
 
@@ -59,10 +60,12 @@ class WhitespaceWord(NamedTuple):
 
     @property
     def is_content(self) -> bool:
+        """Whether the word is neither punctuation nor a function word."""
         return self.kind >= WordKind.NUMBER
 
     @property
     def is_capitalized(self) -> bool:
+        """Whether the first character that is not punctuation is upper case."""
         return _is_capitalized(self.text)
 
 
@@ -94,6 +97,7 @@ def part_key(part: str) -> str:
 
 
 def is_function_part(part: str) -> bool:
+    """Whether a part is a function word, spelt numbers excluded."""
     return part in FUNCTION_WORDS and part not in NUMBER_WORDS
 
 
@@ -109,12 +113,3 @@ def _word_kind(text: str, parts: tuple[str, ...], is_first: bool) -> WordKind:
     if any(part in NUMBER_WORDS or part[0].isdigit() for part in parts):
         return WordKind.NUMBER
     return WordKind.NAME if _is_capitalized(text) and not is_first else WordKind.OTHER
-
-
-_CLOSED_CLASSES = {
-    WordKind.ARTICLE: ARTICLES,
-    WordKind.PREPOSITION: PREPOSITIONS,
-    WordKind.AUXILIARY: AUXILIARIES,
-    WordKind.CONJUNCTION: CONJUNCTIONS,
-    WordKind.SUBJECT: SUBJECTS,
-}

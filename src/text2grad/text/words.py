@@ -9,19 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
-from text2grad.text.lexicon import (
-    ABBREVIATIONS,
-    DIGITS,
-    FUNCTION_WORDS,
-    GENERAL_WORDS,
-    NUMBER_WORDS,
-    SCALES,
-    TENS,
-    UNITS,
-    word_set,
-)
+from text2grad.text import lexicon
+from text2grad.text.lexicon import ABBREVIATIONS, DIGITS, NUMBER_WORDS, SCALES, TENS, UNITS, word_set
 from text2grad.text.stems import lower_word, stem
 
 Key = str | float
@@ -43,7 +35,7 @@ _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]*]*\s|[。！�
 _CONTENT_BY_CASE = frozenset({"US", "IT", "WHO", "May"})
 _NAME_SEPARATORS = frozenset({" ", "-"})
 _NAME_PARTICLES = word_set("of de del da do du des la le el al van von der den bin")
-_GENERAL_STEMS = frozenset(map(stem, GENERAL_WORDS))
+_GENERAL_STEMS = frozenset(map(stem, lexicon.GENERAL_WORDS))
 
 
 class Lexeme(NamedTuple):
@@ -56,6 +48,7 @@ class Lexeme(NamedTuple):
 
     @property
     def is_number(self) -> bool:
+        """Whether the word is a number, in digits or spelt out."""
         return bool(self.values)
 
     @property
@@ -76,6 +69,7 @@ class Word(NamedTuple):
 
     @property
     def is_content(self) -> bool:
+        """Whether the word is more than a function word such as "the"."""
         return not self.lexeme.is_function
 
     @property
@@ -129,32 +123,20 @@ def _ends_sentence(word: str, gap: str) -> bool:
 
 def consecutive_runs(indices: Iterable[int]) -> Iterator[range]:
     """Yield the maximal runs of consecutive numbers in ascending indices: 2, 3, 4, 7 give range(2, 5), range(7, 8)."""
-    start = end = -1
-    for i in indices:
-        if i != end:
-            if start < end:
-                yield range(start, end)
-            start = i
-        end = i + 1
-    if start < end:
-        yield range(start, end)
+    for _, run in groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0]):
+        members = [i for _, i in run]
+        yield range(members[0], members[-1] + 1)
 
 
 def find_names(text: Text) -> Iterator[range]:
     """Yield the word ranges of names: adjacent capitalised words, with at most one particle ("de", "of") in between."""
     for sentence in text.sentences:
-        start = end = sentence.start
+        names: list[range] = []
         for i in sentence:
-            if not _is_name_word(text, i, sentence):
-                continue
-            if start < end and _continues_name(text, end, i):
-                end = i + 1
-                continue
-            if start < end:
-                yield range(start, end)
-            start, end = i, i + 1
-        if start < end:
-            yield range(start, end)
+            if _is_name_word(text, i, sentence):
+                continues = names and _continues_name(text, names[-1].stop, i)
+                names.append(range(names.pop().start if continues else i, i + 1))
+        yield from names
 
 
 def _is_name_word(text: Text, i: int, sentence: range) -> bool:
@@ -179,7 +161,7 @@ def parse_word(text: str) -> Lexeme:
     values = _values(lowered)
     base = lowered.removesuffix("'s").replace(".", "")
     content_by_case = "." in text or text in _CONTENT_BY_CASE
-    is_function = not values and not content_by_case and (base in FUNCTION_WORDS or len(base) < 2)
+    is_function = not values and not content_by_case and (base in lexicon.FUNCTION_WORDS or len(base) < 2)
     stemmed = base if is_function else stem(base)
     return Lexeme(stemmed, values, is_function, is_general=stemmed in _GENERAL_STEMS)
 

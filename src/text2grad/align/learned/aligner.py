@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise
+from statistics import mode
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from text2grad.align.learned.attention import Scorer  # imports transformers
 
 Probabilities = NDArray[np.float64]
+_Place = tuple[Range, float]  # characters of the completion, the confidence
 
 NEIGHBOURS = (-2, -1, 0, 1, 2)  # words whose attention score is a feature, relative to the word
 ATTENTION_COLUMNS = [f"heads[{step:+d}]" for step in NEIGHBOURS]
@@ -43,12 +45,6 @@ _GAP_THRESHOLD = 0.8  # of the threshold
 _MIN_SHARED_WORDS = 0.1  # of a completion's words; function words alone reach that if the prompt is its source
 _MIN_STATEMENT_THRESHOLD = 0.08  # a comment on a program is nearly always about some statement
 _NOT_CODE_ALONE = (ast.Expr, ast.Pass)
-
-
-class _Place(NamedTuple):
-    start: int
-    end: int
-    confidence: float
 
 
 def align_comment(
@@ -127,7 +123,7 @@ def _find_words(comment: str, completion: str, prompt: str | None, scorer: Score
     for run in consecutive_runs(np.flatnonzero(selected).tolist()):
         start, end = _strip_punctuation(completion, words[run.start].start, words[run.stop - 1].end)
         if start < end:
-            yield _Place(start, end, float(probabilities[run.start : run.stop].mean()))
+            yield (start, end), float(probabilities[run.start : run.stop].mean())
 
 
 def _find_likely_statements(comment: str, program: Program, statements: Sequence[Statement]) -> Iterator[_Place]:
@@ -138,23 +134,24 @@ def _find_likely_statements(comment: str, program: Program, statements: Sequence
     for statement, probability in zip(statements, probabilities, strict=True):
         place = program.span(*statement.extent())
         if probability >= threshold and place is not None:
-            yield _Place(*place, float(probability))
+            yield place, float(probability)
 
 
 def _to_span(place: _Place, comment: str, completion: str, label: Label | None, critic: str) -> Span:
     """Build a span with the phrase of the comment that shares most words with it, and the stance on that phrase."""
-    phrase = _find_phrase(comment, completion[place.start : place.end])
-    end = (len(comment), len(comment))  # without a phrase, the last cue of the comment decides
-    stance = detect_stances(comment, [phrase or end], occurs=lambda i: True)[0]
+    (start, end), confidence = place
+    phrase = _find_phrase(comment, completion[start:end])
+    at_the_end = (len(comment), len(comment))  # without a phrase, the last cue of the comment decides
+    stance = detect_stances(comment, [phrase or at_the_end], occurs=lambda i: True)[0]
     return Span(
-        start=place.start,
-        end=place.end,
+        start=start,
+        end=end,
         label=label or ("good" if stance == "good" else "poor"),
         phrase=phrase,
         reason=comment.strip(),
         critic=critic,
         match="freeform",
-        confidence=place.confidence,
+        confidence=confidence,
     )
 
 
@@ -164,8 +161,7 @@ def _find_phrase(comment: str, marked: str) -> Range | None:
     shared = [word for word in split_words(comment) if not keys.isdisjoint(word.keys)]
     if not shared:
         return None
-    sentences = [word.sentence for word in shared]
-    best = max(sentences, key=sentences.count)
+    best = mode(word.sentence for word in shared)
     inside = [word for word in shared if word.sentence == best]
     return _strip_punctuation(comment, inside[0].start, inside[-1].end)
 

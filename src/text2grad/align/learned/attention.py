@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
 
 import torch
@@ -71,34 +72,20 @@ class AttentionScorer:
         return features
 
     def _compose(self, comment: str, completion: str, prompt: str | None, words: Sequence[WhitespaceWord]) -> _Layout:
-        ids: list[int] = []
-
-        def add(text: str) -> tuple[slice, list[tuple[int, int]]]:
-            encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-            begin = len(ids)
-            ids.extend(encoded["input_ids"])
-            return slice(begin, len(ids)), encoded["offset_mapping"]
-
-        def add_completion() -> list[list[int]]:
-            place, offsets = add(f" {completion}")
-            # the space before the completion shifts its characters by one
-            return [
-                [
-                    place.start + i
-                    for i, (start, end) in enumerate(offsets)
-                    if start < word.end + 1 and end > word.start + 1
-                ]
-                for word in words
-            ]
-
         source = select_relevant_sentences(prompt, f"{completion} {comment}", MAX_SOURCE_WORDS) if prompt else ""
-        source_place = add(f"Source: {source}\n\n")[0] if source else slice(0, 0)
-        add("Answer:")
-        first = add_completion()
-        add("\n\nComment:")
-        comment_place = add(f" {comment}")[0]
-        add("\n\nCorrected answer:")
-        return _Layout(ids, source_place, comment_place, first, add_completion())
+        answer = f" {completion}"
+        context = f"Source: {source}\n\n" if source else ""
+        pieces = [context, "Answer:", answer, "\n\nComment:", f" {comment}", "\n\nCorrected answer:", answer]
+        encoded = [self.tokenizer(piece, add_special_tokens=False, return_offsets_mapping=True) for piece in pieces]
+        ids = [token_id for piece in encoded for token_id in piece["input_ids"]]
+        places = pairwise(accumulate((len(piece["input_ids"]) for piece in encoded), initial=0))
+        source_place, _, first, _, comment_place, _, second = (slice(*place) for place in places)
+        offsets = [(start - 1, end - 1) for start, end in encoded[2]["offset_mapping"]]  # without the space in front
+        tokens = [
+            [i for i, (start, end) in enumerate(offsets) if start < word.end and end > word.start] for word in words
+        ]
+        copies = ([[place.start + i for i in each] for each in tokens] for place in (first, second))
+        return _Layout(ids, source_place, comment_place, *copies)
 
 
 def select_relevant_sentences(source: str, query: str, max_words: int) -> str:
@@ -138,19 +125,15 @@ def _attention_views(weights: Tensor, layout: _Layout) -> Tensor:
         from_second = weights[:, second, :].float()
         to_comment = from_second[:, :, layout.comment]
         to_first = from_comment[:, :, first].sum(-1)  # (heads, comment tokens)
-        rows.append(
-            torch.stack(
-                [
-                    to_comment.sum(-1).mean(-1),
-                    to_comment.amax((1, 2)),
-                    to_first.amax(-1),
-                    to_first.sum(-1),
-                    from_second[:, :, layout.source].sum(-1).mean(-1),
-                    from_second[:, :, first].sum(-1).mean(-1),
-                ],
-                dim=-1,
-            )
-        )
+        views = [
+            to_comment.sum(-1).mean(-1),
+            to_comment.amax((1, 2)),
+            to_first.amax(-1),
+            to_first.sum(-1),
+            from_second[:, :, layout.source].sum(-1).mean(-1),
+            from_second[:, :, first].sum(-1).mean(-1),
+        ]
+        rows.append(torch.stack(views, dim=-1))
     return torch.stack(rows)
 
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import IntEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 from text2grad.text.whitespace import is_function_part, part_key, split_parts
 
 
 class Role(IntEnum):
+    """What a comment says of a word that it mentions."""
+
     NEUTRAL = 0
     BLAMED = 1
     WANTED = 2
@@ -38,20 +41,16 @@ def _keys(words: str) -> frozenset[str]:
 _NEGATIONS = frozenset(("not", "no", "never", "cannot", "none", "neither", "nor", "nothing", "without"))
 _CONTRASTS = frozenset(("but", "however", "whereas", "while", "although", "though", "instead"))
 _REPLACING = _keys("replace change modify correct fix substitute swap switch update edit rewrite amend rephrase")
-_BLAMING = _keys(
-    """
+_BLAMING = _keys("""
     remove delete drop omit erase cut eliminate replace change modify correct fix substitute swap switch incorrect wrong
     false inaccurate untrue error mistake hallucinate fabricate invent unsupported misrepresent mislead misinterpret
     contradict confuse exaggerate assume unverified unfounded irrelevant unnecessary fail lack mistaken
-    """
-)
+    """)
 _SUGGESTING = _keys("add include insert mention should actually really rather")
-_SAYING = _keys(
-    """
+_SAYING = _keys("""
     say state mention indicate report support specify describe show claim contain include read tell list give refer
     suggest imply use confirm discuss note make add
-    """
-)
+    """)
 _SOURCE = _keys("source article text document passage original context prompt story report")
 _ANSWER = _keys("summary answer response output candidate")
 _ABOUT_TEXT = (
@@ -60,13 +59,11 @@ _ABOUT_TEXT = (
     | _SAYING
     | _BLAMING
     | _REPLACING
-    | _keys(
-        """
+    | _keys("""
         information info statement fact detail explicit explicitly specifically correctly incorrectly regarding
         reference word sentence part only just because therefore instead evidence given know known provide verify accord
         code function program line bug handle input should must
-        """
-    )
+        """)
 )
 _SENTENCE = re.compile(r"(?:[^.!?;\n]|[.](?=\S))+[.!?;\n]*")
 _QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”|`[^`]+`|(?<!\w)'[^']+'(?!\w)")
@@ -85,38 +82,35 @@ def parse_mentions(comment: str) -> list[Mention]:
     return found
 
 
+def content_keys(mentions: Sequence[Mention], role: Role | None = None) -> set[str]:
+    """Return the keys of the content words, or of those in one role."""
+    return {mention.key for mention in mentions if mention.is_content and role in (None, mention.role)}
+
+
 def _assign_roles(words: Sequence[str]) -> list[Role]:
-    changes = _role_changes(words)
-    roles: list[Role] = []
-    role = next((change for change in changes if change is not None), Role.NEUTRAL)
-    for change in changes:
+    roles: list[Role | None] = []
+    role: Role | None = None  # before the first cue
+    said: Role | None = None  # the role of what the last named text says: the source is right, the answer is not
+    replacing = False
+    for i, (word, following) in enumerate(pairwise([*words, ""])):
+        key = part_key(word)
+        if word in _CONTRASTS:
+            said = None
+        elif key in _SOURCE:
+            said = Role.WANTED
+        elif key in _ANSWER:
+            said = Role.BLAMED
+        replacing = replacing or (key in _REPLACING and i < _MAX_VERB_POSITION)
+        change = _role_change(word, following, role, said, replacing)
         role = role if change is None else change
         roles.append(role)
-    return roles
+    first = next((role for role in roles if role is not None), Role.NEUTRAL)
+    return [first if role is None else role for role in roles]
 
 
-def _role_changes(words: Sequence[str]) -> list[Role | None]:
-    """Return, per word, the role that starts with it, or None where the role does not change."""
-    changes: list[Role | None] = []
-    role, speaker, replacing = Role.NEUTRAL, "", False
-    for i, word in enumerate(words):
-        following = words[i + 1] if i + 1 < len(words) else ""
-        this = part_key(word)
-        if word in _CONTRASTS:
-            speaker = ""
-        elif this in _SOURCE:
-            speaker = "source"
-        elif this in _ANSWER:
-            speaker = "answer"
-        replacing = replacing or (this in _REPLACING and i < _MAX_VERB_POSITION)
-        change = _role_change(word, following, role, speaker, replacing)
-        role = role if change is None else change
-        changes.append(change)
-    return changes
-
-
-def _role_change(word: str, following: str, role: Role, speaker: str, replacing: bool) -> Role | None:
-    this = part_key(word)
+def _role_change(word: str, following: str, role: Role | None, said: Role | None, replacing: bool) -> Role | None:
+    """Return the role that starts with a word; None if the role does not change."""
+    key = part_key(word)
     if word in _NEGATIONS or word.endswith("n't"):
         return Role.BLAMED
     if (word, following) in (("instead", "of"), ("rather", "than")):
@@ -125,12 +119,10 @@ def _role_change(word: str, following: str, role: Role, speaker: str, replacing:
         return Role.WANTED if word == "instead" else Role.NEUTRAL
     if word in ("with", "to", "into") and replacing and role is Role.BLAMED:
         return Role.WANTED
-    if this in _BLAMING or (word in ("makes", "made", "making") and following == "up"):
+    if key in _BLAMING or (word in ("makes", "made", "making") and following == "up"):
         return Role.BLAMED
     if role is Role.BLAMED:
         return None
-    if this in _SUGGESTING:
+    if key in _SUGGESTING:
         return Role.WANTED
-    if this in _SAYING and speaker:
-        return Role.WANTED if speaker == "source" else Role.BLAMED
-    return None
+    return said if key in _SAYING else None

@@ -8,70 +8,62 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from text2grad.align.learned.roles import Mention, Role, parse_mentions
+from text2grad.align.learned.roles import Mention, Role, content_keys, parse_mentions
 from text2grad.align.learned.word_features import Matrix
-from text2grad.align.program import Program, Statement, call_name, statement_nodes
+from text2grad.align.program import NodeFilter, Program, Statement, call_name, calls_of, of_kind, statement_nodes
 from text2grad.text.whitespace import part_key, split_parts
 
-Nodes = Sequence[ast.AST]
 _KINDS = (ast.FunctionDef, ast.Return, ast.If, ast.For, ast.While, ast.Assign, ast.AugAssign, ast.Expr, ast.Import)
 _NAME = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"(?<!\w)\d+(?:\.\d+)?(?!\w)")
 
 
-def _has(*kinds: type[ast.AST]) -> Callable[[Nodes], bool]:
-    return lambda nodes: any(isinstance(node, kinds) for node in nodes)
+def _signs(nodes: Sequence[ast.AST]) -> list[ast.AST]:
+    zeros = [node for node in nodes if isinstance(node, ast.Constant) and node.value == 0]
+    return [*zeros, *of_kind(ast.USub)(nodes), *calls_of("abs", "range")(nodes)]
 
 
-def _calls(*names: str) -> Callable[[Nodes], bool]:
-    return lambda nodes: any(isinstance(node, ast.Call) and call_name(node) in names for node in nodes)
-
-
-def _is_zero_or_sign(node: ast.AST) -> bool:
-    return (isinstance(node, ast.Constant) and node.value == 0) or isinstance(node, ast.USub)
-
-
-_CONCEPTS: dict[str, tuple[str, Callable[[Nodes], bool]]] = {
-    "loop": (r"loop\w*|iterat\w+|travers\w+", _has(ast.For, ast.While, ast.comprehension)),
-    "condition": (r"condition\w*|if|check\w*|case|compar\w+|equal\w*|greater|less|edge", _has(ast.If, ast.Compare)),
-    "return": (r"return\w*|output\w*|result\w*", _has(ast.Return)),
-    "start": (r"initial\w*|start\w*|assign\w*|variable|set to|defined?|declar\w+", _has(ast.Assign, ast.AnnAssign)),
-    "index": (r"index\w*|indices|off.by.one|bound\w*|out of range|element|position", _has(ast.Subscript, ast.Slice)),
-    "range": (r"range\w*|off.by.one|bound\w*|up to|inclusive|exclusive|last element|upper", _calls("range", "len")),
-    "negative": (
-        r"negative\w*|positive|zero|absolute|sign|below|minus",
-        lambda nodes: any(map(_is_zero_or_sign, nodes)) or _calls("abs", "range")(nodes),
-    ),
+_CONCEPTS: dict[str, tuple[str, NodeFilter]] = {
+    "loop": (r"loop\w*|iterat\w+|travers\w+", of_kind(ast.For, ast.While, ast.comprehension)),
+    "condition": (r"condition\w*|if|check\w*|case|compar\w+|equal\w*|greater|less|edge", of_kind(ast.If, ast.Compare)),
+    "return": (r"return\w*|output\w*|result\w*", of_kind(ast.Return)),
+    "start": (r"initial\w*|start\w*|assign\w*|variable|set to|defined?|declar\w+", of_kind(ast.Assign, ast.AnnAssign)),
+    "index": (r"index\w*|indices|off.by.one|bound\w*|out of range|element|position", of_kind(ast.Subscript, ast.Slice)),
+    "range": (r"range\w*|off.by.one|bound\w*|up to|inclusive|exclusive|last element|upper", calls_of("range", "len")),
+    "negative": (r"negative\w*|positive|zero|absolute|sign|below|minus", _signs),
     "arithmetic": (
         r"add\w*|sum\w*|subtract\w*|plus|minus|increment\w*|formula|calculat\w+|comput\w+|math",
-        _has(ast.BinOp),
+        of_kind(ast.BinOp),
     ),
-    "division": (r"divi\w+|integer|float\w*|modulo|remainder|round\w*|decimal", _has(ast.Div, ast.FloorDiv, ast.Mod)),
-    "product": (r"multipl\w+|product|power|squar\w+|exponent\w*", _has(ast.Mult, ast.Pow)),
+    "division": (
+        r"divi\w+|integer|float\w*|modulo|remainder|round\w*|decimal",
+        of_kind(ast.Div, ast.FloorDiv, ast.Mod),
+    ),
+    "product": (r"multipl\w+|product|power|squar\w+|exponent\w*", of_kind(ast.Mult, ast.Pow)),
     "order": (
         r"sort\w*|order\w*|revers\w+|ascending|descending|large\w*|small\w*|max\w*|min\w*",
-        _calls("sort", "sorted", "max", "min", "reversed"),
+        calls_of("sort", "sorted", "max", "min", "reversed"),
     ),
-    "update": (r"updat\w+|increment\w*|increas\w+|decreas\w+|accumulat\w+|count\w*", _has(ast.AugAssign)),
+    "update": (r"updat\w+|increment\w*|increas\w+|decreas\w+|accumulat\w+|count\w*", of_kind(ast.AugAssign)),
     "collection": (
         r"append\w*|list|dict\w*|set|tuple|array|push\w*|pop\w*",
-        _calls("append", "add", "extend", "list", "set", "dict", "pop", "get"),
+        calls_of("append", "add", "extend", "list", "set", "dict", "pop", "get"),
     ),
     "pattern": (
         r"regex\w*|regular|pattern|match\w*|expression",
-        _calls("search", "match", "findall", "sub", "compile", "fullmatch", "split"),
+        calls_of("search", "match", "findall", "sub", "compile", "fullmatch", "split"),
     ),
     "text": (
         r"string\w*|character\w*|letter\w*|word\w*|lower\w*|upper\w*|case",
-        _calls("str", "join", "split", "lower", "upper", "strip", "replace"),
+        calls_of("str", "join", "split", "lower", "upper", "strip", "replace"),
     ),
-    "logic": (r"and|or|not|both|either|operator", _has(ast.BoolOp, ast.Not)),
-    "import": (r"import\w*|module|library|package", _has(ast.Import, ast.ImportFrom)),
-    "call": (r"call\w*|function|method|argument\w*|built.?in|recurs\w+", _has(ast.Call)),
+    "logic": (r"and|or|not|both|either|operator", of_kind(ast.BoolOp, ast.Not)),
+    "import": (r"import\w*|module|library|package", of_kind(ast.Import, ast.ImportFrom)),
+    "call": (r"call\w*|function|method|argument\w*|built.?in|recurs\w+", of_kind(ast.Call)),
 }
 _CUES = {name: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for name, (words, _) in _CONCEPTS.items()}
 _INPUT = re.compile(r"\b(?:inputs?|arguments?|parameters?|given|values?|numbers?)\b", re.IGNORECASE)
@@ -99,19 +91,16 @@ def _row(
     nodes = list(statement_nodes(statement.node))
     text = ast.unparse(statement.node).partition("\n")[0]
     words = {part_key(part) for part in split_parts(text)}
-    content = [mention for mention in mentions if mention.is_content]
-    by_role = {role: {mention.key for mention in content if mention.role is role} for role in Role}
     agreeing = {
-        name: float(bool(_CUES[name].search(comment)) and matches(nodes)) for name, (_, matches) in _CONCEPTS.items()
+        name: float(_CUES[name].search(comment) is not None and bool(find(nodes)))
+        for name, (_, find) in _CONCEPTS.items()
     }
-    names = {node.id for node in nodes if isinstance(node, ast.Name)} | {
-        call_name(node) for node in nodes if isinstance(node, ast.Call)
-    }
+    names = {name.id for name in of_kind(ast.Name)(nodes)} | {call_name(call) for call in of_kind(ast.Call)(nodes)}
     return {
         "named": float(len({name for name in names if name and len(name) > 1} & set(_NAME.findall(comment)))),
-        "said": float(len(words & {mention.key for mention in content})),
-        "blamed": float(len(words & by_role[Role.BLAMED])),
-        "wanted": float(len(words & by_role[Role.WANTED])),
+        "said": float(len(words & content_keys(mentions))),
+        "blamed": float(len(words & content_keys(mentions, Role.BLAMED))),
+        "wanted": float(len(words & content_keys(mentions, Role.WANTED))),
         "numbers": float(len(set(_NUMBER.findall(text)) & set(_NUMBER.findall(comment)))),
         "verbatim": float(_longest_verbatim(text, comment)),
         **{f"concept_{name}": value for name, value in agreeing.items()},

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
-from text2grad.align.learned.roles import Mention, Role, parse_mentions
+from text2grad.align.learned.roles import Mention, Role, content_keys, parse_mentions
 from text2grad.text.lexicon import CALENDAR_WORDS
 from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, WordKind, part_key, split_parts, split_words
 
@@ -35,12 +35,14 @@ _TOPICS = {
 _TOPIC_PATTERNS = {topic: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for topic, words in _TOPICS.items()}
 _TIME = re.compile(
     r"days?|weeks?|months?|years?|hours?|minutes?|today|yesterday|tomorrow|tonight|morning|evening|afternoon|night|weekend"
-    r"|season|century|decade|last|next|ago|since|earlier|later|recently|annual|first|time|early|late"
+    r"|season|century|decade|last|next|ago|since|earlier|later|recently|annual|first|time|early|late|"
+    + "|".join(sorted(CALENDAR_WORDS))
 )
 _PLACE_PREPOSITIONS = frozenset(("in", "at", "near", "from", "of", "across", "around", "on", "to"))
 _PERSON = re.compile(r"(?:er|or|ist|ian|man|woman|ant)s?$")
 _ENDINGS = ("ly", "ed", "ing", "s")
 _CHUNK_STARTS = frozenset({WordKind.PREPOSITION, WordKind.CONJUNCTION, WordKind.AUXILIARY, WordKind.SUBJECT})
+_NEIGHBOUR_REACH = {"evidence": 3, "kind": 2, "novel": 2, "run_blamed": 2, "run": 2, "closes": 1, "source_run": 2}
 _MAX_DISTANCE = 20.0
 _OUTSIDE = -1.0  # the value of a neighbour beyond the ends of the completion
 
@@ -63,9 +65,9 @@ def compute_word_features(
 
 def _mention_columns(words: Sequence[WhitespaceWord], mentions: Sequence[Mention]) -> Columns:
     """Compute how the comment mentions each word."""
-    content = [mention for mention in mentions if mention.is_content]
-    by_role = {role: {mention.key for mention in content if mention.role is role} for role in Role}
-    counts = Counter(mention.key for mention in content)
+    blamed, wanted = (content_keys(mentions, role) for role in (Role.BLAMED, Role.WANTED))
+    quoted = {mention.key for mention in mentions if mention.is_quoted}
+    counts = Counter(mention.key for mention in mentions if mention.is_content)
     sentences: defaultdict[str, set[int]] = defaultdict(set)
     last: dict[str, float] = {}
     for i, mention in enumerate(mentions):
@@ -78,9 +80,9 @@ def _mention_columns(words: Sequence[WhitespaceWord], mentions: Sequence[Mention
 
     columns = {
         "mentioned": of_content(lambda word: _share_in(word, counts.keys())),
-        "blamed": of_content(lambda word: _share_in(word, by_role[Role.BLAMED])),
-        "wanted": of_content(lambda word: _share_in(word, by_role[Role.WANTED])),
-        "quoted": of_content(lambda word: _share_in(word, {mention.key for mention in mentions if mention.is_quoted})),
+        "blamed": of_content(lambda word: _share_in(word, blamed)),
+        "wanted": of_content(lambda word: _share_in(word, wanted)),
+        "quoted": of_content(lambda word: _share_in(word, quoted)),
         "similar": of_content(lambda word: max((_similarity(key, trigrams) for key in word.keys), default=0.0)),
         "mentions": of_content(lambda word: float(max(counts[key] for key in word.keys))),
         "sentences_mentioning": of_content(lambda word: float(max(len(sentences[key]) for key in word.keys))),
@@ -95,8 +97,7 @@ def _mention_columns(words: Sequence[WhitespaceWord], mentions: Sequence[Mention
 def _source_columns(words: Sequence[WhitespaceWord], prompt: str | None) -> Columns:
     """Compute how far the source contains each word and its neighbours."""
     if prompt is None:
-        names = ("novel", "source_count", "source_before", "source_after", "source_run", "novel_share")
-        return {name: [float("nan")] * len(words) for name in names}
+        return {name: [float("nan")] * len(words) for name in _source_columns(words, "")}
     source = [part_key(part) for part in split_parts(prompt)]
     counts, pairs = Counter(source), set(pairwise(source))
     novel = [fmean(counts[key] == 0 for key in word.keys) if word.keys else 0.0 for word in words]
@@ -144,35 +145,30 @@ def _topic_columns(words: Sequence[WhitespaceWord], comment: str, mentions: Sequ
         before = [part for other in words[max(0, i - 3) : i] for part in other.parts[:1]]
         fits = {
             "age": 2 * ({"old", "aged"} & set(word.parts) != set()) + number,
-            "time": 2 * any(map(_is_time, word.parts)) + number,
+            "time": 2 * any(map(_TIME.fullmatch, word.parts)) + number,
             "place": 2 * (capital and not _PLACE_PREPOSITIONS.isdisjoint(before)) + capital,
             "name": 2 * capital,
             "number": 2 * number,
             "role": 2 * bool(_PERSON.search(word.text.strip(PUNCTUATION).lower())),
         }
         contradicted = number and numbers and numbers.isdisjoint(word.keys)
-        rows.append({f"about_{topic}": has_topic[topic] * (1 + fit) for topic, fit in fits.items()})
-        rows[-1]["other_number"] = float(number) + float(bool(contradicted))
+        about = {f"about_{topic}": has_topic[topic] * (1 + fit) for topic, fit in fits.items()}
+        rows.append({**about, "other_number": float(number) + float(bool(contradicted))})
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
-
-
-def _is_time(part: str) -> bool:
-    return part in CALENDAR_WORDS or _TIME.fullmatch(part) is not None
 
 
 def _comment_columns(
     words: Sequence[WhitespaceWord], comment: str, mentions: Sequence[Mention], columns: Columns
 ) -> Columns:
     """Compute the columns that are the same for all words: properties of the comment, and how much of it matched."""
-    content = [mention for mention in mentions if mention.is_content]
-    keys = {mention.key for mention in content}
+    keys = content_keys(mentions)
     present = {key for word in words for key in word.keys}
     values = {
         "asks_rewrite": len(_REWRITE.findall(comment)),
         "comment_length": min(len(mentions), 120),
         "comment_sentences": len({mention.sentence for mention in mentions}),
-        "blamed_words": len({mention.key for mention in content if mention.role is Role.BLAMED}),
-        "wanted_words": len({mention.key for mention in content if mention.role is Role.WANTED}),
+        "blamed_words": len(content_keys(mentions, Role.BLAMED)),
+        "wanted_words": len(content_keys(mentions, Role.WANTED)),
         "recognised": len(keys & present) / max(1, len(keys)),
         "total_mentioned": sum(columns["mentioned"]),
         "total_blamed": sum(columns["blamed"]),
@@ -183,24 +179,19 @@ def _comment_columns(
 
 def _evidence_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     """Compute a weighted sum of the evidence for each word, its share and rank, and the distance to blamed words."""
-    evidence = [
-        blamed * (0.5 if wanted else 1.5) + 0.5 * mentioned + 0.3 * quoted + (0.7 * novel if word.is_content else 0.0)
-        for word, blamed, wanted, mentioned, quoted, novel in zip(
-            words,
-            *(columns[name] for name in ("blamed", "wanted", "mentioned", "quoted")),
-            np.nan_to_num(columns["novel"]),
-            strict=True,
-        )
-    ]
-    order = sorted(range(len(words)), key=lambda i: -evidence[i])
-    ranks = {i: rank / len(words) for rank, i in enumerate(order)}
+    names = ("blamed", "wanted", "mentioned", "quoted", "novel")
+    blamed, wanted, mentioned, quoted, novel = (np.nan_to_num(columns[name]) for name in names)
+    is_content = np.array([word.is_content for word in words], dtype=bool)
+    weighted = blamed * np.where(wanted, 0.5, 1.5) + 0.5 * mentioned + 0.3 * quoted + 0.7 * novel * is_content
+    evidence: Column = weighted.tolist()
+    ranks = np.argsort(np.argsort(-weighted, kind="stable"))
     hits = [i for i, blamed in enumerate(columns["blamed"]) if blamed]
     before = [float(min((i - hit for hit in hits if hit <= i), default=_MAX_DISTANCE)) for i in range(len(words))]
     after = [float(min((hit - i for hit in hits if hit >= i), default=_MAX_DISTANCE)) for i in range(len(words))]
     return {
         "evidence": evidence,
         "evidence_share": [value / (sum(evidence) or 1.0) for value in evidence],
-        "evidence_rank": [ranks[i] for i in range(len(words))],
+        "evidence_rank": [rank / len(words) for rank in ranks.tolist()],
         "blame_before": before,
         "blame_after": after,
         "blame_nearest": list(map(min, before, after)),
@@ -227,39 +218,28 @@ def _group_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns
 
 def _neighbour_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     """Copy some columns from the neighbouring words and from the nearest content words."""
-    count = len(words)
     content = [i for i, word in enumerate(words) if word.is_content]
-    previous = [max((j for j in content if j < i), default=None) for i in range(count)]
-    following = [min((j for j in content if j > i), default=None) for i in range(count)]
+    previous = [max((j for j in content if j < i), default=-1) for i in range(len(words))]
+    following = [min((j for j in content if j > i), default=-1) for i in range(len(words))]
     found: Columns = {}
     for name in ("evidence", "blamed", "wanted", "novel", "capital", "run_blamed", "mentioned"):
-        column = columns[name]
-        found[f"{name}_previous_content"] = [_OUTSIDE if j is None else column[j] for j in previous]
-        found[f"{name}_next_content"] = [_OUTSIDE if j is None else column[j] for j in following]
-    for name, reach in {
-        "evidence": 3,
-        "kind": 2,
-        "novel": 2,
-        "run_blamed": 2,
-        "run": 2,
-        "closes": 1,
-        "source_run": 2,
-    }.items():
-        column = columns[name]
+        values = [*columns[name], _OUTSIDE]  # the last one for index -1
+        found[f"{name}_previous_content"] = [values[j] for j in previous]
+        found[f"{name}_next_content"] = [values[j] for j in following]
+    for name, reach in _NEIGHBOUR_REACH.items():
+        padded = [_OUTSIDE] * reach + columns[name] + [_OUTSIDE] * reach
         for step in (*range(-reach, 0), *range(1, reach + 1)):
-            shifted = [column[i + step] if 0 <= i + step < count else _OUTSIDE for i in range(count)]
-            found[f"{name}[{step:+d}]"] = shifted
+            found[f"{name}[{step:+d}]"] = padded[reach + step :][: len(words)]
     return found
 
 
 def _assign_chunks(words: Sequence[WhitespaceWord]) -> list[int]:
     """Number the chunks: one starts at a preposition, conjunction, auxiliary or subject, and after punctuation."""
-    numbers: list[int] = []
-    for i, word in enumerate(words):
-        starts = word.kind in _CHUNK_STARTS and not (i and words[i - 1].kind == WordKind.AUXILIARY)
-        starts = starts or (i > 0 and words[i - 1].text[-1] in ",;:.!?")
-        numbers.append((numbers[-1] if numbers else 0) + bool(i and starts))
-    return numbers
+    starts = [
+        before.text[-1] in ",;:.!?" or (word.kind in _CHUNK_STARTS and before.kind != WordKind.AUXILIARY)
+        for before, word in pairwise(words)
+    ]
+    return list(accumulate(starts, initial=0))[: len(words)]
 
 
 def _aggregate(
