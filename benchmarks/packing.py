@@ -17,6 +17,7 @@ from statistics import median
 from typing import Any
 
 import torch
+from accelerate.state import AcceleratorState
 from harness import Bar, options, report, show
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
@@ -146,6 +147,7 @@ def random_rollout(count: int) -> Rollout:
 
 
 def trainer(folder: str, share_prompts: bool, on_gpu: bool, bf16: bool) -> Text2GradTrainer:
+    AcceleratorState._reset_state(reset_partial_state=True)  # it keeps the precision of the first trainer
     return Text2GradTrainer(
         model=load_model(DEFAULT_MODEL) if on_gpu else small_model(),
         critic=Silent(),

@@ -190,6 +190,7 @@ def test_the_package_must_be_there(make_trainer: MakeTrainer, stand_in: None, mo
     assert "need its package; `pip install text2grad[vllm]`" in refusal(make_trainer, "http://localhost:1")
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_a_trainer_on_the_cpu_is_refused(make_trainer: MakeTrainer) -> None:
     with pytest.raises(UserError, match="need the trainer on a GPU"):
         make_trainer(rollouts="vllm_colocated")
