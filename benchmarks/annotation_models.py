@@ -84,7 +84,7 @@ def show_summary(title: str, summary: Summary) -> None:
 
 def summaries(path: Path, records: int) -> Path:
     """Summaries of short news items, from the package's own data."""
-    lines = (files("text2grad") / "data" / "summaries" / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (files("text2grad") / "data" / "quickstart_texts" / "train.jsonl").read_text(encoding="utf-8").splitlines()
     rows = (json.loads(line) for line in islice(lines, records))
     examples = (
         Example(id=row["id"], prompt=f"Summarise in one sentence:\n\n{row['document']}", completion=row["reference"])
