@@ -41,7 +41,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean "..."?` with the closest known name, or the list of known names if none is close."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1)
-    return f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(known)}"
+    return f'; did you mean "{near[0]}"?' if near else f"; known: {', '.join(known)}."
 
 
 def flatten(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

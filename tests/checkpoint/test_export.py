@@ -90,9 +90,9 @@ def test_an_adapter_on_one_of_two_tied_layers_stays_on_that_one(tiny_model, tmp_
     torch.manual_seed(0)
     base = AutoModelForCausalLM.from_config(config)
     base.save_pretrained(tmp_path / "tied")
-    AutoTokenizer.from_pretrained(tiny_model).save_pretrained(tmp_path / "tied")
+    for saved in (tmp_path / "tied", tmp_path / "run" / "checkpoints" / "final"):
+        AutoTokenizer.from_pretrained(tiny_model).save_pretrained(saved)
     folder = RunFolder(tmp_path / "run")
-    folder.final.mkdir(parents=True)
     folder.config.write_text(f'model: {{name: "{tmp_path}/tied"}}\n')
     adapted = get_peft_model(base, LoraConfig(r=2, target_modules=[target, "q_proj"], init_lora_weights=False)).eval()
     adapted.save_pretrained(folder.final, save_embedding_layers=False)
@@ -100,3 +100,14 @@ def test_an_adapter_on_one_of_two_tied_layers_stays_on_that_one(tiny_model, tmp_
     ids = torch.arange(5, 15).unsqueeze(0)
     plain = AutoModelForCausalLM.from_pretrained(tmp_path / "plain")
     torch.testing.assert_close(plain(ids).logits, adapted(ids).logits, atol=1e-4, rtol=1e-4)
+
+
+def test_a_run_of_the_python_api_needs_no_config(make_trainer, tmp_path):
+    trainer = make_trainer(max_steps=1)
+    trainer.train()
+    trainer.save_model()
+    assert not trainer.run.config.exists()
+    export(trainer.run.root, tmp_path / "plain")
+    AutoModelForCausalLM.from_pretrained(tmp_path / "plain")
+    with pytest.raises(UserError, match="choose a folder outside of it"):
+        export(trainer.run.root, trainer.run.root / "exported")

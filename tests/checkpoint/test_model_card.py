@@ -95,7 +95,7 @@ def test_the_trainers_own_card(make_trainer: MakeTrainer, tmp_path: Path) -> Non
     card = (trainer.save_model() / "README.md").read_text()
     for line in (
         "| critic | `VowelCritic` |",
-        "| trained | `a LORA adapter, r 4, alpha 8` |",
+        "| trained | `a LoRA adapter, r 4, alpha 8` |",
         "| steps | `2` |",
         "after step 2 (evaluations: 2).",
         "library_name: peft",

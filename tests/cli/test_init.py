@@ -38,7 +38,7 @@ def test_the_written_folder_can_be_run(tmp_path, tiny_model, monkeypatch):
 
 def test_existing_files_are_never_overwritten(tmp_path):
     (tmp_path / "my_critic.py").write_text("mine")
-    with pytest.raises(UserError, match=r"my_critic\.py already exists; nothing was written"):
+    with pytest.raises(UserError, match=r"my_critic\.py already there; nothing was written"):
         invoke("init", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["my_critic.py"]
 

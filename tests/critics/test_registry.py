@@ -109,7 +109,7 @@ def test_a_reward_model_goes_by_its_folder(tiny_model: Path, tmp_path: Path) -> 
         ("groundin", {}, 'unknown critic "groundin"; did you mean "grounding"'),
         ("nowhere:Critic", {}, 'critic "nowhere:Critic" cannot be imported'),
         ("support:Nobody", {}, "cannot be imported"),
-        ("grounding", {"max_wrds": 3}, "does not take these options"),
+        ("grounding", {"max_wrds": 3}, "cannot be created with these options"),
         ("support:", {}, "cannot be imported"),
         (":VowelCritic", {}, "cannot be imported"),
         ("pathlib:Path", {}, "is not a class with a method critique"),

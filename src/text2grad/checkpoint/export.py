@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -38,28 +39,34 @@ def export(run: Path, output: Path, dtype: str = "bfloat16") -> None:
     refused.
     """
     folder = RunFolder(run)
-    _check_output(folder, output.resolve())
     if not (folder.final / "config.json").is_file() and not (folder.final / "adapter_config.json").is_file():
         raise UserError(f"{run}: no trained model; a finished run has one in {folder.final}")
+    _check_output(folder, output.resolve())
     if dtype not in DTYPES:
         raise UserError(f'dtype "{dtype}" is not one of {", ".join(DTYPES)}')
-    config = yaml.safe_load(folder.config.read_text(encoding="utf-8"))
     model: Any
     if (folder.final / "adapter_config.json").is_file():
-        base = load_model(config["model"]["name"])
+        base = load_model(_base_model(folder))
         adapted = PeftModel.from_pretrained(base, folder.final, use_safetensors=True)
         _untie(adapted.get_base_model())
         model = adapted.merge_and_unload()
     else:
         model = load_model(folder.final)
-    tokenizer = load_tokenizer(config["model"]["name"])
+    tokenizer = load_tokenizer(folder.final)
     path = folder.final / CARD
     card = merged_card(path.read_text(encoding="utf-8"), path) if path.is_file() else None
     write_weights(output, model.to(DTYPES[dtype]), tokenizer, card, kind="export")
 
 
+def _base_model(run: RunFolder) -> str:
+    """Return the base of the adapter: as the run's config names it, or as the adapter does for runs without one."""
+    if run.config.is_file():
+        return str(yaml.safe_load(run.config.read_text(encoding="utf-8"))["model"]["name"])
+    return str(json.loads((run.final / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"])
+
+
 def _check_output(run: RunFolder, output: Path) -> None:
-    checkpoints = run.checkpoint.parent.resolve()
-    if output.is_relative_to(checkpoints) or checkpoints.is_relative_to(output):
+    root, checkpoints = run.root.resolve(), run.checkpoint.parent.resolve()
+    if output.is_relative_to(root) or checkpoints.is_relative_to(output):
         raise UserError(f"{output} would overwrite the run in {run.root}; choose a folder outside of it")
     check_replaceable(output, "export")

@@ -58,7 +58,7 @@ def model_card(
     return f"""{front_matter(metadata)}
 # {code(name)}, taught from written feedback
 
-Trained with text2grad: a critic commented on answers, and each comment became a reward of the words that it is about.
+Trained with text2grad: a critic commented on completions, and each comment became a reward for the words it refers to.
 
 ```python
 from transformers import AutoModelForCausalLM
@@ -91,7 +91,7 @@ def describe_trained(model: PreTrainedModel | PeftModel) -> str:
         return "all weights"
     adapter = model.active_peft_config
     size = f", r {adapter.r}, alpha {adapter.lora_alpha}" if isinstance(adapter, LoraConfig) else ""
-    return f"a {adapter.peft_type.value} adapter{size}"
+    return f"a {'LoRA' if size else adapter.peft_type.value} adapter{size}"
 
 
 def read_names(config: Path) -> dict[str, str]:

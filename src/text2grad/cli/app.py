@@ -48,7 +48,7 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Teach language models from written feedback: comments become token rewards, rewards become weights.
+    """Train language models from written feedback: comments become token rewards, and rewards weight updates.
 
     Start with `text2grad run quickstart`, or with `text2grad init` for prompts and a critic of your own.
     """

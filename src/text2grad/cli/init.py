@@ -35,7 +35,7 @@ def init(
         sources["accelerate.yaml"] = ACCELERATE_CONFIGS / f"{accelerate}.yaml"
     existing = [str(folder / name) for name in sources if (folder / name).exists()]
     if existing:
-        raise UserError(f"{', '.join(existing)} already exists; nothing was written: choose another folder")
+        raise UserError(f"{', '.join(existing)} already there; nothing was written: choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
     for name, source in sources.items():
         (folder / name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
@@ -49,4 +49,4 @@ def _print_next_steps(folder: Path, names: list[str]) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"Wrote {', '.join(names)} to {folder.resolve()}.")
     console.print("\nNext:\n" + "\n".join(f"  {step}" for step in steps))
-    console.print("\nThen change my_critic.py and prompts.jsonl; config.yaml explains every setting that it has.")
+    console.print("\nThen change my_critic.py and prompts.jsonl; config.yaml explains its settings.")

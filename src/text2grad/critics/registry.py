@@ -42,13 +42,13 @@ def make_critic(name: str, options: dict[str, Any]) -> Critic:
     head, colon, argument = name.partition(":")
     if not colon and name not in critics:
         known = did_you_mean(name, critics)
-        raise UserError(f'unknown critic "{name}"{known}; your own is package.module:Class')
+        raise UserError(f'unknown critic "{name}"{known} Your own is written package.module:Class')
     takes_argument = bool(colon) and head + colon in critics
     factory = _load_factory(critics[head + colon] if takes_argument else critics.get(name, name), name)
     try:
         critic: Critic = factory(argument, **options) if takes_argument else factory(**options)
     except TypeError as error:
-        raise UserError(f'critic "{name}" does not take these options: {error}') from error
+        raise UserError(f'critic "{name}" cannot be created with these options: {error}') from error
     return critic
 
 

@@ -28,7 +28,7 @@ def load_examples(source: str, split: Split) -> list[Example]:
         module, _, function = DATASETS[source].partition(":")
         examples = list(getattr(importlib.import_module(module), function)(split))
     elif not Path(source).exists() and source.isidentifier():
-        raise UserError(f'unknown data set "{source}"{did_you_mean(source, DATASETS)}; or give a JSON lines file')
+        raise UserError(f'unknown data set "{source}"{did_you_mean(source, DATASETS)} Or give a JSON lines file')
     else:
         examples = list(read_examples(source))
     if not examples:
