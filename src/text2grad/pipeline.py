@@ -44,8 +44,13 @@ RESUMABLE_CHANGES = {
 class Display(Callback, Protocol):
     """A callback with hooks for the phases around training."""
 
-    def on_phase(self, name: str) -> None: ...
-    def on_finish(self, evaluation: dict[str, Any] | None, report: Path, num_examples: int) -> None: ...
+    def on_phase(self, name: str) -> None:
+        """Called when a phase starts, for instance "Training"."""
+        ...
+
+    def on_finish(self, evaluation: dict[str, Any] | None, report: Path, num_examples: int) -> None:
+        """Called at the end, with the held-out comparison and the path of the report."""
+        ...
 
 
 def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
