@@ -29,9 +29,13 @@ def name(path: Path) -> str:
 def test_the_code_of_a_page_runs(page: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = DocumentationRunner(tmp_path, tiny_model)
     monkeypatch.setenv("TEXT2GRAD_CACHE", runner.environment["TEXT2GRAD_CACHE"])
-    for block in code_blocks(page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    blocks = code_blocks(text)
+    skipped = text.count("<!-- no-test:")
+    assert len(blocks) + skipped == len(re.findall(r"^```(?:bash|sh|console|python)", text, re.MULTILINE))
+    for block in blocks:
         monkeypatch.chdir(runner.current)
-        runner.run(block, page.name)
+        runner.run(block, page.name)  # fails with the line of the page
 
 
 SAMPLE = """
