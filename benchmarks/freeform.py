@@ -25,7 +25,7 @@ from harness import Bar, data_folder, options, report, show
 from numpy.typing import NDArray
 
 from text2grad.align.learned.aligner import align_comment
-from text2grad.align.learned.attention import AttentionScorer, Scorer
+from text2grad.align.learned.attention_features import AttentionScorer, Scorer
 from text2grad.align.learned.word_features import compute_word_features
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.text.whitespace import split_words

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from text2grad.align.learned.aligner import ATTENTION_COLUMNS, select_words, stack_neighbours
-from text2grad.align.learned.attention import AttentionScorer
+from text2grad.align.learned.attention_features import AttentionScorer
 from text2grad.align.learned.boosted_trees import BoostedTrees
 from text2grad.align.learned.statement_features import compute_statement_features
 from text2grad.align.learned.word_features import compute_word_features

@@ -208,6 +208,14 @@ def test_arguments_that_the_trainer_rejects_are_reported(train: Train) -> None:
         train(max_steps=1, lr_scheduler_type="foo")
 
 
+def test_a_folder_of_others_is_not_written_to(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("my project")
+    with pytest.raises(UserError, match="exists and is not a reward model of text2grad; choose an empty folder"):
+        train_reward_model([], RewardTrainingSettings(model=str(tiny_model)), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+    assert (tmp_path / "README.md").read_text() == "my project"
+
+
 def test_resuming_requires_a_checkpoint_and_starting_requires_none(train: Train) -> None:
     with pytest.raises(UserError, match="no checkpoint to resume from; start the training without --resume"):
         train(max_steps=1, resume=True)

@@ -10,7 +10,7 @@ from text2grad.align.learned import aligner
 from text2grad.schema import Example, Feedback, Span
 
 if TYPE_CHECKING:
-    from text2grad.align.learned.attention import Scorer  # imports transformers
+    from text2grad.align.learned.attention_features import Scorer  # imports transformers
 
 
 class CommentAligner:

@@ -32,7 +32,7 @@ def align(
 
     scorer = None
     if model is not None:
-        from text2grad.align.learned.attention import AttentionScorer
+        from text2grad.align.learned.attention_features import AttentionScorer
         from text2grad.models.loading import load_model, load_tokenizer
 
         scorer = AttentionScorer(load_model(model), load_tokenizer(model))

@@ -186,7 +186,7 @@ def _describe_run(settings: RewardTrainingSettings, examples: Sequence[Example])
 
 
 def _find_checkpoint(output_dir: Path, resume: bool, run: dict[str, Any]) -> str | None:
-    """Return the last complete checkpoint if `resume`; otherwise require a folder without any."""
+    """Return the last complete checkpoint if `resume`; otherwise require a folder that is empty or has none."""
     # The Trainer writes its state last; a checkpoint without it is incomplete.
     states = (output_dir / CHECKPOINTS).glob(f"{PREFIX_CHECKPOINT_DIR}-*/trainer_state.json")
     complete = sorted((state.parent for state in states), key=lambda folder: int(folder.name.rpartition("-")[2]))
@@ -195,6 +195,8 @@ def _find_checkpoint(output_dir: Path, resume: bool, run: dict[str, Any]) -> str
             raise UserError(
                 f"{output_dir} already holds a training run; continue it with --resume, or choose another folder"
             )
+        if output_dir.is_dir() and any(output_dir.iterdir()) and not (output_dir / RUN_FILE).is_file():
+            raise UserError(f"{output_dir} exists and is not a reward model of text2grad; choose an empty folder")
         return None
     if not complete:
         raise UserError(f"{output_dir}: no checkpoint to resume from; start the training without --resume")

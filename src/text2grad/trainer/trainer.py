@@ -14,9 +14,9 @@ from datasets import Dataset
 from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from text2grad.checkpoint.checkpoint import load_checkpoint, save_checkpoint
 from text2grad.checkpoint.model_card import describe_trained, model_card, read_names
 from text2grad.checkpoint.run_folder import RunFolder
-from text2grad.checkpoint.state import load_checkpoint, save_checkpoint
 from text2grad.checkpoint.weights import read_weights, write_weights
 from text2grad.critics.base import Critic, collect_feedback
 from text2grad.distributed.learner import Learner

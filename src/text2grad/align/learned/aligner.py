@@ -32,7 +32,7 @@ from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, split_words
 from text2grad.text.words import consecutive_runs
 
 if TYPE_CHECKING:
-    from text2grad.align.learned.attention import Scorer  # imports transformers
+    from text2grad.align.learned.attention_features import Scorer  # imports transformers
 
 Probabilities = NDArray[np.float64]
 _Place = tuple[Range, float]  # characters of the completion, the confidence

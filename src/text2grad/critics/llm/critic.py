@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from text2grad.critics.llm.endpoint import CompletionError, Endpoint
-from text2grad.critics.llm.prompts import PromptTemplate
+from text2grad.critics.llm.prompt_templates import PromptTemplate
 from text2grad.critics.llm.reply import reply_to_feedback
 from text2grad.critics.llm.settings import LLMSettings, fingerprint_settings
 from text2grad.schema import Example, Feedback

@@ -33,7 +33,7 @@ class CompletionError(Exception):
 
 
 @dataclass(frozen=True)
-class Completion:
+class ChatReply:
     """The text of a completion, and whether it was truncated at the token limit."""
 
     content: str
@@ -90,7 +90,7 @@ class Endpoint:
         self._schema_accepted = False
         self._client: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI] | None = None
 
-    async def complete(self, prompt: str) -> Completion:
+    async def complete(self, prompt: str) -> ChatReply:
         """Return a completion; raise CompletionError if this prompt has none, UserError if none will have one."""
         with self.ledger.reserve(len(prompt.encode()), self.settings.max_tokens):
             for _ in range(self.settings.max_retries + 1):
@@ -169,7 +169,7 @@ class Endpoint:
         self._breaker.check()
         return CompletionError(reason, raw)
 
-    def _read(self, response: Any, prompt: str) -> Completion:
+    def _read(self, response: Any, prompt: str) -> ChatReply:
         """Return the first choice and count its tokens; raise CompletionError if the model wrote nothing."""
         choice = response["choices"][0]
         finish_reason = choice.get("finish_reason")
@@ -182,7 +182,7 @@ class Endpoint:
             raise CompletionError("refused: the server's content filter", text)
         if not text.strip():
             raise CompletionError("empty: the model wrote nothing", text)
-        return Completion(text, truncated=finish_reason == "length")
+        return ChatReply(text, truncated=finish_reason == "length")
 
     def _count_tokens(self, usage: Any, prompt: str, completion: str) -> None:
         counts = usage if isinstance(usage, dict) else {}

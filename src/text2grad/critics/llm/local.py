@@ -10,7 +10,7 @@ import torch
 from pydantic import Field
 
 from text2grad.critics.llm.grammar import ReplyLimits, reply_guide
-from text2grad.critics.llm.prompts import PromptTemplate, Task
+from text2grad.critics.llm.prompt_templates import PromptTemplate, Task
 from text2grad.critics.llm.reply import reply_to_feedback
 from text2grad.critics.llm.settings import fingerprint_settings
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from text2grad.critics.llm.prompts import PromptTemplate, Task
+from text2grad.critics.llm.prompt_templates import PromptTemplate, Task
 from text2grad.settings import Settings
 
 OPENAI_URL = "https://api.openai.com/v1"

@@ -19,7 +19,7 @@ from text2grad.critics.base import Critic
 from text2grad.errors import UserError
 from text2grad.reward_model.serving.batcher import Batcher, QueueFullError
 from text2grad.reward_model.serving.body_limit import BodyLimitMiddleware
-from text2grad.reward_model.serving.schema import Health, Problem, ScoreRequest, ScoreResponse, describe_errors
+from text2grad.reward_model.serving.messages import Health, Problem, ScoreRequest, ScoreResponse, describe_errors
 from text2grad.settings import Settings
 
 _BACKLOG = 2048  # connections that the kernel queues, as uvicorn's default

@@ -16,7 +16,7 @@ from transformers.cache_utils import Cache, DynamicLayer, StaticLayer
 
 from text2grad.models.batching import round_up_to_8
 from text2grad.rollout.decoders import PlainDecoder, next_token_logits
-from text2grad.rollout.fast.attention import additive_mask, supports_grouped_attention, use_grouped_attention
+from text2grad.rollout.fast.grouped_attention import additive_mask, supports_grouped_attention, use_grouped_attention
 from text2grad.rollout.fast.modules import fusable_norms, fused_norms
 
 GROWTH = 256  # tokens by which a graph decoder extends its cache

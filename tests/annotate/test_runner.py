@@ -17,7 +17,7 @@ import pytest
 from support import restore_sigint
 
 from text2grad.annotate import annotate, store
-from text2grad.annotate.pipeline import _FLUSH_SECONDS
+from text2grad.annotate.runner import _FLUSH_SECONDS
 from text2grad.annotate.store import exclusive_lock
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Span, read_examples, write_examples

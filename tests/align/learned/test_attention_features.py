@@ -3,7 +3,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from text2grad.align.learned.attention import (
+from text2grad.align.learned.attention_features import (
     NUM_VIEWS,
     AttentionScorer,
     _attention_views,

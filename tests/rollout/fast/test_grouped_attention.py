@@ -12,7 +12,7 @@ from peft import LoraConfig, get_peft_model
 from transformers import LlamaForCausalLM
 
 from text2grad.models.loading import load_model
-from text2grad.rollout.fast.attention import (
+from text2grad.rollout.fast.grouped_attention import (
     NAME,
     additive_mask,
     grouped_attention,

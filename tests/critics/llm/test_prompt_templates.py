@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from text2grad.critics.llm.prompts import TASKS, PromptTemplate
+from text2grad.critics.llm.prompt_templates import TASKS, PromptTemplate
 from text2grad.errors import UserError
 from text2grad.schema import Example
 
