@@ -32,6 +32,24 @@ def quickstart(results: Results) -> str:
     )
 
 
+def stability(results: Results) -> str:
+    return _table(
+        ["task", "estimator", "score", "ROUGE-L", "words", "non-empty", "with code"],
+        [
+            [
+                run["task"],
+                f"`{run['estimator']}`",
+                f"{run['score_before']:.2f} → {run['score_after']:.2f}",
+                f"{run['rouge_l_before']:.3f} → {run['rouge_l_after']:.3f}",
+                f"{run['words_before']:.0f} → {run['words_after']:.0f}",
+                f"{run['non_empty']:.0%}",
+                "" if run["with_code"] is None else f"{run['with_code']:.0%}",
+            ]
+            for run in results["runs"]
+        ],
+    )
+
+
 def alignment(results: Results) -> str:
     return _table(
         ["completions", "tokens", "wrong tokens, ours", "wrong tokens, greedy", "speed-up"],
@@ -200,6 +218,7 @@ def plain(results: Results, bars: dict[str, Any]) -> str:
 TABLES: dict[str, Callable[[Results], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
+    "stability": stability,
     "freeform": freeform,
     "copy_fields": copy_fields,
     "reward_model": reward_model,
