@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +41,20 @@ class FailureGuard:
                 f"{metrics['update_error']}, and {MAX_FAILED_STEPS} consecutive updates were skipped; the last good "
                 f"checkpoint is kept in {self.checkpoint}: lower learning_rate and continue with --resume"
             )
+
+
+def check_some_critique(steps: Iterable[Mapping[str, Any]]) -> None:
+    """Raise UserError where every critique of every step failed. steps: the metrics of each step of a run."""
+    error, count = None, 0
+    for count, metrics in enumerate(steps, 1):
+        if metrics["critic/failed"] < metrics["samples"]:
+            return
+        error = metrics["critic/error"]
+    if count:
+        raise UserError(
+            f"nothing was learned: every critique of all {count} steps failed, last: {error}; fix the critic and start "
+            f"again in another output_dir"
+        )
 
 
 class EvalScore(NamedTuple):
