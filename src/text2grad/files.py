@@ -15,6 +15,7 @@ import uuid
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import IO, Any
 
@@ -140,6 +141,12 @@ def parse_json(text: bytes) -> Any:
 def _parse_finite(digits: str) -> float | None:
     value = float(digits)
     return value if math.isfinite(value) else None
+
+
+def unused_path(path: Path) -> Path:
+    """Return the path, or the first of `NAME-2`, `NAME-3`, ... that does not exist."""
+    candidates = (path.with_name(f"{path.name}-{number}") for number in count(2))
+    return next(candidate for candidate in chain([path], candidates) if not os.path.lexists(candidate))
 
 
 def fsync_path(path: Path) -> None:

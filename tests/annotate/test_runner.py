@@ -18,8 +18,8 @@ from support import restore_sigint
 
 from text2grad.annotate import annotate, store
 from text2grad.annotate.runner import _FLUSH_SECONDS
-from text2grad.annotate.store import exclusive_lock
 from text2grad.errors import UserError
+from text2grad.files import exclusive_lock
 from text2grad.schema import Example, Feedback, Span, read_examples, write_examples
 
 
@@ -141,13 +141,14 @@ def test_invalid_feedback_is_failed(source, tmp_path):
     assert ids(out) == EVERY_ONE_ONCE
 
 
-def test_too_few_feedbacks_are_rejected(source, tmp_path):
+def test_too_few_feedbacks_are_failures(source, tmp_path):
     class Short:
         def critique(self, examples):
             return []
 
-    with pytest.raises(UserError, match="0 feedbacks for 32 examples"):
-        annotate(source, tmp_path / "feedback.jsonl", Short())
+    summary = annotate(source, tmp_path / "feedback.jsonl", Short())
+    assert (summary.failed, summary.ok) == (100, 0)
+    assert summary.error == "the critic Short returned 0 feedbacks for 4 examples; it must return one each"
 
 
 def test_when_the_critic_aborts_examples_in_flight_are_finished(source, tmp_path, shouter):
@@ -224,8 +225,12 @@ def test_a_full_disk_leaves_complete_records(source, tmp_path, shouter, monkeypa
 
 def test_two_runs_do_not_write_one_file(source, tmp_path, shouter):
     out = tmp_path / "feedback.jsonl"
-    with exclusive_lock(out), pytest.raises(UserError, match="another run is writing"):
-        annotate(source, out, shouter())
+    (tmp_path / "link.jsonl").symlink_to(out)
+    with exclusive_lock(tmp_path / ".feedback.jsonl.lock", out):
+        for name in (out, tmp_path / "link.jsonl"):
+            with pytest.raises(UserError, match=f"feedback.jsonl is being written by process {os.getpid()} on "):
+                annotate(source, name, shouter())
+    (tmp_path / "link.jsonl").unlink()
     annotate(source, out, shouter())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.jsonl", "feedback.jsonl"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from text2grad.distributed.learner import optimizer_parameters
 from text2grad.distributed.processes import SINGLE_PROCESS, Processes
 from text2grad.distributed.sharding import copy_full_tensor, gather_full_tensors, shard_like
 from text2grad.errors import UserError
+from text2grad.files import unused_path
 from text2grad.folders import find_damage, replace_folder
 from text2grad.models.policy import Policy
 
@@ -66,7 +66,7 @@ def find_checkpoint(run: RunFolder) -> Path:
     if damage_before is not None:
         raise UserError(f"no checkpoint is intact: {damage}; {damage_before}; start again in another output_dir")
     if last.exists():  # otherwise the run was killed between two renames
-        aside = _unused(last.with_name("damaged"))
+        aside = unused_path(last.with_name("damaged"))
         last.rename(aside)
         log.warning("%s; the run resumes from the checkpoint before it, and this one is kept in %s", damage, aside)
     return previous
@@ -87,12 +87,6 @@ def load_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimiz
 
 def _save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, path)
-
-
-def _unused(path: Path) -> Path:
-    """Return the path, or the first of `NAME-2`, `NAME-3`, ... that does not exist."""
-    candidates = (path.with_name(f"{path.name}-{number}") for number in count(2))
-    return next(candidate for candidate in chain([path], candidates) if not candidate.exists())
 
 
 def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -44,10 +44,10 @@ def write_weights(
 
 
 def check_weights(folder: Path) -> int:
-    """Return the step that the model in `folder` was trained for; raise UserError where a file is damaged or missing."""
+    """Return the step that the model in `folder` was trained for; raise UserError where it is damaged or missing."""
     if damage := find_damage(folder, "model"):
         raise UserError(
-            f"{damage}, so the best weights are lost; set load_best_model_at_end to false to keep those of the last step"
+            f"{damage}, so the best weights are lost; set load_best_model_at_end to false to keep the last ones"
         )
     return int(json.loads((folder / STATE).read_text(encoding="utf-8"))["step"])
 

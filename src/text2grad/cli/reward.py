@@ -98,6 +98,8 @@ def evaluate(
 
     silence_libraries()
     console = Console()
+    if output is not None and (output / "metrics.jsonl").exists():
+        raise UserError(f"{output} holds a run, whose evaluation would be overwritten; choose another folder")
     examples = _read(sources)
     critic = SpanRewardModel.from_pretrained(model, device, **given({"method": method}))
     with console.status(f"Scoring {len(examples)} completions"):

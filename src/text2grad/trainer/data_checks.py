@@ -19,7 +19,7 @@ def data_warnings(train: Sequence[Example], heldout: Sequence[Example]) -> list[
     leaked = [example.id for example in heldout if example.prompt_text in trained]
     if leaked:
         warnings.append(
-            f'{_count(leaked, "prompt")} of {len(heldout)} held-out examples are also trained on, as that of '
+            f"{_count(leaked, 'prompt')} of {len(heldout)} held-out examples are also trained on, as that of "
             f'"{leaked[0]}": their scores do not show what is learned beyond the training data'
         )
     return warnings

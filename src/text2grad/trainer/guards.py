@@ -45,15 +45,14 @@ class FailureGuard:
 
 def check_some_critique(steps: Iterable[Mapping[str, Any]]) -> None:
     """Raise UserError where every critique of every step failed. steps: the metrics of each step of a run."""
-    error, count = None, 0
-    for count, metrics in enumerate(steps, 1):
-        if metrics["critic/failed"] < metrics["samples"]:
+    last = None
+    for last in steps:
+        if last["critic/failed"] < last["samples"]:
             return
-        error = metrics["critic/error"]
-    if count:
+    if last is not None:
         raise UserError(
-            f"nothing was learned: every critique of all {count} steps failed, last: {error}; fix the critic and start "
-            f"again in another output_dir"
+            f"nothing was learned: every critique of the run failed, last: {last['critic/error']}; fix the critic and "
+            f"start again in another output_dir"
         )
 
 

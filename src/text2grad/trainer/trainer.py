@@ -36,8 +36,8 @@ from text2grad.schema import Example, Feedback, from_dataset
 from text2grad.trainer.batch import Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
 from text2grad.trainer.callbacks import Callback, Callbacks, Metrics, first_reason
 from text2grad.trainer.config import Text2GradConfig
-from text2grad.trainer.evaluation import eval_metrics, fixed_subset, should_evaluate
 from text2grad.trainer.data_checks import data_warnings
+from text2grad.trainer.evaluation import eval_metrics, fixed_subset, should_evaluate
 from text2grad.trainer.guards import BestCheckpoint, FailureGuard, check_some_critique
 from text2grad.trainer.metrics import sample_records, sampling_metrics, step_metrics
 from text2grad.trainer.monitor import RewardHackingMonitor
@@ -169,7 +169,8 @@ class Text2GradTrainer:
         saved, best = self.processes.run_on_main(lambda: check_weights(self.run.best)), self.best_checkpoint.best
         assert best is not None
         if saved != best.step:  # the run fell back to a checkpoint before its best step, which then turned out worse
-            log.warning("the weights of step %d, the best, were lost: the run ends with those of the last step", best.step)
+            if self.processes.is_main:
+                log.warning("the weights of step %d, the best, are lost: the run ends with the last ones", best.step)
             return
         self.processes.run_on_all(lambda: read_weights(self.run.best, self.policy.model))
         self.best_is_loaded, self.started = True, False  # further training resumes from the checkpoint
@@ -346,9 +347,9 @@ class Text2GradTrainer:
         for metrics in self.run.steps():
             if metrics.get("samples") != self.samples_per_step:  # the run would continue with other prompts
                 raise UserError(
-                    f"the run in {self.run.root} has {metrics.get('samples')} completions per step, but this launch has "
-                    f"{self.samples_per_step} ({self.processes.world_size} times {self.args.samples_per_step}); change "
-                    f"per_device_train_batch_size"
+                    f"the run in {self.run.root} has {metrics.get('samples')} completions per step, but this launch "
+                    f"has {self.samples_per_step} ({self.processes.world_size} times {self.args.samples_per_step}); "
+                    f"change per_device_train_batch_size"
                 )
             self.monitor.observe(metrics)
             self.best_checkpoint.observe(metrics)
