@@ -179,7 +179,7 @@ def test_a_run_resumes_where_it_was_moved_to(config: Path, tmp_path: Path) -> No
             assert str(folder.root).encode() not in path.read_bytes(), path
     (tmp_path / "elsewhere").mkdir()
     moved = folder.root.rename(tmp_path / "elsewhere" / "renamed")
-    with pytest.raises(UserError, match="no run to resume; .* give the folder of a moved run with -o"):
+    with pytest.raises(UserError, match=r"no run to resume; .* give the folder of a moved run with -o"):
         run(load_config(moved / "config.yaml", three), Silent(), resume=True)
     run(load_config(moved / "config.yaml", [*three, f"output_dir={moved}"]), Silent(), resume=True)
     assert contents(moved) == contents(through.root)

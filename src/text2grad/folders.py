@@ -77,6 +77,12 @@ def recover_folder(folder: Path) -> None:
         old.rename(folder)
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Remove what a killed `replace_folder` has left beside an intact folder, or beside its `previous`."""
+    for state in ("new", "old"):
+        shutil.rmtree(_sibling(folder.resolve(), state), ignore_errors=True)
+
+
 def find_damage(folder: Path, kind: str) -> str | None:
     """Return how a folder differs from what `replace_folder` wrote, as the start of a sentence; None where it does not.
 

@@ -24,7 +24,7 @@ from text2grad.distributed.learner import Learner
 from text2grad.distributed.processes import Processes, make_accelerator
 from text2grad.distributed.sharding import place_policy
 from text2grad.errors import UserError
-from text2grad.folders import recover_folder
+from text2grad.folders import recover_folder, remove_leftovers
 from text2grad.models import loading
 from text2grad.models.policy import Policy, Scores
 from text2grad.models.prompts import encode_prompts
@@ -340,6 +340,7 @@ class Text2GradTrainer:
     def _resume(self) -> None:
         self.processes.run_on_main(partial(recover_folder, self.run.best))
         folder = self.processes.run_on_main(lambda: find_checkpoint(self.run))
+        self.processes.run_on_main(partial(remove_leftovers, self.run.checkpoint))
         states = self.processes.run_on_all(lambda: load_checkpoint(folder, self.policy, self.optimizer))
         self.state = TrainerState(**states[self.processes.rank])
         self.processes.run_on_main(lambda: self.run.rewind(self.state.step))
