@@ -260,6 +260,79 @@ def test_a_partial_first_record_is_moved(source, tmp_path, shouter):
     assert (tmp_path / "feedback.jsonl.partial").read_text() == '{"id": "7", "prom'
 
 
+def test_a_partial_first_record_overwrites_nothing(source, tmp_path, shouter):
+    out = tmp_path / "feedback.jsonl"
+    for number in range(3):
+        out.write_text('{"id": "7", "prom'[: 2 + number])
+        annotate(source, out, shouter())
+        out.unlink()
+    kept = sorted(path.name for path in tmp_path.iterdir() if "partial" in path.name)
+    assert kept == ["feedback.jsonl.partial", "feedback.jsonl.partial-2", "feedback.jsonl.partial-3"]
+
+
+def test_one_batch_on_which_the_critic_raises_fails_alone(source, tmp_path, shouter):
+    class Fragile(shouter):
+        def one(self, example):
+            if example.id == "42":
+                raise ZeroDivisionError("in one example")
+            return super().one(example)
+
+    summary = annotate(source, tmp_path / "feedback.jsonl", Fragile(), batch_size=4)
+    assert ids(tmp_path / "feedback.jsonl") == EVERY_ONE_ONCE
+    raised = [cause for cause in summary.causes if "Fragile raised ZeroDivisionError" in cause]
+    assert sum(summary.causes[cause] for cause in raised) == (1 if hasattr(shouter, "acritique") else 4)
+    assert summary.ok > 80
+    annotate(source, tmp_path / "feedback.jsonl", Fragile(), retry_failed=True, batch_size=1)
+    assert ids(tmp_path / "feedback.jsonl") == EVERY_ONE_ONCE
+
+
+def test_every_flipped_byte_of_a_record_is_named_or_annotated_again(tmp_path):
+    source, out = tmp_path / "data.jsonl", tmp_path / "feedback.jsonl"
+    write_examples(source, [Example(id=i, prompt="p", completion=f"good {i}", meta={"a": [1, None]}) for i in "12"])
+    annotate(source, out, OnlyPraise())
+    content = out.read_bytes()
+    first = content.index(b"\n") + 1
+    for position in range(first):
+        flipped = bytearray(content)
+        flipped[position] ^= 1 << position % 7
+        out.write_bytes(flipped)
+        message = None
+        try:
+            annotate(source, out, OnlyPraise())
+        except UserError as error:
+            message = str(error)
+        if message is not None:
+            assert message.startswith(f"{out}:1: this is not an annotated record, or it is damaged; remove the line")
+            assert out.read_bytes() == flipped
+            continue
+        assert ids(out) == {"1": 1, "2": 1}, position
+        assert {e.completion for e in read_examples(out)} == {"good 1", "good 2"}
+        (tmp_path / "feedback.stale.jsonl").unlink(missing_ok=True)
+
+
+def test_unusual_records_are_recognised_when_a_run_is_resumed(tmp_path, shouter):
+    """Their keys are computed again from the output."""
+    source, out = tmp_path / "data.jsonl", tmp_path / "feedback.jsonl"
+    lines = [
+        '{"id": "1", "prompt": "p", "completion": "é\\u2028", "note": 1e300, "big": 123456789012345678901234567890}',
+        '{"id": "2", "prompt": [{"role": "user", "content": "hi"}], "meta": {"x": {"y": [1.10, -0.0, true]}}}',
+        '{"id": "3", "prompt": "p", "completion": "", "reference": [], "tests": null, "meta": {"annotation": 3}}',
+        '{"id": "4", "prompt": "p", "completion": "c", "feedback": {"critic": "x"}, "extra": null}',
+        '{"id": "5", "prompt": "\\u0000", "completion": "c", "reference": ["a", "b"], "meta": null}',
+    ]
+    source.write_text("\n".join(lines) + "\n")
+    annotate(source, out, OnlyPraise())
+    again = OnlyPraise()
+    summary = annotate(source, out, again)
+    assert (summary.added, summary.stale, summary.records) == (0, 0, 5)
+
+
+class OnlyPraise:
+    def critique(self, examples):
+        span = Span(start=0, end=1, label="good")
+        return [Feedback(critic="x", critique="fine", spans=[span] if e.completion else []) for e in examples]
+
+
 def test_any_error_in_writing_aborts_the_run(source, tmp_path, monkeypatch):
     class Fine:
         async def acritique(self, examples):
