@@ -32,7 +32,7 @@ def test_a_full_disk_leaves_the_old_folder_and_says_so(tmp_path: Path) -> None:
         (new / "data").write_text("ne")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(UserError, match=r"disk is full while saving .*last; free space and continue with --resume"):
+    with pytest.raises(UserError, match=r"disk is full while saving .*last; free space and repeat the command"):
         replace_folder(folder, "model", fill)
     assert (folder / "data").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["last"]

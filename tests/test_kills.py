@@ -64,5 +64,5 @@ def test_runs_that_fill_the_disk_say_so_and_resume_to_the_same_files(
     assert len(reports) == len(sizes), errors
     for report in reports:
         assert report["said"].startswith("the disk is full while saving ")
-        assert report["said"].endswith("; free space and continue with --resume")
+        assert report["said"].endswith("; free space and repeat the command, a training run with --resume")
         assert (report["status"], report["different"]) == ([0, 0], []), errors

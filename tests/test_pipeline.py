@@ -299,5 +299,5 @@ def test_held_out_prompts_that_are_trained_on_are_warned_of(
 ) -> None:
     write_examples(tmp_path / "heldout.jsonl", [PROMPTS[1].model_copy(update={"id": "leak"}), *HELD_OUT, HELD_OUT[0]])
     run(load_config(config, ONE_STEP), Silent())
-    assert '1 id of held-out examples occur more than once, as "h0"' in caplog.text
-    assert '1 prompt of 6 held-out examples are also trained on, as that of "leak"' in caplog.text
+    assert 'ids that several held-out examples have: 1, as "h0"' in caplog.text
+    assert 'held-out examples whose prompt is also trained on: 1 of 6, as "leak"' in caplog.text

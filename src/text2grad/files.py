@@ -46,9 +46,11 @@ def disk_errors(path: Path) -> Iterator[None]:
     except Exception as error:
         code = _error_number(error)
         if code in FULL:
-            raise UserError(f"the disk is full while saving {path}; free space and continue with --resume") from error
+            raise UserError(
+                f"the disk is full while saving {path}; free space and repeat the command, a training run with --resume"
+            ) from error
         if code in FORBIDDEN:
-            raise UserError(f"{path} cannot be written ({os.strerror(code)}); choose another output_dir") from error
+            raise UserError(f"{path} cannot be written ({os.strerror(code)}); choose another place") from error
         raise
 
 

@@ -238,6 +238,19 @@ def test_debug_shows_the_traceback(config: Path, monkeypatch: pytest.MonkeyPatch
         main()
 
 
+def test_an_unexpected_error_is_a_sentence(config: Path, refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*arguments: object) -> None:
+        raise ZeroDivisionError("in the\nlibrary")
+
+    monkeypatch.setattr("text2grad.config.run.load_config", load)
+    said = refused("run", config)
+    assert re.fullmatch(
+        r"Error: unexpected ZeroDivisionError: in the library \(test_app.py, line \d+\); repeat the command with "
+        r"--debug for the traceback\n",
+        said,
+    )
+
+
 def test_explain_prints_json_and_a_table(
     tiny_model: Path, refused: Refused, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,8 +15,8 @@ def test_duplicate_ids_and_leaked_prompts_are_counted() -> None:
     train = [example("1", "a"), example("1", "b"), example("2", "c"), example("2", "d"), example("2", "e")]
     conversation = Example(id="x", prompt=[Message(role="user", content="c")])
     assert data_warnings(train, [example("h", "a"), conversation, example("h", "z")]) == [
-        '2 ids of training examples occur more than once, as "1"',
-        '1 id of held-out examples occur more than once, as "h"',
-        '2 prompts of 3 held-out examples are also trained on, as that of "h": their scores do not show what is '
-        "learned beyond the training data",
+        'ids that several training examples have: 2, as "1"',
+        'ids that several held-out examples have: 1, as "h"',
+        'held-out examples whose prompt is also trained on: 2 of 3, as "h"; their scores do not show what is learned '
+        "beyond the training data",
     ]

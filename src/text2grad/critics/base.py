@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from text2grad.errors import UserError
+from text2grad.errors import UserError, describe_exception
 from text2grad.schema import Example, Feedback, describe
 
 
@@ -88,14 +86,6 @@ async def acollect_feedback(critic: Critic, examples: Sequence[Example]) -> list
     except Exception as error:
         return _fail_batch(f"raised {describe_exception(error)}", examples, critic)
     return validate_batch(feedback, examples, critic)
-
-
-def describe_exception(error: Exception) -> str:
-    """Return the kind and message of an exception, and where it was raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    message = " ".join(str(error).split())
-    return f"{type(error).__name__}{': ' if message else ''}{message}{place}"
 
 
 def validate_batch(feedback: Any, examples: Sequence[Example], critic: Critic) -> list[Feedback]:

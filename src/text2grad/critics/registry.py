@@ -9,8 +9,8 @@ import sys
 from importlib.metadata import entry_points
 from typing import Any
 
-from text2grad.critics.base import Critic, describe_exception
-from text2grad.errors import UserError
+from text2grad.critics.base import Critic
+from text2grad.errors import UserError, describe_exception
 from text2grad.settings import did_you_mean
 
 # Import strings, not classes: a critic's libraries are imported when it is used, and critics never import the reward
