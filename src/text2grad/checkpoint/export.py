@@ -16,7 +16,7 @@ from text2grad.checkpoint.model_card import CARD, merged_card
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.checkpoint.weights import write_weights
 from text2grad.errors import UserError
-from text2grad.files import check_replaceable
+from text2grad.folders import MANIFEST, check_replaceable, find_damage
 from text2grad.models.loading import load_model, load_tokenizer
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
@@ -42,6 +42,8 @@ def export(run: Path, output: Path, dtype: str = "bfloat16") -> None:
     if not (folder.final / "config.json").is_file() and not (folder.final / "adapter_config.json").is_file():
         raise UserError(f"{run}: no trained model; a finished run has one in {folder.final}")
     _check_output(folder, output.resolve())
+    if (folder.final / MANIFEST).exists() and (damage := find_damage(folder.final, "model")):
+        raise UserError(f"{damage}; `text2grad run --resume` writes it anew")
     if dtype not in DTYPES:
         raise UserError(f'dtype "{dtype}" is not one of {", ".join(DTYPES)}')
     model: Any

@@ -21,7 +21,7 @@ from text2grad.cli.reward import reward
 from text2grad.cli.run import run
 from text2grad.cli.train import train
 from text2grad.distributed.environment import is_local_main_process
-from text2grad.errors import SharedError, UserError
+from text2grad.errors import SharedError, UserError, describe_exception
 
 INTERRUPTED = 130  # typer's exit code for Ctrl-C
 
@@ -67,10 +67,13 @@ def main() -> None:
         if not isinstance(error, SharedError) and is_local_main_process():
             _print_error(str(error))
         sys.exit(1)
-    except OSError as error:
-        if debug or not error.filename:
+    except Exception as error:
+        if debug:
             raise
-        _print_error(f"{error.filename}: {error.strerror}")
+        if isinstance(error, OSError) and error.filename:
+            _print_error(f"{error.filename}: {error.strerror}")
+        else:
+            _print_error(f"unexpected {describe_exception(error)}; repeat the command with --debug for the traceback")
         sys.exit(1)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
-from text2grad.cli.progress import ProgressDisplay
+from text2grad.cli.progress import LINE_SECONDS, ProgressDisplay
 from text2grad.schema import Example
 from text2grad.trainer.callbacks import Callback, Metrics
 
@@ -26,6 +27,16 @@ class TerminalDisplay(ProgressDisplay, Callback):
     def on_phase(self, name: str) -> None:
         """Show the name of the phase that starts."""
         self.progress.reset(self.task, total=None, description=name, metrics="")
+        self._phase, self._last_line = name, time.monotonic()
+        if not self.console.is_terminal:
+            self.console.print(name)
+
+    def on_progress(self, done: int, total: int) -> None:
+        """Update the bar; where there is no terminal, print a line now and then."""
+        self.progress.update(self.task, total=total, completed=done)
+        if not self.console.is_terminal and time.monotonic() - self._last_line >= LINE_SECONDS:
+            self._last_line = time.monotonic()
+            self.console.print(f"{self._phase}  {done}/{total}")
 
     def on_start(self, step: int, max_steps: int) -> None:
         """Set the length of the bar; a resumed run starts at `step`."""

@@ -9,6 +9,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from text2grad.distributed.environment import is_main_process
 
+LINE_SECONDS = 10.0  # between progress lines where the output is not a terminal
+
 
 class ProgressDisplay:
     """A context manager with one progress bar that ends in a field `metrics`; without a terminal nothing is drawn."""

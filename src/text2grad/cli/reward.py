@@ -98,6 +98,8 @@ def evaluate(
 
     silence_libraries()
     console = Console()
+    if output is not None:
+        _check_evaluation_folder(output)
     examples = _read(sources)
     critic = SpanRewardModel.from_pretrained(model, device, **given({"method": method}))
     with console.status(f"Scoring {len(examples)} completions"):
@@ -177,6 +179,17 @@ def serve(
     limits = {"max_batch_size": max_batch_size, "max_wait_ms": max_wait_ms, "max_body_bytes": max_body_bytes}
     settings = ServeSettings.parse(given(address | limits, option), where="reward serve")
     run_server(SpanRewardModel.from_pretrained(model, device, **given({"method": method})), settings)
+
+
+def _check_evaluation_folder(folder: Path) -> None:
+    """Reject a folder with an evaluation that `reward eval` did not write, as that of a run."""
+    path = folder / "evaluation.json"
+    try:
+        is_own = not path.exists() or "parse_rate" in json.loads(path.read_bytes())
+    except (ValueError, TypeError):
+        is_own = False
+    if not is_own:
+        raise UserError(f"{path} is not of `reward eval` and would be overwritten; choose another folder")
 
 
 def metrics_table(metrics: dict[str, Any]) -> Table:

@@ -58,7 +58,7 @@ class MetricChange(BaseModel):
 class Completion(BaseModel):
     """A held-out completion with its feedback."""
 
-    completion: str
+    completion: str = ""
     feedback: Feedback | None = None
 
 
