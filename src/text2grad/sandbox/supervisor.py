@@ -78,6 +78,7 @@ def _start_program(job: dict[str, Any]) -> tuple[int, Budget | None]:
         _redirect_input(job["stdin"])
         os.setsid()
         _drop_privileges(job["uid"])
+        _drop_capabilities()
         _set_limits(job["limits"], job["address_space"])
         if job["filters"]:
             listener = _install_filter(job["filters"]["asking"], job["filters"]["seccomp"], _NEW_LISTENER)
@@ -109,6 +110,13 @@ def _drop_privileges(uid: int | None) -> None:
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
+
+
+def _drop_capabilities() -> None:
+    """Empty the effective, the permitted and the inheritable set."""
+    version_and_process = struct.pack("II", 0x20080522, 0)
+    if _call("capset", version_and_process, bytes(24)):
+        raise OSError("the capabilities cannot be dropped")
 
 
 def _set_limits(limits: dict[str, Any], address_space: int) -> None:
