@@ -1,9 +1,9 @@
 """Attacks on the sandbox: how many get through, on each backend that works here, and how much memory they ever have.
 
-An attack is through if it says so itself (it has read a file of the host, opened a socket, ...), if the host finds a trace
-of it (a changed file, a connection, a dead bystander, a process that survives), if it takes longer or prints more than it
-may, if it forges the report on it, or if it holds more than 1.1 times its limit of memory: by its own count of the MiB
-that it has written and keeps, or by what a thread outside counts in its processes and its scratch folder.
+An attack is through if it says so itself (it has read a file of the host, opened a socket, ...), if the host finds a
+trace of it (a changed file, a connection, a dead bystander, a process that survives), if it takes longer or prints more
+than it may, if it forges the report on it, or if it holds more than 1.1 times its limit of memory: by its own count of
+the MiB that it has written and keeps, or by what a thread outside counts in its processes and its scratch folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attack_scripts import ATTACKS, PRELUDE, Attack
+from attack_catalogue import ATTACKS, PRELUDE, Attack
 from harness import Bar, options, report, show
 
 from text2grad.sandbox import MEBIBYTE, Backend, ExecutionResult, ResourceLimits, Script, backends, probe, syscalls
@@ -133,7 +133,7 @@ class _Host:
             "disks": _disks(),
             "max_processes": LIMITS.max_processes,
             "max_file_size": LIMITS.max_file_size,
-            "max_files": 10 * LIMITS.max_files,  # bubblewrap's folder is only looked at 50 times a second
+            "max_files": LIMITS.max_files + LIMITS.max_processes,  # one per process may be on its way
         }
 
     def judge(self, attack: Attack, backend: Backend) -> AttackResult:
@@ -144,7 +144,9 @@ class _Host:
         with _peak_memory() as peak:
             result = execute(Script(source), LIMITS, backend)
         lines = result.stdout.splitlines()
-        held = sum(line.count("m") for line in lines if not line.startswith("THROUGH")) if attack.kind == "memory" else 0
+        held = (
+            sum(line.count("m") for line in lines if not line.startswith("THROUGH")) if attack.kind == "memory" else 0
+        )
         ratio = max(held * MEBIBYTE, peak[0]) / LIMITS.max_memory
         claims = [line.removeprefix("THROUGH ") for line in lines if "THROUGH " in line]
         traces = [*claims, *self._traces(), *_excesses(result)]
@@ -257,8 +259,8 @@ def _peak_memory() -> Iterator[list[int]]:
 def _children(parents: list[int]) -> list[int]:
     found = []
     for parent in parents:
-        for path in Path(f"/proc/{parent}/task").glob("*/children"):
-            with suppress(OSError):
+        with suppress(OSError):
+            for path in Path(f"/proc/{parent}/task").glob("*/children"):
                 found += [int(child) for child in path.read_text(encoding="ascii").split()]
     return found
 

@@ -162,8 +162,8 @@ print(len(bytearray(90 << 20)))
 def test_too_many_files(sandbox: Sandbox) -> None:
     source = "import os\nfor i in range(100000): open(str(i), 'w').close(); os.write(1, b'.')"
     result = sandbox.run(Script(source), replace(SHORT, max_files=50))
-    assert not result.ok
-    assert 40 <= len(result.stdout) < 5000
+    assert "No space left" in result.stderr
+    assert 40 <= len(result.stdout) < 50
 
 
 def test_event_loops_and_pools_work(sandbox: Sandbox) -> None:
@@ -178,7 +178,7 @@ thread.join()
 with multiprocessing.Pool(2) as pool:
     print(pool.map(abs, [-1, -2]))
 """
-    result = run(sandbox, source)
+    result = sandbox.run(Script(source), ResourceLimits())
     assert result.stdout == "thread\n[1, 2]\n", result
 
 
@@ -312,7 +312,7 @@ import sys
 from text2grad.sandbox import ResourceLimits, Script, Sandbox
 sandbox = Sandbox(ResourceLimits(wall_seconds=60), unsafe=True)
 sandbox.backend = {sandbox.backend!r}
-sandbox.run(Script("import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(65432.25)'])"))
+sandbox.run(Script({LEAVE_BEHIND.format("65432.25") + "time.sleep(60)"!r}))
 """
     parent = subprocess.Popen([sys.executable, "-c", source], env={**os.environ, "PYTHONPATH": str(SOURCE)})
     try:

@@ -29,7 +29,7 @@ for name, code in modules:
 module.main(job)
 """
 # The dynamic loader and the system's shared libraries; the time zones, which `zoneinfo` reads.
-_SYSTEM = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/lib", "/lib32", "/lib64", "/libx32")
+_SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/usr/share/zoneinfo")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _FIRST_UID = 2_000_000_000

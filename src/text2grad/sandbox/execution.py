@@ -25,7 +25,7 @@ from text2grad.sandbox.backends import (
     supervisor_modules,
 )
 from text2grad.sandbox.result import ExecutionResult, ResourceLimits, Script, Termination
-from text2grad.sandbox.seccomp import asking_filter, denying_filter, number_of
+from text2grad.sandbox.seccomp import asked_calls, asking_filter, denying_filter, number_of
 
 _GRACE_SECONDS = 5.0  # beyond the wall limit, for the sandbox itself to start and stop
 _CHUNK = 1 << 16
@@ -49,7 +49,7 @@ def execute(program: Script, limits: ResourceLimits, backend: Backend) -> Execut
         assert process.stdout is not None
         assert process.stderr is not None
         job = _job(program, limits, backend, scratch) | {"status_fd": status_fd}
-        _send(process.stdin, (supervisor_modules(), job))
+        _send(process.stdin, marshal.dumps((supervisor_modules(), job)))
         max_sizes = {process.stdout: limits.max_output, process.stderr: limits.max_output, status_pipe: _CHUNK}
         (out, err, status), exceeded = _read_pipes(max_sizes, start + limits.wall_seconds + _GRACE_SECONDS)
     wall_seconds = time.monotonic() - start
@@ -99,9 +99,9 @@ def _job(program: Script, limits: ResourceLimits, backend: Backend, scratch: str
 def _filters() -> dict[str, Any]:
     return {
         "asking": asking_filter(),
+        "asked_calls": asked_calls(),
         "denying": denying_filter(),
         "seccomp": number_of(syscalls.SECCOMP),
-        "socketpair": number_of(syscalls.SOCKETPAIR),
     }
 
 
@@ -146,9 +146,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         os.close(pidfd)
 
 
-def _send(stdin: IO[bytes], message_object: object) -> None:
+def _send(stdin: IO[bytes], data: bytes) -> None:
+    message = memoryview(data)
     try:
-        message = memoryview(marshal.dumps(message_object))
         while message:
             message = message[stdin.write(message) :]
     except BrokenPipeError:

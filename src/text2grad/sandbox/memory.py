@@ -12,7 +12,7 @@ import struct
 import time
 from fcntl import ioctl
 
-from text2grad.sandbox.processes import list_processes, num_sockets
+from text2grad.sandbox.processes import list_processes, num_files, num_sockets
 
 MAX_OPEN_FILES = 64
 MAX_SOCKETS = 16  # over all processes; each can hold 208 KiB
@@ -29,13 +29,15 @@ class Budget:
     """Limits the address space of all processes together to `total` bytes.
 
     A program that is alone has all of it. Whenever one forks, and when processes have ended, what is free is divided
-    into equal shares. `socketpair` is the number of that system call.
+    into equal shares. Files and pairs of sockets, memory of the kernel, are limited in number.
     """
 
-    def __init__(self, total: int, listener: int, socketpair: int) -> None:
+    def __init__(self, total: int, listener: int, asked_calls: dict[int, str], scratch: str, max_files: int) -> None:
         self.total = total
         self.listener = listener
-        self._socketpair = socketpair
+        self._asked_calls = asked_calls
+        self._scratch = scratch
+        self._max_files = max_files
         self._num_shares = 1
         # forks that were allowed but not seen yet, by thread: process, its size, processes before, time
         self._pending: dict[int, tuple[int, int, set[int], float]] = {}
@@ -46,7 +48,7 @@ class Budget:
         try:
             ioctl(self.listener, _RECEIVE, request)
             identifier, thread, _, number = struct.unpack_from("QIIi", request)
-            error = self._error_of_socketpair() if number == self._socketpair else self._error_of_fork(thread)
+            error = self._decide(self._asked_calls[number], thread)
             ioctl(self.listener, _SEND, struct.pack("QqiI", identifier, 0, -error, 0 if error else _CONTINUE))
         except (FileNotFoundError, ProcessLookupError, KeyError):
             return  # the thread was killed meanwhile
@@ -57,19 +59,24 @@ class Budget:
             self._divide()
         return sum(sizes.values()) <= self.total
 
-    def _error_of_socketpair(self) -> int:
-        return 0 if num_sockets() < MAX_SOCKETS else errno.EMFILE
+    def _decide(self, asked: str, thread: int) -> int:
+        """Return the error that a system call has to fail with, 0 if it may go on."""
+        if asked == "socketpair":
+            return 0 if num_sockets() < MAX_SOCKETS else errno.EMFILE
+        if asked == "file":
+            return 0 if num_files(self._scratch) < self._max_files else errno.ENOSPC
+        return 0 if self._admit(thread) else errno.EAGAIN
 
-    def _error_of_fork(self, thread: int) -> int:
+    def _admit(self, thread: int) -> bool:
         """Make room for a copy of the process that `thread` belongs to, if there is enough."""
         self._pending.pop(thread, None)  # it is back, so its last fork is done
         process, found = _process_of(thread), list_processes()
         self._pending[thread] = (process, found[process][2], set(found), time.monotonic())
         if self._divide() >= _MIN_SHARE:
-            return 0
+            return True
         del self._pending[thread]
         self._divide()
-        return errno.EAGAIN
+        return False
 
     def _divide(self) -> int:
         """Let each process grow by the same share of what is free, which is returned; a fork inherits the limit.
@@ -107,7 +114,7 @@ class Budget:
 
 def _process_of(thread: int) -> int:
     with open(f"/proc/{thread}/status", "rb") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith(b"Tgid:"))
+        return next((int(line.split()[1]) for line in status if line.startswith(b"Tgid:")), 0)
 
 
 def _limit(pid: int, size: int) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-
-
+from itertools import islice
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _COUNTED = ("RssAnon:", "RssShmem:", "VmPTE:")  # pages of the program, not of files; the page tables are memory too
@@ -52,16 +51,22 @@ def resident_memory(pid: int) -> int:
     return sum(int(line.split()[1]) for line in lines if line.startswith(_COUNTED)) * 1024
 
 
-def scratch_usage(scratch: str) -> tuple[int, int]:
-    """Return the bytes and the number of files of the scratch folder, a file system of its own."""
+def scratch_size(scratch: str) -> int:
+    """Return the bytes that are used in the scratch folder, a file system of its own."""
     usage = os.statvfs(scratch)
-    return (usage.f_blocks - usage.f_bfree) * usage.f_frsize, usage.f_files - usage.f_ffree
+    return (usage.f_blocks - usage.f_bfree) * usage.f_frsize
+
+
+def num_files(scratch: str) -> int:
+    """Return the number of files and folders in the scratch folder, deleted ones included that are still open."""
+    usage = os.statvfs(scratch)
+    return usage.f_files - usage.f_ffree
 
 
 def num_file_locks(at_most: int) -> int:
     """Return the number of file locks, each some memory of the kernel; stops counting after `at_most`."""
     with open("/proc/locks", "rb") as locks:
-        return sum(1 for _ in zip(range(at_most), locks))
+        return sum(1 for _ in islice(locks, at_most))
 
 
 def num_sockets() -> int:

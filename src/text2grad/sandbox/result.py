@@ -52,8 +52,8 @@ class ExecutionResult:
     `termination` is "exit" with the exit code, "signal" with the signal's number, or the limit that it exceeded
     ("time", "cpu", "memory", "output") with `code` None. A process that allocates more than it may gets a MemoryError
     and may exit by itself; one that may not fork or write gets an OSError. "memory" is memory that only shows
-    afterwards: too many files, file locks or page tables. `peak_memory` is resident memory and the scratch folder in
-    bytes, 0 for a program that ended before the first measurement.
+    afterwards: file locks or page tables. `peak_memory` is resident memory and the scratch folder in bytes, 0 for a
+    program that ended before the first measurement.
     """
 
     termination: Termination

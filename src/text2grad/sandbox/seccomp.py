@@ -1,7 +1,7 @@
 """Filters of system calls (seccomp), as programs of the kernel's packet filter.
 
 The denying filter refuses what would leave the sandbox, and memory that no other limit counts. The asking filter stops
-the calls that start a process or open a pair of sockets until the supervisor has decided about them.
+the calls that start a process, create a file or open a pair of sockets until the supervisor has decided about them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE = 0, 4  # offsets in `struct seccomp_data`
 _KILL, _ASK, _ALLOW = 0x80000000, 0x7FC00000, 0x7FFF0000
 _CLONE_THREAD, _CLONE_PARENT, _CLONE_NAMESPACES = 0x10000, 0x8000, 0x7E020000
+_O_CREAT, _O_TMPFILE = 0o100, 0o20000000
 _RLIMIT_AS = 9
 _PR_SET_SECCOMP = 22
 _F_SETPIPE_SZ, _F_NOTIFY = 1031, 1026
@@ -40,9 +41,10 @@ def denying_filter() -> bytes:
         syscalls.CLONE, [_argument(0), (_ANY_BIT, 0, 1, _CLONE_NAMESPACES | _CLONE_PARENT), *denied, _allow()]
     )
     program += _on_call(syscalls.SETRLIMIT, _if_argument(0, [_RLIMIT_AS]))
-    # reading a limit has no new one, a null pointer
-    is_set = [_argument(2), (_EQUAL, 0, 2, 0), _argument(2, high=True), (_EQUAL, 1, 0, 0), *denied, _allow()]
-    program += _on_call(syscalls.PRLIMIT, [_argument(1), (_EQUAL, 1, 0, _RLIMIT_AS), _allow(), *is_set])
+    # limits can be read, which is to pass no new one, and a process can set its own, but not that of its memory
+    can_set = [_argument(0), (_EQUAL, 0, 2, 0), _argument(1), (_EQUAL, 0, 1, _RLIMIT_AS), *denied, _allow()]
+    is_set = [_argument(2), (_EQUAL, 0, 3, 0), _argument(2, high=True), (_EQUAL, 0, 1, 0), _allow()]
+    program += _on_call(syscalls.PRLIMIT, [*is_set, *can_set])
     program += _on_call(syscalls.FCNTL, _if_argument(1, [_F_SETPIPE_SZ, _F_NOTIFY]))
     program += _on_call(syscalls.IOCTL, _if_argument(1, [_TIOCSTI, _TIOCLINUX]))
     program += _on_call(syscalls.PRCTL, _if_argument(0, [_PR_SET_SECCOMP]))
@@ -51,13 +53,24 @@ def denying_filter() -> bytes:
 
 @cache
 def asking_filter() -> bytes:
-    """Return the filter that asks the supervisor about new processes, not threads, and pairs of sockets."""
+    """Return the filter that asks the supervisor about new processes, not threads, new files and pairs of sockets."""
     ask = [(_RETURN, 0, 0, _ASK)]
     program = list(_check_architecture())
-    for numbers in (syscalls.FORK, syscalls.VFORK, syscalls.SOCKETPAIR):
+    for numbers in (*syscalls.FORKS.values(), *syscalls.NEW_FILES.values(), syscalls.SOCKETPAIR):
         program += _on_call(numbers, ask)
     program += _on_call(syscalls.CLONE, [_argument(0), (_ANY_BIT, 1, 0, _CLONE_THREAD), *ask, _allow()])
+    for numbers, flags in ((syscalls.OPEN, 1), (syscalls.OPENAT, 2)):
+        program += _on_call(numbers, [_argument(flags), (_ANY_BIT, 0, 1, _O_CREAT | _O_TMPFILE), *ask, _allow()])
     return _assemble([*program, _allow()])
+
+
+@cache
+def asked_calls() -> dict[int, str]:
+    """Return what the asking filter asks for by the number of the system call: "fork", "file" or "socketpair"."""
+    files = (*syscalls.NEW_FILES.values(), syscalls.OPEN, syscalls.OPENAT)
+    asked = {"fork": (*syscalls.FORKS.values(), syscalls.CLONE), "file": files, "socketpair": (syscalls.SOCKETPAIR,)}
+    found = {number_of(numbers): kind for kind, calls in asked.items() for numbers in calls}
+    return {number: kind for number, kind in found.items() if number is not None}
 
 
 def number_of(numbers: Numbers) -> int | None:

@@ -22,7 +22,7 @@ import time
 from fcntl import fcntl
 
 from text2grad.sandbox.memory import MAX_OPEN_FILES, Budget
-from text2grad.sandbox.processes import list_processes, num_file_locks, resident_memory, scratch_usage
+from text2grad.sandbox.processes import list_processes, num_file_locks, resident_memory, scratch_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def _start_program(job: dict[str, Any]) -> tuple[int, Budget | None]:
         if not job["filters"] or not control:  # without a listener, the program did not start
             return child, None
         listener = struct.unpack("i", control[0][2])[0]
-        return child, Budget(job["address_space"], listener, job["filters"]["socketpair"])
+        asked_calls, max_files = job["filters"]["asked_calls"], job["limits"]["max_files"]
+        return child, Budget(job["address_space"], listener, asked_calls, job["scratch"], max_files)
     try:
         _redirect_input(job["stdin"])
         os.setsid()
@@ -184,14 +185,13 @@ def _measure_memory(
     memory = sum(map(resident_memory, found))
     if budget is None:
         return memory, memory <= job["limits"]["max_memory"]
-    disk, num_files = scratch_usage(job["scratch"])
+    memory += scratch_size(job["scratch"])
     is_kept = (
-        memory + disk <= job["limits"]["max_memory"]
-        and num_files <= job["limits"]["max_files"]
+        memory <= job["limits"]["max_memory"]
         and num_file_locks(_MAX_FILE_LOCKS) < _MAX_FILE_LOCKS
         and budget.is_kept({pid: size for pid, (_, _, size) in found.items() if size})
     )
-    return memory + disk, is_kept
+    return memory, is_kept
 
 
 def _reap(child: int) -> int | None:
@@ -227,11 +227,12 @@ def _kill_descendants() -> None:
 
 
 def _install_filter(program: bytes, seccomp: int, flags: int) -> int:
-    """Filter the system calls of this process and its children; return the listener's descriptor if `flags` ask for one.
+    """Filter the system calls of this process and its children; return the listener if `flags` ask for one.
 
-    seccomp: the number of that system call. program: instructions of 8 bytes.
+    program: instructions of 8 bytes. seccomp: the number of that system call.
     """
-    header = struct.pack("HxxxxxxQ", len(program) // 8, id(program) + bytes.__basicsize__ - 1)
+    address = id(program) + bytes.__basicsize__ - 1  # where an object of this type has its bytes
+    header = struct.pack("HxxxxxxQ", len(program) // 8, address)
     result = _call("syscall", seccomp, _SET_FILTER, flags, header)
     if result < 0:
         raise OSError("the kernel does not filter system calls, or another filter of this kind is in place")
@@ -244,6 +245,6 @@ def _prctl(setting: tuple[int, int]) -> None:
 
 
 def _call(name: str, *arguments: int | bytes) -> int:
-    library = _ctypes.dlopen(None, 0)
+    library = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # None is this process
     result: int = _ctypes.call_function(_ctypes.dlsym(library, name), arguments)
     return result

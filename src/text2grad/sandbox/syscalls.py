@@ -57,6 +57,12 @@ _SYSTEM: dict[str, Numbers] = {
     "process_madvise": (440, 440),
     "process_mrelease": (448, 448),
     "pidfd_getfd": (438, 438),
+    "setpriority": (141, 140),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setattr": (314, 274),
+    "sched_setaffinity": (203, 122),
+    "ioprio_set": (251, 30),
     "kcmp": (312, 272),
     "unshare": (272, 97),
     "setns": (308, 268),
@@ -107,20 +113,36 @@ _SYSTEM: dict[str, Numbers] = {
 
 DENIED = _MEMORY | _NETWORK | _SYSTEM
 
-# Libraries fall back to older calls where these do not exist; the flags of `clone3` cannot be inspected.
+# Libraries fall back to older calls where these do not exist; the flags of `clone3` and `openat2` cannot be inspected.
 ABSENT: dict[str, Numbers] = {
     "clone3": (435, 435),
+    "openat2": (437, 437),
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "io_setup": (206, 0),
 }
 
-# Decided by their arguments, or by the supervisor.
-FORK: Numbers = (57, None)
-VFORK: Numbers = (58, None)
-CLONE: Numbers = (56, 220)
+# The supervisor decides about these.
+FORKS: dict[str, Numbers] = {"fork": (57, None), "vfork": (58, None)}
+NEW_FILES: dict[str, Numbers] = {
+    "creat": (85, None),
+    "mkdir": (83, None),
+    "mkdirat": (258, 34),
+    "mknod": (133, None),
+    "mknodat": (259, 33),
+    "link": (86, None),
+    "linkat": (265, 37),
+    "symlink": (88, None),
+    "symlinkat": (266, 36),
+    "renameat2": (316, 276),
+}
 SOCKETPAIR: Numbers = (53, 199)
+
+# These are decided by their arguments.
+CLONE: Numbers = (56, 220)
+OPEN: Numbers = (2, None)
+OPENAT: Numbers = (257, 56)
 SETRLIMIT: Numbers = (160, 164)
 PRLIMIT: Numbers = (302, 261)
 FCNTL: Numbers = (72, 25)
