@@ -370,6 +370,21 @@ with contextlib.suppress(OSError):
 if call("ioprio_set", 1, 1, 3 << 13) == 0:
     through("input and output")
 """,
+    "the scratch folder under the first process": r"""
+for mode in (0, 0o777):
+    attempt(os.chmod, os.getcwd(), mode)
+    attempt(os.fork)
+    attempt(os.mkdir, "d")
+attempt(os.rmdir, os.getcwd())
+attempt(os.rename, os.getcwd(), "/moved")
+time.sleep(0.1)
+""",
+    "names that the first process parses": r"""
+for name in (b") R 1 (", b"\n\n\n", b"\xff\xfe", b"VmPTE: 9 kB", b") Z 0 0 0"):
+    libc.prctl(15, name, 0, 0, 0)
+    attempt(os.fork)
+    time.sleep(0.03)
+""",
     "higher limits": r"""
 import resource
 

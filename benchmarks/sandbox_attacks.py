@@ -26,7 +26,7 @@ from attack_catalogue import ATTACKS, PRELUDE, Attack
 from harness import Bar, options, report, show
 
 from text2grad.sandbox import MEBIBYTE, Backend, ExecutionResult, ResourceLimits, Script, backends, probe, syscalls
-from text2grad.sandbox.execution import execute
+from text2grad.sandbox.execution import SandboxError, execute
 from text2grad.sandbox.seccomp import number_of
 
 LIMITS = ResourceLimits(
@@ -141,8 +141,11 @@ class _Host:
         if attack.first:
             execute(Script(attack.first), LIMITS, backend)
         source = f"HOST = {self.facts!r}\nNUMBER = {_numbers()!r}\n{PRELUDE}\n{attack.source}"
-        with _peak_memory() as peak:
-            result = execute(Script(source), LIMITS, backend)
+        try:
+            with _peak_memory() as peak:
+                result = execute(Script(source), LIMITS, backend)
+        except SandboxError as error:
+            return AttackResult(attack, f"the sandbox failed: {error}"[-300:], 0.0, 0.0)
         lines = result.stdout.splitlines()
         held = (
             sum(line.count("m") for line in lines if not line.startswith("THROUGH")) if attack.kind == "memory" else 0

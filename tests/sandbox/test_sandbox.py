@@ -11,11 +11,22 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from text2grad.errors import UserError
-from text2grad.sandbox import MEBIBYTE, Backend, ExecutionResult, ResourceLimits, Sandbox, Script, backends, probe
+from text2grad.sandbox import (
+    MEBIBYTE,
+    Backend,
+    ExecutionResult,
+    ResourceLimits,
+    Sandbox,
+    Script,
+    backends,
+    probe,
+    seccomp,
+)
 from text2grad.sandbox.backends import PYTHON, readable_paths
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -216,6 +227,18 @@ def test_home_folder_cannot_be_read(sandbox: Sandbox) -> None:
     assert "secret\n" not in result.stdout
 
 
+def test_a_home_folder_that_is_the_interpreters_stays_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("bin", "lib/python3", ".ssh"):
+        (tmp_path / folder).mkdir(parents=True)
+    python = tmp_path / "bin" / "python3"
+    python.touch()
+    monkeypatch.setattr(backends, "PYTHON", str(python))
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path))
+    inside = {path for path in readable_paths.__wrapped__() if Path(path).is_relative_to(tmp_path)}
+    assert inside == {str(python), str(tmp_path / "lib")}
+    assert str(tmp_path) not in readable_paths.__wrapped__()
+
+
 def test_other_files_and_processes_cannot_be_seen(sandbox: Sandbox) -> None:
     source = """
 import os
@@ -397,6 +420,20 @@ def test_refuses_to_run_without_protection(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_sandbox_that_does_not_start_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("text2grad.sandbox.backends._bubblewrap", lambda limits: ["false"])
     assert "could not run" in (probe.find_leak("bubblewrap") or "")
+
+
+def test_a_machine_whose_calls_cannot_be_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
+    for built in (seccomp.asking_filter, seccomp.denying_filter, seccomp.asked_calls):
+        monkeypatch.setattr(f"text2grad.sandbox.execution.{built.__name__}", built.__wrapped__)
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="riscv64"))
+    assert probe.find_leak("bubblewrap") == (
+        "the sandbox can filter the system calls of x86_64 and aarch64, but not of riscv64"
+    )
+
+
+def test_the_scratch_folder_is_in_memory() -> None:
+    with pytest.raises(UserError, match="max_disk is 300 but max_memory is 400"):
+        ResourceLimits(max_disk=300, max_memory=400)
 
 
 def test_unsafe_still_limits_and_cleans_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

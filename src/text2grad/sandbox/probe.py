@@ -81,7 +81,7 @@ def find_leak(backend: Backend) -> str | None:
     source = _PROBE.format(outside=os.getcwd(), home=home, shown=shown)
     try:
         result = execute(Script(source), ResourceLimits(wall_seconds=5.0, max_processes=8), backend)
-    except SandboxError as error:
+    except (SandboxError, UserError) as error:
         return str(error).splitlines()[-1]
     if not result.ok:
         return f"the probe terminated with {result.termination} {result.code} {result.stderr.strip()[-200:]}"
