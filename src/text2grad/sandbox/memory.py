@@ -39,8 +39,8 @@ class Budget:
         self._scratch = scratch
         self._max_files = max_files
         self._num_shares = 1
-        # forks that were allowed but not seen yet, by thread: process, its size, processes before, time
-        self._pending: dict[int, tuple[int, int, set[int], float]] = {}
+        # forks that are allowed but not seen yet, by thread: process, processes before, when to forget it
+        self._pending: dict[int, tuple[int, set[int], float]] = {}
 
     def answer(self) -> None:
         """Decide about one system call that waits for it."""
@@ -50,7 +50,7 @@ class Budget:
             identifier, thread, _, number = struct.unpack_from("QIIi", request)
             error = self._decide(self._asked_calls[number], thread)
             ioctl(self.listener, _SEND, struct.pack("QqiI", identifier, 0, -error, 0 if error else _CONTINUE))
-        except (FileNotFoundError, ProcessLookupError, KeyError):
+        except (FileNotFoundError, ProcessLookupError):
             return  # the thread was killed meanwhile
 
     def is_kept(self, sizes: dict[int, int]) -> bool:
@@ -70,11 +70,12 @@ class Budget:
     def _admit(self, thread: int) -> bool:
         """Make room for a copy of the process that `thread` belongs to, if there is enough."""
         self._pending.pop(thread, None)  # it is back, so its last fork is done
-        process, found = _process_of(thread), list_processes()
-        self._pending[thread] = (process, found[process][2], set(found), time.monotonic())
+        process, before = _process_of(thread), set(list_processes())
+        self._pending[thread] = (process, before, float("inf"))
         if self._divide() >= _MIN_SHARE:
+            self._pending[thread] = (process, before, time.monotonic() + _PENDING_SECONDS)
             return True
-        del self._pending[thread]
+        self._pending.pop(thread, None)
         self._divide()
         return False
 
@@ -87,7 +88,7 @@ class Budget:
         sizes = self._sizes()
         for _ in range(_MAX_ATTEMPTS):
             self._num_shares = len(sizes) + len(self._pending)
-            used = sum(sizes.values()) + sum(size for _, size, _, _ in self._pending.values())
+            used = sum(sizes.values()) + sum(sizes.get(process, 0) for process, _, _ in self._pending.values())
             free = self.total - used - (self._num_shares - 1) * _PER_PROCESS
             share = max(0, free) // max(1, self._num_shares)
             for pid, size in sizes.items():
@@ -102,12 +103,12 @@ class Budget:
         """Return the bytes of address space by process; forget the forks whose process is now among them."""
         found = list_processes()
         now = time.monotonic()
-        for thread, (parent, _, before, since) in list(self._pending.items()):
+        for thread, (parent, before, end) in list(self._pending.items()):
             child = next((pid for pid in found if pid not in before and found[pid][0] == parent), None)
-            if child is not None or now > since + _PENDING_SECONDS:
+            if child is not None or now > end:
                 del self._pending[thread]
             if child is not None:  # it is the child of this fork and of no other
-                for _, _, others, _ in self._pending.values():
+                for _, others, _ in self._pending.values():
                     others.add(child)
         return {pid: size for pid, (_, _, size) in found.items() if size}
 

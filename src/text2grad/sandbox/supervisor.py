@@ -79,9 +79,9 @@ def _start_program(job: dict[str, Any]) -> tuple[int, Budget | None]:
         _redirect_input(job["stdin"])
         os.setsid()
         _drop_privileges(job["uid"])
-        _drop_capabilities()
         _set_limits(job["limits"], job["address_space"])
         if job["filters"]:
+            _drop_capabilities()
             listener = _install_filter(job["filters"]["asking"], job["filters"]["seccomp"], _NEW_LISTENER)
             rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", listener))
             here.close()
