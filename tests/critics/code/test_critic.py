@@ -57,12 +57,12 @@ def test_a_right_answer_is_praised(critic: CodeCritic) -> None:
 def test_a_wrong_value_is_reported_with_the_expected_one_and_the_suspect(critic: CodeCritic) -> None:
     code = "Sure!\n```python\ndef f(a, b):\n    total = a - b\n    return total\n```\n"
     feedback = critique(critic, code, "assert f(1, 2) == 3\nassert f(0, 0) == 0\n")
-    assert feedback.score == 0.0
+    assert feedback.score == 0.05
     assert feedback.critique == (
         "1 of 2 tests passes. `f(1, 2)` should be `3` but is `-1`. The fault is most likely in line 2, `total = a - b`."
     )
     assert spans(feedback, code) == {"total = a - b": "line 2, `total = a - b`"}
-    assert feedback.spans[0].severity == pytest.approx(0.707)
+    assert feedback.spans[0].severity == 0.5
 
 
 def test_the_branch_that_only_failing_tests_take_is_blamed(critic: CodeCritic) -> None:
@@ -70,7 +70,7 @@ def test_the_branch_that_only_failing_tests_take_is_blamed(critic: CodeCritic) -
     feedback = critique(critic, code, "assert f(-1) == 1\nassert f(2) == 2\nassert f(3) == 3\n")
     assert list(spans(feedback, code)) == ["return x * 1"]
     assert list(spans(feedback, code, "good")) == ["y = x\n    z = y\n    return z + 0"]
-    assert [span.severity for span in feedback.spans if span.label == "good"] == [0.5]
+    assert [span.severity for span in feedback.spans if span.label == "good"] == [0.6667]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_the_branch_that_only_failing_tests_take_is_blamed(critic: CodeCritic) -
         ("def f(x):\n    return (x", "The answer is not valid Python: '(' was never closed in line 2", "return (x"),
         ("def f(x):\n    return x +* 1", "The answer is not valid Python: invalid syntax in line 2", "return x +* 1"),
         ("1 / 0\ndef f(x): return x + 1", "Loading the answer raises ZeroDivisionError (division by zero) in line 1", "1 / 0"),
-        ("import os\nos.kill(-1, 9)\ndef f(x): return x + 1", "brings down the program that tests it; look at line 2", "os.kill(-1, 9)"),
+        ("import os\nos.kill(-1, 9)\ndef f(x): return x + 1", "sends a signal to a process, which is forbidden here, in line 2", "os.kill(-1, 9)"),
     ],
 )  # fmt: skip
 def test_each_fault_has_its_sentence(critic: CodeCritic, code: str, sentence: str, blamed: str) -> None:
@@ -203,6 +203,6 @@ def test_a_broken_sandbox_fails_one_answer_only(critic: CodeCritic, monkeypatch:
         return execute(program, limits, backend)
 
     monkeypatch.setattr("text2grad.sandbox.execute", breaks_once)
-    completions = ["def f(x): return x + 1", "broken = 1\ndef f(x): return 2", "def f(x): return 2"]
+    completions = ["def f(x): return x + 1", "broken = 1\ndef f(x): return x + 1", "def f(x): return x + 1"]
     examples = [Example(id="1", prompt="p", completion=text, tests="assert f(1) == 2") for text in completions]
     assert [feedback.score for feedback in critic.critique(examples)] == [1.0, None, 1.0]

@@ -34,8 +34,8 @@ class CodeCritic:
     The tests are evaluated in a process of their own, which the program cannot reach: it gets calls and returns plain
     data. Time limits count processor time, and time for which the program is blocked.
 
-    test_timeout: seconds of one test. total_timeout: seconds of all tests of one completion; after two tests that do
-    not end, the others are not tried. max_blamed_share: the share of a program's statements that may be blamed (at
+    test_timeout: seconds of one test. total_timeout: seconds of all tests of one completion; after two tests in
+    which the program does not end or ends its process, the others are not tried. max_blamed_share: the share of a program's statements that may be blamed (at
     least one is).
     """
 
@@ -45,7 +45,7 @@ class CodeCritic:
         self,
         *,
         test_timeout: float = 1.0,
-        total_timeout: float = 5.0,
+        total_timeout: float = 3.0,
         max_blamed_share: float = 0.3,
         sandbox: Sandbox | None = None,
         unsafe: bool = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
@@ -106,12 +107,17 @@ def make_payload(source: str, suite: Suite, test_timeout: float, total_timeout: 
         "imports": suite.import_statements,
         "preload": sorted(_PRELOADED & {*imported_modules(source), *suite.imports}),
         "preload_tests": suite.imports,
-        "cases": [{**asdict(case), "is_counted": case in suite.counted_cases} for case in suite.cases],
+        "cases": [_case_payload(case, suite) for case in suite.cases],
         "all_shown": all(case.is_shown for case in suite.cases),
         "test_seconds": test_timeout,
         "total_seconds": total_timeout,
         "readable": readable_paths(),
     }
+
+
+def _case_payload(case: Case, suite: Suite) -> dict[str, Any]:
+    right_first = case.right is not None and not suite.required_names & set(re.findall(r"\w+", case.right))
+    return {**asdict(case), "is_counted": case in suite.counted_cases, "right_first": right_first}
 
 
 def _parse_report(result: ExecutionResult, cases: Sequence[Case]) -> ExecutionReport | SandboxError:

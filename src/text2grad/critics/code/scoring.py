@@ -29,7 +29,7 @@ class Outcome:
     @property
     def score(self) -> float:
         """-1 for what does not run, -0.9 for a program that passes nothing, 1 for one that passes all; linear."""
-        return self.passed_share - (1 - self.passed_share) * (1 - _RUNS * self.runs)
+        return round(self.passed_share - (1 - self.passed_share) * (1 - _RUNS * self.runs), 6)
 
 
 def judge_outcome(report: ExecutionReport, source: str, suite: Suite) -> Outcome:

@@ -60,6 +60,15 @@ def run(code: CodeType, fd: int, names: list[str], imports: str, lines: mmap.mma
         os._exit(1)
 
 
+class _Printed(io.BytesIO):
+    """What the program prints, as far as it is kept."""
+
+    def write(self, data: Any) -> int:
+        if self.tell() < _MAX_PRINTED:
+            super().write(bytes(data[:_MAX_PRINTED]))
+        return len(data)
+
+
 class _Callback:
     """A function of the tests, called in the judge's process."""
 
@@ -78,7 +87,7 @@ class _Server:
         self.steps = 0
         self.forbidden: list[list[Any]] = []
         self.encoder, self.decoder = Encoder(self._refer), Decoder(self._resolve)
-        self.printed = io.BytesIO()
+        self.printed = _Printed()
         sys.stdout = io.TextIOWrapper(self.printed, encoding="utf-8", errors="replace", write_through=True)
         builtins.input = _no_input
         sys.addaudithook(_make_audit_hook(self.forbidden, readable))
@@ -135,7 +144,7 @@ class _Server:
         if changed is not None and changed != before:
             reply["after"] = changed
         if self.printed.tell():
-            reply["printed"] = self.printed.getvalue()[:_MAX_PRINTED].decode("utf-8", "replace")
+            reply["printed"] = self.printed.getvalue().decode("utf-8", "replace")
             self.printed.seek(0)
             self.printed.truncate()
         if self.forbidden:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _MAP_SIZE = 1 << 16  # bytes: the last line, and one byte per line of the program
 _JUDGE_SECONDS = 2.0  # of processor time that the code of one test may use, beside the answer's
-_LATER_SECONDS = 0.25  # that a test may use after another one did not end
-_MAX_TIMEOUTS = 2
+_LATER_SECONDS = 0.25  # that a test may use after another one did not end, and a probe
+_MAX_FAILURES = 2
 _MAX_PROBED_CASES = 3
 _LIMITS = {"timeout": "timeout", "idle": "timeout", "steps": "timeout", "died": "died"}
 
@@ -80,27 +80,27 @@ class _Judge:
             except Exception:  # noqa: S112  a missing one is reported by the test
                 continue
         results: list[Result] = []
-        timeouts = 0
+        failures = 0  # processes that had to be stopped, or stopped themselves
         for case in self.payload["cases"]:
             last = results[-1] if results else {}
             if last.get("phase") == "import":
                 results.append(last)
                 continue
             left = self.payload["total_seconds"] - self.cpu_seconds
-            if timeouts >= _MAX_TIMEOUTS or left <= 0:
+            if failures >= _MAX_FAILURES or left <= 0:
                 results.append({"status": "not_run"})
                 continue
-            results.append(self._run(case, left, has_timed_out=bool(timeouts)))
+            results.append(self._run(case, left, has_failed=bool(failures)))
             if "invalid" in results[-1] or "unsupported" in results[-1]:
                 return {name: results[-1][name] for name in ("invalid", "unsupported") if name in results[-1]}
-            timeouts += results[-1]["status"] == "timeout"
+            failures += results[-1]["status"] in ("timeout", "died")
         return {"results": results, "is_constant": self._is_constant()}
 
-    def _run(self, case: Case, left: float, has_timed_out: bool) -> Result:
+    def _run(self, case: Case, left: float, has_failed: bool) -> Result:
         """Run a case with every line traced, and without tracing if that takes too many steps."""
-        seconds = min(_LATER_SECONDS if has_timed_out else self.payload["test_seconds"], left)
+        seconds = min(_LATER_SECONDS if has_failed else self.payload["test_seconds"], left)
         traced = self._attempt(case, seconds, tracing=True)
-        if traced.pop("reason", None) != "steps" or has_timed_out:
+        if traced.pop("reason", None) != "steps" or has_failed:
             return traced
         plain = self._attempt(case, seconds, tracing=False)
         plain.pop("reason", None)
@@ -123,7 +123,7 @@ class _Judge:
         if session.ended is not None:  # whatever the test made of it
             result = {"status": _LIMITS[session.ended], "reason": session.ended}
             if session.ended == "died":
-                result["exit_code"] = usage["exit_code"]
+                result["exit_code"] = usage["exit_code"] if usage["exit_code"] != -_signal.SIGKILL else None
         num_lines = min(self.payload["num_lines"], _MAP_SIZE - LINE_HEADER - 1)
         executed = self.lines[LINE_HEADER : LINE_HEADER + num_lines + 1]
         last = int.from_bytes(self.lines[:LINE_HEADER], "little")
@@ -199,11 +199,14 @@ def _check_case(case: Case, names: dict[str, Any]) -> Result:
     if case["left"] is None:
         exec(compile(case["source"], "<tests>", "exec"), names)
         return {"status": "passed"}
+    if case["right_first"]:  # before the answer can change what it depends on
+        expected = eval(compile(case["right"], "<tests>", "eval"), names)
     actual = eval(compile(case["left"], "<tests>", "eval"), names)
     if case["operator"] in ("truthy", "falsy"):
         holds = bool(actual) is (case["operator"] == "truthy")
         return {"status": "passed"} if holds else {"status": "failed", "actual": show(actual)}
-    expected = eval(compile(case["right"], "<tests>", "eval"), names)
+    if not case["right_first"]:
+        expected = eval(compile(case["right"], "<tests>", "eval"), names)
     holds = eval(f"_actual {case['operator']} _expected", {"_actual": actual, "_expected": expected})
     if holds:
         return {"status": "passed"}

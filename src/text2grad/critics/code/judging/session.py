@@ -310,20 +310,18 @@ class _Watch:
         self._poll.register(fd, select.POLLIN)
         self._clock = (~pid << 3) | 2  # the kernel's number of that process's CPU clock
         self._status = f"/proc/{pid}/stat"
-        self._cpu = 0.0
         self._blocked = 0.0
         self._last = time.monotonic()
 
     def wait(self, seconds: float) -> str | None:
-        """Wait until there is something to read; return "timeout" or "idle" if a limit is reached before."""
+        """Return None once there is something to read; "timeout" or "idle" if a limit is reached before."""
         while True:
-            ready = self._poll.poll(int(1000 * _TICK))
-            if time.monotonic() - self._last >= _TICK:
-                limit = self._look(seconds)
-                if limit is not None:
-                    return limit
-            if ready:
+            if self._poll.poll(int(1000 * _TICK)):
+                self._last = time.monotonic()
                 return None
+            limit = self._look(seconds)
+            if limit is not None:
+                return limit
 
     def _look(self, seconds: float) -> str | None:
         now = time.monotonic()
@@ -333,9 +331,9 @@ class _Watch:
                 state = status.read().rpartition(b")")[2].split()[0]
         except OSError:
             return None  # it has ended, which the socket tells as well
-        if state in (b"S", b"T", b"t") and cpu - self._cpu < _TICK / 10:
+        if state in (b"S", b"T", b"t"):
             self._blocked += min(now - self._last, 2 * _TICK)
-        self._cpu, self._last = cpu, now
+        self._last = now
         if cpu > seconds:
             return "timeout"
         return "idle" if self._blocked > seconds else None

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MAX_MESSAGE = 8 << 20  # bytes
 MAX_DEPTH = 40
 MAX_ITEMS = 200_000
+_SHORT, _MAX_SHORT = 1024, 50  # parts of a message below 1 KB, and how many there may be
 _HEADER = 4  # bytes of a message's length
 _SMALL = 1 << 53  # larger integers travel as hexadecimal text, which has no limit on digits
 _MAX_TEXT = 10_000  # characters of a number or date
@@ -268,6 +269,7 @@ def receive(fd: int, wait: Callable[[int], None] | None = None) -> Json | None:
 
 def _read(fd: int, size: int, wait: Callable[[int], None] | None) -> bytes:
     data = bytearray()
+    num_short = 0
     while len(data) < size:
         if wait is not None:
             wait(fd)
@@ -278,4 +280,7 @@ def _read(fd: int, size: int, wait: Callable[[int], None] | None) -> bytes:
         if not chunk:
             break
         data += chunk
+        num_short += len(chunk) < _SHORT
+        if num_short > _MAX_SHORT:
+            raise InvalidMessage("a message in many small parts")
     return bytes(data)
