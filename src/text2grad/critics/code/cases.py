@@ -53,7 +53,7 @@ class Suite:
 
     @property
     def counted_cases(self) -> tuple[Case, ...]:
-        """The cases that the score counts: those that the prompt does not show, or all if it shows all."""
+        """The cases that count when they pass: those that the prompt does not show, or all if it shows all."""
         return tuple(case for case in self.cases if not case.is_shown) or self.cases
 
 

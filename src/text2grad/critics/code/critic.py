@@ -27,7 +27,7 @@ class CodeCritic:
 
     The score is -1 for an answer without a program, for one that is not valid or does not run, that ends its process
     or exceeds a limit, or whose result never depends on its arguments; -0.9 for a program that runs and passes no test;
-    1 for one that passes all, linear between. Tests that the prompt shows are reported but do not count, unless it
+    1 for one that passes all, linear between. Passing a test that the prompt shows does not count, unless it
     shows all of them. Spans share out the passed tests as praise and the failed ones as blame, so that the severities
     of each sum to at most 1.
 

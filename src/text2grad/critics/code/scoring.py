@@ -35,10 +35,11 @@ class Outcome:
 def judge_outcome(report: ExecutionReport, source: str, suite: Suite) -> Outcome:
     """Return the outcome of a report with at least one relevant result, or without results.
 
-    Tests that the prompt shows count only if it shows all.
+    Tests that the prompt shows count where they fail; where they pass, only if it shows all.
     """
     counted = set(suite.counted_cases)
-    results = [result for result in relevant_results(report.results, suite) if result.case in counted]
+    relevant = relevant_results(report.results, suite)
+    results = [result for result in relevant if result.case in counted or not result.passed]
     if not results or _is_trivial(report, source, suite):
         return Outcome(0.0, runs=False, is_trivial=bool(results))
     returned = any(result.num_calls and result.status != "died" and not result.is_answers for result in results)
