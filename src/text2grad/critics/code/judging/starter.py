@@ -1,0 +1,119 @@
+"""The starter: forks the answer's processes. It never sees the tests."""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import _socket  # type: ignore[import-not-found]
+import os
+import sys
+
+from text2grad.critics.code.judging import answer
+from text2grad.critics.code.judging.confine import confine, prepare_filter
+from text2grad.critics.code.judging.wire import dump, receive, send
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import mmap
+    from typing import Any
+
+RUN_TRACED, RUN, STOP = b"t", b"r", b"s"
+_DESCRIPTOR_SIZE = 4
+
+
+class Starter:
+    """The judge's end of the control socket."""
+
+    def __init__(self, lines: mmap.mmap) -> None:
+        """Fork the starter. `lines`: shared memory for the executed lines of the running process."""
+        ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        if os.fork() == 0:
+            try:
+                ours.close()
+                os.closerange(0, theirs.fileno())
+                os.closerange(theirs.fileno() + 1, 4096)
+                for fd in (0, 1, 2):
+                    if fd != theirs.fileno():
+                        os.dup2(os.open(os.devnull, os.O_RDWR), fd)
+                _serve(theirs, lines)
+            finally:
+                os._exit(1)
+        theirs.close()
+        self._socket = ours
+
+    def configure(self, settings: dict[str, Any]) -> dict[str, Any] | None:
+        """Send the program and what it may know; return the compiler's error if it is not valid Python."""
+        send(self._socket.fileno(), dump(settings))
+        return self._receive()["invalid_syntax"]
+
+    def start(self, tracing: bool) -> tuple[int, int]:
+        """Start a process of the answer; return its id and the socket to it."""
+        ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, theirs.fileno().to_bytes(_DESCRIPTOR_SIZE, sys.byteorder))
+        self._socket.sendmsg([RUN_TRACED if tracing else RUN], [rights])
+        theirs.close()
+        return self._receive()["pid"], ours.detach()
+
+    def stop(self) -> dict[str, Any]:
+        """Kill the process; return its "exit_code", minus the signal if one ended it before, and "cpu_seconds"."""
+        self._socket.sendall(STOP)
+        return self._receive()
+
+    def _receive(self) -> dict[str, Any]:
+        reply = receive(self._socket.fileno())
+        if reply is None:
+            raise EOFError("the process that starts the answer has ended")
+        assert type(reply) is dict
+        return reply
+
+
+def _serve(control: Any, lines: mmap.mmap) -> None:
+    settings = receive(control.fileno())
+    program = prepare_filter()
+    code, error = _compile(settings["source"])
+    for name in settings["preload"]:  # once here instead of in each process, where a missing one is reported
+        try:
+            __import__(name)
+        except Exception:  # noqa: S112  whatever an import raises
+            continue
+    send(control.fileno(), dump({"invalid_syntax": error}))
+    while True:
+        command, rights, _, _ = control.recvmsg(1, _socket.CMSG_SPACE(_DESCRIPTOR_SIZE))
+        if not command:
+            os._exit(0)
+        fd = int.from_bytes(rights[0][2], sys.byteorder)
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            _seed_random()
+            confine(program)
+            tracing = command == RUN_TRACED
+            answer.run(code, fd, settings["names"], settings["imports"], lines, tracing, settings["readable"])
+        os.close(fd)
+        send(control.fileno(), dump({"pid": pid}))
+        if control.recv(1) != STOP:
+            os._exit(0)
+        send(control.fileno(), dump(_kill(pid)))
+
+
+def _compile(source: str) -> tuple[Any, dict[str, Any] | None]:
+    try:
+        return compile(source, answer.FILE_NAME, "exec", dont_inherit=True), None
+    except SyntaxError as error:
+        extent = [error.lineno, error.offset, error.end_lineno, error.end_offset]
+        return None, {"message": error.msg, "extent": extent}
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        return None, {"message": str(error), "extent": None}
+
+
+def _kill(pid: int) -> dict[str, Any]:
+    os.kill(pid, _signal.SIGKILL)
+    _, status, usage = os.wait4(pid, 0)
+    return {"exit_code": os.waitstatus_to_exitcode(status), "cpu_seconds": usage.ru_utime + usage.ru_stime}
+
+
+def _seed_random() -> None:
+    """Make what the program draws the same in every run."""
+    if "random" in sys.modules:
+        sys.modules["random"].seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
