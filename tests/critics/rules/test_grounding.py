@@ -90,14 +90,14 @@ def test_blame_says_where_the_factors_lost_what_they_lost():
     blame = {
         kind: sum(finding.severity for finding in findings if finding.kind in kinds)
         for kind, kinds in {
-            "errors": ("number", "name", "word", "claim"),
+            "errors": ("number", "name", "word", "claim", "uncertain"),
             "unfinished": ("unfinished",),
             "padding": ("padding",),
         }.items()
     }
     assert blame["errors"] == pytest.approx(1 - quality.faithful, abs=0.01)
-    assert blame["unfinished"] == pytest.approx(0.25 * (1 - quality.finished), abs=0.01)
-    assert blame["padding"] == pytest.approx(0.25 * (1 - 20 / len(summary.words)), abs=0.01)
+    assert blame["unfinished"] == pytest.approx(0.05 * (1 - quality.finished), abs=0.01)
+    assert blame["padding"] == pytest.approx(0.05 * (1 - (20 / len(summary.words)) ** 2), abs=0.01)
 
 
 def test_invented_numbers_weigh_more_than_names_and_names_more_than_words():

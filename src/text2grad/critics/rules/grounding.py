@@ -6,16 +6,17 @@ The score is from -1 to 1: `2 * q - 1`, where q is the product of the factors in
 is optimised against it: an empty summary, a refusal, a copy of the source, key words and shuffled words each bring one
 factor close to 0, and nothing makes up for that.
 
-Blame says where a factor lost what it lost. The severities of the first four kinds sum to one minus `faithful`; those
-of each other kind to a quarter of what its factor, in brackets, lost: errors are what people look for first.
-    number, name, word, claim   Words that are likely part of an error (`support`): a number, a name or a word that the
-                source does not have, or words of the source that it has in another connection
-    copied      Runs of four or more words of the source, where they are three quarters of the summary. (original)
+Blame says where a factor lost what it lost. The severities of the first five kinds sum to one minus `faithful`; those
+of each other kind to a twentieth of what its factor, in brackets, lost: the score pays for that, and errors come first.
+    number, name, word, claim, uncertain   Words that are likely part of an error (`support`): a number, a name or a
+                word that the source does not have, words of the source that it has in another connection; where none
+                is likely, the likeliest word
+    copied      Runs of four or more words of the source, where they are four fifths of the summary. (original)
     repeated    Four words, two of them content, that occurred before; a sentence with four fifths of its content from
                 earlier sentences; a doubled word. (fresh)
     broken      Words in an order that makes no sentence: "the of", "a was", "in the." (ordered)
-    listed      No sentence: under four words, hardly any function words, an enumeration. (worded)
-    padding     Words beyond the length limit: 35% of the source, at least 15, at most 150 words. (concise)
+    listed      No sentence: under five words, hardly any function words, an enumeration. (worded)
+    padding     Words beyond the length limit: 40% of the source, at least 15, at most 150 words. (concise)
     unfinished  No full stop at the end, or an end after a word that ends no sentence. (finished)
 
 Praise is for key facts, once each: up to six names, numbers and central words, at most two from one sentence of the
@@ -58,12 +59,11 @@ from text2grad.schema import Example, Feedback
 from text2grad.text.words import Text, consecutive_runs, find_names, parse_text
 
 FACT = 0.1
-FORM_WEIGHT = 0.25
-LENGTH_SHARE, MIN_LIMIT, MAX_LIMIT = 0.35, 15, 150
+FORM_WEIGHT = 0.05
+LENGTH_SHARE, MIN_LIMIT, MAX_LIMIT = 0.4, 15, 150
 COVERAGE, COVERAGE_OF_SHORT_TEXT = 0.8, 60
 MIN_COPIED_RUN = 4
 MAX_BROKEN, MAX_BROKEN_INFORMATION = 3, -0.7
-DOUBTFUL = 0.2
 
 # By kind: the opening of the sentence in the critique, in this order, and the reason of each span.
 REMARKS = {
@@ -72,6 +72,7 @@ REMARKS = {
     "name": ("The source does not name", "name that is not in the source"),
     "word": ("The source does not support", "word that the source does not support"),
     "claim": ("The source hardly bears out", "words of the source in another connection"),
+    "uncertain": ("Its weakest point is", "the least supported word"),
     "copied": ("It copies the source instead of summing it up in", "copied from the source"),
     "repeated": ("It repeats itself in", "said before"),
     "listed": ("It strings words together instead of making a sentence in", "no sentence"),
@@ -166,7 +167,7 @@ def judge_summary(summary: Text, source: Source, limit: int) -> Judgement:
     original = quality.originality(summary, copied)
     faithful = quality.faithfulness(sentences)
     unsupported = list(_unsupported(summary, sentences, source, 1 - faithful))
-    blamed = word_indices(finding.words for finding in unsupported)
+    blamed = word_indices(finding.words for finding in unsupported if finding.kind != "uncertain")
     # in "Anna Falcato" for Inês Falcato, "Falcato" earns no praise
     misnamed = [name for name in find_names(summary) if not blamed.isdisjoint(name)]
     not_stating = blamed | word_indices([*misnamed, *listed, *(copied if original < 1 else [])])
@@ -178,7 +179,7 @@ def judge_summary(summary: Text, source: Source, limit: int) -> Judgement:
         original=original,
         ordered=quality.orderliness(summary),
         worded=1 - len(word_indices(listed)) / len(summary.words),
-        concise=min(1.0, limit / len(summary.words)),
+        concise=quality.conciseness(summary, limit),
         fresh=quality.freshness(summary, repeated),
         finished=1.0 if is_finished else quality.UNFINISHED,
     )
@@ -206,10 +207,16 @@ def _weighted(runs: Iterable[range]) -> list[tuple[range, float]]:
 
 
 def _unsupported(summary: Text, sentences: Iterable[SentenceSupport], source: Source, loss: float) -> Iterator[Finding]:
-    """Yield runs of words that are likely part of an error, named by the plainest reason that one of them gives."""
+    """Yield runs of words that are likely part of an error; where no word is likely, the likeliest one.
+
+    The weakest point of a good summary is marked too: its severity, the small remaining risk, tells it from others.
+    """
     in_names = word_indices(find_names(summary))
     risks = {i: risk for sentence in sentences for i, risk in zip(sentence.words, sentence.risks, strict=True)}
-    blamed = set(_riskiest(summary, risks, loss))
+    blamed = set(_riskiest(summary, risks))
+    if not blamed:
+        weakest = max(risks, key=lambda i: (summary.words[i].is_content, risks[i], -i))
+        yield from spread("uncertain", [(range(weakest, weakest + 1), 1.0)], loss)
     runs = [
         (run, sum(risks[i] for i in run))
         for sentence in summary.sentences
@@ -219,13 +226,12 @@ def _unsupported(summary: Text, sentences: Iterable[SentenceSupport], source: So
         yield finding._replace(kind=_reason(summary, finding.words, in_names, source))
 
 
-def _riskiest(summary: Text, risks: dict[int, float], loss: float) -> Iterator[int]:
-    """Yield words above the threshold, at least one of a doubtful summary, as many as may be marked together."""
+def _riskiest(summary: Text, risks: dict[int, float]) -> Iterator[int]:
+    """Yield the words above the threshold, likeliest first, as many as may be marked together."""
     threshold, room = support_weights().threshold, max_coverage(summary)
-    at_least = 1 if loss > DOUBTFUL else 0
-    for number, (i, risk) in enumerate(sorted(risks.items(), key=lambda item: (-item[1], item[0]))):
+    for i, risk in sorted(risks.items(), key=lambda item: (-item[1], item[0])):
         room -= summary.words[i].end - summary.words[i].start + 1
-        if number >= at_least and (room < 0 or risk <= threshold):
+        if room < 0 or risk <= threshold:
             return
         yield i
 

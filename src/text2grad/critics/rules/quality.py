@@ -2,10 +2,10 @@
 
 faithful    one minus the risk of an error, see `support`: the mean of the average and the worst sentence
 informative 1 - exp(-n / 4), n: distinct content words of the source within the length limit, key facts counted thrice
-original    1 until three quarters of the words are copied in runs of four or more; a copy of the source keeps a tenth
+original    1 until four fifths of the words are copied in runs of four or more; a copy of the source keeps a tenth
 ordered     whether the words are in an order that makes sentences, see `word_order`
 worded      the share of words in sentences: not in lists, key words or fragments
-concise     the length limit by the length, where it is longer
+concise     the square of the length limit by the length, where it is longer
 fresh       one minus twice the share of repeated words
 finished    1, or a quarter where the text breaks off
 """
@@ -22,7 +22,7 @@ from text2grad.critics.rules.word_order import sentence_order
 from text2grad.text.words import Text
 
 CONTENT_SCALE, FACT_BONUS = 4.0, 2.0
-COPIED_FREE, COPIED_FULL, COPIED_FLOOR = 0.75, 0.95, 0.1
+COPIED_FREE, COPIED_FULL, COPIED_FLOOR = 0.8, 0.95, 0.1
 ORDER_LOW, ORDER_HIGH = -0.05, 0.1
 REPEATED_WEIGHT = 2.0
 UNFINISHED = 0.25
@@ -78,6 +78,11 @@ def orderliness(summary: Text) -> float:
     """Return how far the order of words, averaged over sentences by length, is that of prose."""
     total = math.fsum(sentence_order(summary, sentence) * len(sentence) for sentence in summary.sentences)
     return _ramp(total / len(summary.words), ORDER_LOW, ORDER_HIGH)
+
+
+def conciseness(summary: Text, limit: int) -> float:
+    """Return the square of how far the length limit is exceeded: the limit by the length."""
+    return min(1.0, limit / len(summary.words)) ** 2
 
 
 def freshness(summary: Text, repeated: set[int]) -> float:

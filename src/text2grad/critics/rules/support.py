@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -24,18 +24,15 @@ from text2grad.text.words import Text, find_names
 
 FEATURES = (
     "content",  # no function word
-    "unsupported",  # not in the source, in no form
     "general",  # said of almost anything
     "name",
-    "unsupported_name",
-    "unsupported_opening_name",  # at the start of a sentence
+    "unsupported_name",  # not in the source, in no form
     "unsupported_number",
     "after_place_preposition",
     "after_new",  # after a word that the source does not have in this form
     "before_new",
     "copied_trigram",  # with both neighbours as in the source
-    "near_previous",  # how close the source has it to the previous content word
-    "near_next",
+    "near_next",  # how close the source has it to the next content word
     "alignment",  # share of the sentence's content in the best source sentence that has this word
     "new_share",  # of the sentence's content words
 )
@@ -111,23 +108,18 @@ def _sentence_features(summary: Text, sentence: range, in_names: set[int], sourc
         word = summary.words[i]
         is_name, is_opening, is_last = i in in_names, i == sentence.start, i == sentence.stop - 1
         positions = source.positions.get(summary.keys[i], []) if word.is_content else []
-        at = bisect_left(content, i)
-        previous = content[at - 1] if at else None
-        following = next(iter(content[at + word.is_content :]), None)
+        following = next(iter(content[bisect_right(content, i) :]), None)
         rows.append(
             [
                 float(word.is_content),
-                float(i in unsupported),
                 float(word.lexeme.is_general),
                 float(is_name),
                 float(is_name and i in unsupported),
-                float(is_name and is_opening and i in unsupported),
                 float(word.lexeme.is_number and i in unsupported),
                 float(not is_opening and summary.words[i - 1].text.lower() in _PLACE_PREPOSITIONS),
                 float(i - 1 in new),
                 float(i + 1 in new),
                 float(not is_opening and not is_last and summary.keys[i - 1 : i + 2] in source.trigrams),
-                _proximity(summary, i, previous, source),
                 _proximity(summary, i, following, source),
                 max((overlaps[source.text.words[p].sentence] for p in positions), default=0.0),
                 new_share,
