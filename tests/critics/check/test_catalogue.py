@@ -78,11 +78,11 @@ def test_kinds_that_spoil_an_honest_answer_need_one():
 
 
 def test_answers_are_the_same_every_time():
-    long = QUESTION.model_copy(update={"reference": "It was Ingrid Moe, who built it in 1871, we think."})
+    long = QUESTION.model_copy(update={"reference": "It was Ingrid Moe, who built it in the year 1871, as we think."})
 
     first = made(long, "Moe")
     assert first == made(long, "Moe")
-    assert first["reference cut off"] == ["It was Ingrid"]
+    assert first["reference cut off"] == ["It was Ingrid Moe,"]
     assert sorted(first["reference shuffled"][0].split()) == sorted(str(long.reference).split())
 
 

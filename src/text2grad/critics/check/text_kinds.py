@@ -17,7 +17,7 @@ FILLER = (
 NUM_KEY_WORDS = 12
 NUM_FRAGMENTS, FRAGMENT_WORDS = 3, 10
 NUM_REPETITIONS = 4
-MIN_WORDS_TO_CUT = 6
+MIN_WORDS_TO_CUT = 12  # a part of a shorter reference may still be an answer
 
 
 def _copied_instruction(task: Task) -> list[str]:
