@@ -35,7 +35,7 @@ PROGRAMS = [
         "Write largest(numbers), the largest number of a list.",
         ["assert largest([1, 5, 2]) == 5", "assert largest([-3, -1]) == -1", "assert largest([7]) == 7"],
         "def largest(numbers):\n    return max(numbers)\n",
-        "def largest(numbers):\n    best = 0\n    for n in numbers:\n        best = n if n > best else best\n    return best\n",
+        "def largest(numbers):\n    best = 0\n    for n in numbers:\n        best = max(best, n)\n    return best\n",
     ),
     (
         "Write evens(numbers), the even numbers of a list.",
