@@ -40,7 +40,7 @@ class Gold(NamedTuple):
                 distinct = {answer.keys[i] for i in group}
                 share = len(distinct) / len(set(self.keys))
                 if len(self.keys) >= _MIN_ORDERED:
-                    share = min(share, _in_order(self.keys, [answer.keys[i] for i in group]) / len(self.keys))
+                    share = min(share, common_in_order(self.keys, [answer.keys[i] for i in group]) / len(self.keys))
                 is_surname = self.kind == "name" and self.keys[-1] in distinct
                 if self.values <= distinct and (share > MIN_SHARE or is_surname):
                     yield range(group[0], group[-1] + 1), share
@@ -151,7 +151,7 @@ def _in_passage(passage: Text, answer: Text, one: range, other: range) -> bool:
     return any(passage.keys[i : i + len(both)] == both for i in range(len(passage.keys) - len(both) + 1))
 
 
-def _in_order(keys: Sequence[Key], others: Sequence[Key]) -> int:
+def common_in_order(keys: Sequence[Key], others: Sequence[Key]) -> int:
     """Return the length of the longest common subsequence."""
     lengths = [0] * (len(others) + 1)
     for key in keys:

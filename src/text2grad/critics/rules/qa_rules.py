@@ -19,7 +19,7 @@ from text2grad.critics.rules.findings import (
     select_most_severe,
     word_indices,
 )
-from text2grad.critics.rules.gold import Gold, competing_answers, hedges, listed_items, parse_gold
+from text2grad.critics.rules.gold import Gold, common_in_order, competing_answers, hedges, listed_items, parse_gold
 from text2grad.critics.rules.grounding import length_limit, max_coverage
 from text2grad.critics.rules.qa_score import Qualities, answer_score
 from text2grad.critics.rules.source import Source
@@ -62,8 +62,10 @@ class AnswerCriteria(NamedTuple):
     """What an answer is compared with.
 
     source: passage, question and gold answers, which support statements; None without a passage.
-    short: gold answers of a few words. long: key facts of the first longer one. long_keys: content of all longer ones.
+    short: gold answers of a few words. long: key facts of the first longer one, long_order its content in order.
+    long_keys: content of all longer ones.
     focus: key facts of the sentences of the passage that are closest to the question, where there is no gold answer.
+    lists: whether a longer gold answer has an enumeration.
     asked: content of question and instruction; an answer that says nothing else is none.
     """
 
@@ -72,9 +74,11 @@ class AnswerCriteria(NamedTuple):
     source: Source | None
     short: tuple[Gold, ...]
     long: tuple[Fact, ...]
+    long_order: tuple[Key, ...]
     long_keys: frozenset[Key]
     focus: tuple[Fact, ...]
     limit: int
+    lists: bool
     asked: frozenset[Key]
 
 
@@ -100,9 +104,11 @@ def build_criteria(
         source=Source(parse_text("\n\n".join([passage, question, *golds]))) if source else None,
         short=tuple(parse_gold(gold) for gold, text in texts.items() if len(text.words) <= MAX_SHORT_GOLD),
         long=key_facts(long[0]) if long else (),
+        long_order=_content_in_order(long[0]) if long else (),
         long_keys=_content(long),
         focus=_focus(question_text, source.text) if source and not golds else (),
         limit=limit,
+        lists=any(listed_items(text) for text in long),
         asked=_content([question_text, parse_text(instruction)]),
     )
 
@@ -188,7 +194,10 @@ def _compare_short(answer: Text, criteria: AnswerCriteria, is_refused: bool) -> 
     return _Comparison(
         findings=[Finding("wrong", instead[0], WRONG)] if instead and not is_refused else [],
         missing=[(gold.text, MISSING_ANSWER)],
-        attempt=1.0 if overlap or (of_kind and _is_related(answer, gold, criteria)) else WRONG_KIND,
+        # a number or name shows by itself what it is an answer to, a phrase by taking up the question
+        attempt=1.0
+        if overlap or (of_kind and (gold.kind != "phrase" or _takes_up(answer, criteria.question)))
+        else WRONG_KIND,
         correct=PARTIAL * overlap,
         hedges=len(listed_items(answer)),
         given=instead[0] if instead else range(0),
@@ -203,9 +212,9 @@ def _overlap(answer: Text, gold: Gold, question: frozenset[Key]) -> float:
     return len(keys & {*answer.keys}) / len({*gold.keys}) if gold.kind != "number" else 0.0
 
 
-def _is_related(answer: Text, gold: Gold, criteria: AnswerCriteria) -> bool:
-    """Whether a wrong phrase takes up the question; a number or name shows by itself what it is an answer to."""
-    return gold.kind != "phrase" or not _content([answer]).isdisjoint(_content([criteria.question]))
+def _takes_up(answer: Text, question: Text) -> bool:
+    """Whether the answer has a content word of the question."""
+    return not _content([answer]).isdisjoint(_content([question]))
 
 
 def _compare_facts(answer: Text, criteria: AnswerCriteria, is_refused: bool) -> _Comparison:
@@ -213,13 +222,16 @@ def _compare_facts(answer: Text, criteria: AnswerCriteria, is_refused: bool) -> 
     facts = criteria.long or criteria.focus
     stated, absent = _facts(answer, criteria)
     enough = len(facts) if criteria.long else (len(facts) + 1) // 2  # of two sentences, one may be enough
+    correct = min(1.0, len(stated) / enough) if enough else 0.5
+    if criteria.long:  # a few words of each fact are not yet the answer
+        correct *= common_in_order(criteria.long_order, _content_in_order(answer)) / len(criteria.long_order)
     used = criteria.long_keys or frozenset(key for fact in criteria.focus for key in fact.keys)
     return _Comparison(
         findings=stated,
         missing=[(fact.text, MISSING_FACT) for fact in absent],
-        attempt=1.0,
-        correct=min(1.0, len(stated) / enough) if enough else 0.5,
-        hedges=0,
+        attempt=1.0 if len(answer.words) >= FEW_WORDS and _takes_up(answer, criteria.question) else WRONG_KIND,
+        correct=correct,
+        hedges=len(listed_items(answer)) if not criteria.lists else 0,
         given=range(len(answer.words)),
         used=used,
         allowance=max(ALLOWANCE, len(used) // 2 if criteria.long else criteria.limit // 3),
@@ -237,7 +249,7 @@ def _excess(answer: Text, criteria: AnswerCriteria, compared: _Comparison) -> fl
     new = beside = 0
     for word, key in zip(answer.words, answer.keys, strict=True):
         if word.is_content and key in seen:
-            beside += 1
+            beside += not (criteria.long and key in compared.used)  # a long answer may come back to its subject
         elif word.is_content and key not in question and key not in compared.used:
             new += 1
             beside += word.sentence not in sentences
@@ -352,6 +364,10 @@ def _focus(question: Text, passage: Text) -> tuple[Fact, ...]:
 
 def _content(texts: Iterable[Text]) -> frozenset[Key]:
     return frozenset(word.lexeme.key for text in texts for word in text.words if word.is_content)
+
+
+def _content_in_order(text: Text) -> tuple[Key, ...]:
+    return tuple(word.lexeme.key for word in text.words if word.is_content)
 
 
 def _keys(text: Text, words: range) -> tuple[Key, ...]:

@@ -5,7 +5,7 @@ score = 2 * supported * hedged * (ATTEMPT * attempt * exp(-excess / ATTEMPT_SCAL
 
 attempt    1 for an answer of the kind that is asked for, a part of it for another one, 0 for none: silence, a refusal,
            the question repeated.
-correct    the share of the gold answer that is given.
+correct    the share of the gold answer that is given; of a long one the share of its facts, times that of its words.
 excess     words that a short answer does not need: neither of the gold answer nor of the question.
 hedged     HEDGED to the power of the other answers that are offered beside the first: one choice is better than two.
 supported  exp(-faults / FAULTS_SCALE), faults being the severities of all unsupported or broken parts.
