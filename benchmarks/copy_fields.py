@@ -48,10 +48,9 @@ SILENCE_STEPS, SILENCE_RATE = 80, 3e-4  # slowly: random blame teaches nothing b
 RATES = {("sequence", 8): 5e-4, ("sequence", 32): 1e-3, ("span", 8): 1e-3, ("span", 32): 2e-3}
 # For every arm with a value head. With .001 those with `gae` end lower in batches of 8 and `span, paper` higher in 32.
 VALUE_RATE = 1e-2
-EVERY_OMISSION = 10.0  # no cap: with the usual cap, an empty completion would score best
-SEQUENCE = {"credit": Credit(mode="sequence", omission_cap=EVERY_OMISSION), "advantage_normalization": "whiten"}
-PAPER = {"credit": Credit(mode="uniform", omission_cap=EVERY_OMISSION), "advantage_normalization": "whiten"}
-SPAN = {"credit": Credit(omission_cap=EVERY_OMISSION)}
+SEQUENCE = {"credit": Credit(mode="sequence", total="spans"), "advantage_normalization": "whiten"}
+PAPER = {"credit": Credit(mode="uniform", total="spans"), "advantage_normalization": "whiten"}
+SPAN = {"credit": Credit(total="spans")}
 OURS, WORD_BY_WORD = "span, local", "span, gamma 0"
 ARMS: dict[str, dict[str, Any]] = {
     "sequence, lambda .95": SEQUENCE | {"gamma": 1.0, "lam": 0.95},

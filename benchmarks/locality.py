@@ -100,8 +100,8 @@ def measure_changes(
     ids = [*tokenizer(example.completion, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]  # type: ignore
     ranges = offsets(ids, tokenizer)  # type: ignore[arg-type]
     assert example.feedback is not None
-    credit = Credit(mode=setting.mode)  # type: ignore[arg-type]
-    rewards, _ = token_rewards(example.feedback, ranges, credit=credit)
+    credit = Credit(mode=setting.mode, total="spans")  # type: ignore[arg-type]
+    rewards = token_rewards(example.feedback, ranges, credit=credit).rewards
     args = PolicySettings(**setting.policy)  # type: ignore[arg-type]
     mask = torch.ones(1, len(ids))
     estimated = span_advantages(

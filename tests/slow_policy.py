@@ -103,6 +103,25 @@ def estimate(name: str, rewards: Rows, values: Rows, group_size: int, gamma: flo
     return Targets(advantages, credit)
 
 
+def with_outcomes(advantages: Rows, rewards: Rows, outcomes: Sequence[float | None], group_size: int) -> Rows:
+    """A_t = (S_i - b_i) + c_t - mean c for the samples with an outcome, c_t less the others' mean at t."""
+    totals = {
+        i: sum(row) + o for i, (row, o) in enumerate(zip(rewards, outcomes, strict=True)) if row and o is not None
+    }
+    shifted = []
+    for i, row in enumerate(advantages):
+        if i not in totals:
+            shifted.append(row)
+            continue
+        close = [j for j in totals if j != i and j // group_size == i // group_size]
+        compared = [totals[j] for j in close or totals if j != i]
+        usual = sum(compared) / len(compared) if compared else 0.0
+        others = [other for j, other in enumerate(advantages) if other and j != i]
+        credit = [a - mean_at(others, t) for t, a in enumerate(row)]
+        shifted.append([totals[i] - usual + c - sum(credit) / len(credit) for c in credit])
+    return shifted
+
+
 def to_go(row: Sequence[float], start: int, discount: float) -> float:
     """sum_l discount^l * row[start + l]"""
     return sum(discount**k * value for k, value in enumerate(row[start:]))

@@ -43,7 +43,7 @@ def test_importing_the_package_imports_no_heavy_library() -> None:
 def test_from_feedback_to_advantages_without_a_trainer() -> None:
     """A blamed word is pushed down, and nothing else is."""
     feedback = text2grad.Feedback(critic="me", spans=[text2grad.Span(start=5, end=11, label="poor")])
-    rewards, valid = text2grad.token_rewards(feedback, [(0, 4), (4, 11), (11, 12), (12, 12)])
+    rewards, _, valid = text2grad.token_rewards(feedback, [(0, 4), (4, 11), (11, 12), (12, 12)])
     assert valid
     assert rewards.tolist() == [0, -1, 0, 0]
     mask = torch.ones(1, 4)

@@ -75,7 +75,7 @@ def explain(
     if decode(ids, tokenizer) != completion:
         raise UserError("the model's tokenizer cannot spell the completion exactly; check it for unusual characters")
     ranges = offsets(ids, tokenizer)
-    rewards, _ = token_rewards(feedback, ranges, credit=Credit(mode="uniform"))
+    rewards = token_rewards(feedback, ranges, credit=Credit(mode="uniform")).rewards
     policy = Policy(model, keep_reference=False)
     before, after = gradient_step(policy, prompt_ids, ids, rewards.tolist(), step_size)
     tokens = [

@@ -69,7 +69,7 @@ def test_praise_and_blame_of_the_same_words_cancel_in_the_rewards():
         [feedback_of("a", "Bad.", (0, 4, "poor", 0.75)), feedback_of("b", "Good.", (0, 4, "good", 0.5))]
     )
 
-    rewards, valid = token_rewards(merged, [(0, 4), (4, 8)], credit=Credit(mode="uniform"))
+    rewards, _, valid = token_rewards(merged, [(0, 4), (4, 8)], credit=Credit(mode="uniform", total="spans"))
 
     assert valid
     assert rewards.tolist() == [-0.25, 0.0]

@@ -13,8 +13,9 @@ END = 5
 
 def rewards(feedback: Feedback, mode: str, truncated: bool = False, **credit: float) -> list[float]:
     settings = Credit.model_validate({"mode": mode, **credit})
-    values, valid = token_rewards(feedback, OFFSETS, truncated=truncated, credit=settings)
+    values, outcome, valid = token_rewards(feedback, OFFSETS, truncated=truncated, credit=settings)
     assert valid
+    assert outcome is None
     return [round(float(v), 6) for v in values]
 
 
@@ -59,8 +60,8 @@ def test_shuffled_needs_a_generator() -> None:
 
 
 def test_a_completion_without_tokens_is_invalid() -> None:
-    values, valid = token_rewards(BLAMED, [])
-    assert (values.shape, valid) == ((0,), False)
+    values, outcome, valid = token_rewards(BLAMED, [])
+    assert (values.shape, outcome, valid) == ((0,), None, False)
 
 
 def test_a_token_that_overlaps_a_span_by_one_character_is_rewarded() -> None:
@@ -77,9 +78,9 @@ def test_graded_scores_replace_spans() -> None:
     assert rewards(feedback, "uniform") == [0, 0.25, -0.5, 0, 0, 0]
 
 
-def test_omissions_are_capped() -> None:
-    feedback = Feedback(critic="c", omissions=[Omission(text=str(i)) for i in range(5)])
-    assert rewards(feedback, "normalized", omission_cap=1.5)[END] == -1.5
+def test_every_omission_is_charged() -> None:
+    feedback = Feedback(critic="c", omissions=[Omission(text=str(i), severity=0.9) for i in range(5)])
+    assert rewards(feedback, "normalized")[END] == -4.5
 
 
 def test_not_stopping_costs_more_than_stopping() -> None:
@@ -90,13 +91,13 @@ def test_not_stopping_costs_more_than_stopping() -> None:
 
 
 def test_failed_feedback_is_invalid_and_earns_nothing() -> None:
-    values, valid = token_rewards(Feedback.failure("c", "timeout"), OFFSETS, truncated=True)
-    assert not valid
+    values, outcome, valid = token_rewards(Feedback.failure("c", "timeout"), OFFSETS, truncated=True)
+    assert (outcome, valid) == (None, False)
     assert not values.any()
 
 
 def test_praise_without_blame_leaves_the_rest_at_zero() -> None:
-    values, _ = token_rewards(Feedback(critic="c", spans=[good(0, 4)]), OFFSETS)
+    values = token_rewards(Feedback(critic="c", spans=[good(0, 4)]), OFFSETS).rewards
     assert values.tolist() == [1, 0, 0, 0, 0, 0]
 
 
@@ -119,7 +120,62 @@ def test_controls_have_the_same_total_as_normalized(
         }
     )
     total = sum(rewards(feedback, "normalized"))
-    control, _ = token_rewards(
+    control = token_rewards(
         feedback, OFFSETS, credit=Credit.model_validate({"mode": mode}), rng=np.random.default_rng(seed)
-    )
+    ).rewards
     assert float(control.sum()) == pytest.approx(total, abs=1e-5)
+
+
+SCORED = BLAMED.model_copy(update={"score": -0.3})
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected", "outcome"),
+    [
+        ("normalized", [0, 0, 0, -0.4, -0.4, 0], 0.5),
+        ("uniform", [0, 0, 0, -0.5, -0.5, 0], 0.7),  # scaled down: their magnitudes sum to 1
+        ("first", [0, 0, 0, -0.8, 0, 0], 0.5),
+        ("sequence", [0, 0, 0, 0, 0, 0], -0.3),
+    ],
+)
+def test_where_there_is_a_score_it_is_the_total(mode: str, expected: list[float], outcome: float) -> None:
+    found = token_rewards(SCORED, OFFSETS, credit=Credit.model_validate({"mode": mode}))
+    assert found.rewards.tolist() == pytest.approx(expected)
+    assert found.outcome == pytest.approx(outcome)
+    assert found.valid
+
+
+def test_truncation_is_a_part_of_the_total() -> None:
+    found = token_rewards(SCORED, OFFSETS, truncated=True, credit=Credit(truncation_penalty=0.25))
+    assert found.rewards[END] == 0
+    assert found.rewards.sum() + found.outcome == pytest.approx(-0.55)
+
+
+def test_the_total_of_spans_ignores_the_score() -> None:
+    assert rewards(SCORED, "normalized", total="spans") == rewards(BLAMED, "normalized")
+
+
+def test_spans_are_bounded_together_and_keep_their_proportions() -> None:
+    feedback = Feedback(critic="c", spans=[good(0, 4, 0.6), good(4, 8, 0.6), poor(8, 11, 0.8)], score=1.0)
+    found = token_rewards(feedback, OFFSETS, credit=Credit(max_span_total=0.5))
+    assert found.rewards.tolist() == pytest.approx([0.15, 0.15, -0.2, 0, 0, 0])
+    assert found.outcome == pytest.approx(0.9)
+
+
+@given(
+    st.lists(spans, max_size=9),
+    st.floats(-1, 1),
+    st.sampled_from(["uniform", "normalized", "first", "sequence", "shuffled"]),
+    st.booleans(),
+)
+def test_rewards_and_outcome_sum_to_the_score(
+    drawn: list[tuple[int, int, str, float]], score: float, mode: str, truncated: bool
+) -> None:
+    placed = [
+        {"start": s, "end": min(s + n, 18), "label": label, "severity": w * 10} for s, n, label, w in drawn if s < 18
+    ]
+    feedback = Feedback.model_validate({"critic": "c", "spans": placed, "score": score})
+    credit = Credit.model_validate({"mode": mode, "truncation_penalty": 0.5})
+    found = token_rewards(feedback, OFFSETS, truncated=truncated, credit=credit, rng=np.random.default_rng(0))
+    assert found.rewards.sum() + found.outcome == pytest.approx(score - 0.5 * truncated, abs=1e-5)
+    assert np.abs(found.rewards).sum() <= 1 + 1e-5

@@ -14,6 +14,7 @@ from torch import Tensor
 from text2grad.trainer.advantages import (
     ESTIMATORS,
     EstimatorName,
+    add_outcomes,
     explained_variance,
     gae,
     leave_one_out_baseline,
@@ -261,3 +262,43 @@ def test_advantages_without_a_trainer() -> None:
 def test_what_an_estimator_needs_is_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         span_advantages(torch.zeros(3, 2), torch.ones(3, 2), **arguments)
+
+
+def test_outcomes_by_hand() -> None:
+    # totals: 0 - 1 + 0.5 = -0.5 and 0 + 0.5 = 0.5; credit: (0 - 0, -1 - 0) and (0 - 0, 0 + 1), of means -0.5 and 0.5
+    rewards = torch.tensor([[0.0, -1.0], [0.0, 0.0]])
+    result = add_outcomes(rewards, rewards, torch.tensor([0.5, 0.5]), torch.ones(2, 2), group_size=2)
+    assert result.tolist() == [[-0.5, -1.5], [0.5, 1.5]]
+
+
+def test_a_sample_without_an_outcome_keeps_its_advantages_and_is_not_compared_with() -> None:
+    rewards = torch.tensor([[0.25, -1.0], [0.0, 0.0], [0.5, 0.0]])
+    outcomes = torch.tensor([math.nan, 1.0, 2.0])
+    result = add_outcomes(rewards, rewards, outcomes, torch.ones(3, 2), group_size=3)
+    assert result[0].tolist() == rewards[0].tolist()
+    assert result[1:].mean(1).tolist() == [1.0 - 2.5, 2.5 - 1.0]
+
+
+@pytest.mark.parametrize("estimator", get_args(EstimatorName))
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_the_mean_advantage_of_a_completion_is_its_total_against_its_siblings(estimator: Any, data: Any) -> None:
+    lengths = data.draw(st.lists(st.integers(1, 6), min_size=4, max_size=4))
+    numbers = st.floats(-1, 1, width=32)
+    mask = torch.tensor([[1.0] * n + [0.0] * (6 - n) for n in lengths])
+    rewards = (
+        torch.tensor(data.draw(st.lists(st.lists(numbers, min_size=6, max_size=6), min_size=4, max_size=4))) * mask
+    )
+    outcomes = torch.tensor(data.draw(st.lists(numbers, min_size=4, max_size=4)))
+    values = torch.zeros(4, 6)
+    advantages, _ = span_advantages(rewards, mask, estimator, values, group_size=2, outcomes=outcomes)
+    totals = rewards.sum(1) + outcomes
+    expected = totals - totals.view(2, 2).flip(1).flatten()
+    assert (advantages.sum(1) / mask.sum(1)).tolist() == pytest.approx(expected.tolist(), abs=1e-4)
+
+
+@pytest.mark.parametrize("estimator", get_args(EstimatorName))
+def test_without_spans_every_estimator_is_scalar_reinforcement_learning(estimator: Any) -> None:
+    mask, scores = torch.tensor([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]), torch.tensor([0.5, -1.0])
+    advantages, _ = span_advantages(mask * 0, mask, estimator, mask * 0, group_size=2, outcomes=scores)
+    assert advantages.tolist() == [[1.5, 1.5, 1.5], [-1.5, 0.0, 0.0]]

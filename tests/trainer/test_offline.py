@@ -104,9 +104,9 @@ def test_omissions_are_charged_to_the_end(learn):
     lacking, complete = commented(0, spans=[], omissions=[Omission(text="the place")]), commented(1, spans=[])
     trainer, rollout, *_ = learn([lacking, complete], steps=1)
     feedback = trainer.critic.critique(rollout.examples)
-    rewards, valid = rollout_rewards(rollout, feedback, trainer.args.credit, seed=0, step=1)
+    rewards = rollout_rewards(rollout, feedback, trainer.args.credit, seed=0, step=1)
     scores = trainer.score(rollout)
-    ends = make_batch(rollout, rewards, valid, scores, scores, trainer.args, trainer.state).advantages[:, -1]
+    ends = make_batch(rollout, rewards, scores, scores, trainer.args, trainer.state).advantages[:, -1]
     rows = {example.id: row for row, example in enumerate(rollout.examples)}
     assert ends[rows["0"]] < 0 < ends[rows["1"]]  # against each other: one lacks more than the other
 

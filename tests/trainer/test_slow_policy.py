@@ -21,7 +21,7 @@ from text2grad.distributed.learner import Learner
 from text2grad.models.batching import TokenBatch
 from text2grad.models.policy import Scores
 from text2grad.schema import Example
-from text2grad.trainer.batch import Batch, Rollout, make_batch
+from text2grad.trainer.batch import Batch, Rollout, RolloutRewards, make_batch
 from text2grad.trainer.config import Text2GradConfig
 from text2grad.trainer.state import KLController, RunningScale, TrainerState
 from text2grad.trainer.update import update
@@ -41,6 +41,7 @@ class Case:
     valid: list[bool]
     earlier_totals: list[float]
     rewards: Rows
+    outcomes: list[float | None]
     old: dict[str, Rows]
     reference: Rows
     now: dict[str, Rows]
@@ -106,6 +107,8 @@ def random_case(seed: int, folder: Path) -> Case:
         entropy_coef=dice.choice([0.0, 0.1]),
         max_tokens_per_batch=dice.choice([1, 8, 1000]),
     )
+    share = dice.choice([0.0, 0.7, 1.0])
+    outcomes = [dice.uniform(-2, 2) if dice.random() < share else None for _ in lengths]
     return Case(
         args=args,
         lengths=lengths,
@@ -113,6 +116,7 @@ def random_case(seed: int, folder: Path) -> Case:
         valid=[dice.random() < 0.75 for _ in lengths],
         earlier_totals=[dice.uniform(-3, 3) for _ in range(dice.choice([0, 1, 4]))],
         rewards=[[dice.choice([-1.0, -0.5, 0.0, 0.0, 1.0, -30.0]) for _ in range(n)] for n in lengths],
+        outcomes=outcomes,
         old=old,
         reference=table(-4, 0),
         now=now,
@@ -137,9 +141,9 @@ def batch_of(case: Case) -> Batch:
     state = TrainerState(0, KLController(case.args.beta), scale)
     old = Scores(*(padded(case.old[name]) for name in NETWORK))
     reference = Scores(padded(case.reference), old.entropy, old.values)
-    return make_batch(
-        rollout_of(case), padded(case.rewards), torch.tensor(case.valid), old, reference, case.args, state
-    )
+    outcomes = torch.tensor([math.nan if o is None else o for o in case.outcomes], dtype=torch.double)
+    rewards = RolloutRewards(padded(case.rewards), outcomes, torch.tensor(case.valid))
+    return make_batch(rollout_of(case), rewards, old, reference, case.args, state)
 
 
 def settings_of(args: Text2GradConfig) -> slow_policy.Settings:
@@ -165,7 +169,8 @@ def slow_targets(case: Case) -> slow_policy.Targets:
     def usable(rows: Rows) -> Rows:
         return [row if use else [] for row, use in zip(rows, case.usable, strict=True)]
 
-    totals = [sum(row) for row, valid in zip(case.rewards, case.valid, strict=True) if valid]
+    given = zip(case.rewards, case.outcomes, case.valid, strict=True)
+    totals = [sum(row) + (outcome or 0.0) for row, outcome, valid in given if valid]
     scale = slow_policy.reward_scale([*case.earlier_totals, *totals])
     rewards = slow_policy.penalised(case.rewards, scale, case.old["logprobs"], case.reference, settings)
     targets = slow_policy.estimate(
@@ -176,7 +181,10 @@ def slow_targets(case: Case) -> slow_policy.Targets:
         settings.gamma,
         settings.lam,
     )
-    return slow_policy.Targets(slow_policy.normalized(targets.advantages, settings.normalization), targets.returns)
+    bound = settings.reward_clip
+    outcomes = [None if o is None else max(-bound, min(bound, o / scale)) for o in case.outcomes]
+    advantages = slow_policy.with_outcomes(targets.advantages, usable(rewards), outcomes, settings.group_size)
+    return slow_policy.Targets(slow_policy.normalized(advantages, settings.normalization), targets.returns)
 
 
 def slow_terms(case: Case, now: dict[str, Rows], targets: slow_policy.Targets) -> slow_policy.Terms:
@@ -272,4 +280,5 @@ def test_the_cases_cover_what_they_should(tmp_path: Path) -> None:
     assert {case.args.estimator for case in cases} == {"gae", "reinforce", "rloo", "rloo_tokens", "local"}
     assert any(not any(case.usable) for case in cases)
     assert any(case.usable != case.valid and any(case.usable) for case in cases)
+    assert any(None in case.outcomes and any(o is not None for o in case.outcomes) for case in cases)
     assert any(slow_descent(case)[1].clipped for case in cases[:9] if any(case.usable))

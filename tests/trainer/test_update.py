@@ -10,16 +10,22 @@ from text2grad import Text2GradTrainer
 from text2grad.distributed.learner import Learner
 from text2grad.errors import UserError
 from text2grad.models.policy import Scores
-from text2grad.trainer.batch import Rollout, make_batch
+from text2grad.trainer.batch import Rollout, RolloutRewards, make_batch
 from text2grad.trainer.callbacks import Callback, Metrics
 from text2grad.trainer.update import UpdateResult, update
+
+
+def span_rewards(tokens: torch.Tensor, valid: torch.Tensor | None = None) -> RolloutRewards:
+    """Token rewards of feedback without a score."""
+    valid = torch.tensor([True] * len(tokens)) if valid is None else valid
+    return RolloutRewards(tokens, torch.full((len(tokens),), math.nan), valid)
 
 
 def one_update(trainer: Text2GradTrainer) -> UpdateResult:
     """An update on the first step's completions with advantages of +1 and -1 by turns."""
     rollout = trainer.rollout(1)
     scores = trainer.score(rollout)
-    batch = make_batch(rollout, rollout.mask, torch.tensor([True] * 4), scores, scores, trainer.args, trainer.state)
+    batch = make_batch(rollout, span_rewards(rollout.mask), scores, scores, trainer.args, trainer.state)
     batch.advantages.copy_(rollout.mask)
     batch.advantages[:, 1::2] *= -1
     return update(Learner(trainer.policy, trainer.optimizer, trainer.accelerator), rollout, batch, trainer.args)
@@ -126,7 +132,7 @@ def test_a_reward_beyond_the_clip_counts_as_the_clip(make_trainer: MakeTrainer) 
     rewards = rollout.mask * 0
     rewards[0, :3] = torch.tensor([4.0, -7.0, 1.0])
     rewards[1, 0] = 2.0  # totals -2, 2, 0, 0: a deviation of sqrt(2)
-    batch = make_batch(rollout, rewards, torch.tensor([True] * 4), scores, scores, trainer.args, trainer.state)
+    batch = make_batch(rollout, span_rewards(rewards), scores, scores, trainer.args, trainer.state)
     assert batch.advantages[0, :3].tolist() == pytest.approx([1.5, -1.5, 1 / math.sqrt(2)])
 
 
@@ -134,7 +140,7 @@ def test_a_loss_that_is_not_finite_says_so(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer()
     rollout = trainer.rollout(1)
     scores = trainer.score(rollout)
-    batch = make_batch(rollout, rollout.mask, torch.tensor([True] * 4), scores, scores, trainer.args, trainer.state)
+    batch = make_batch(rollout, span_rewards(rollout.mask), scores, scores, trainer.args, trainer.state)
     batch.advantages[0, 0] = math.nan
     result = update(Learner(trainer.policy, trainer.optimizer, trainer.accelerator), rollout, batch, trainer.args)
     assert result.error == "the update's policy_loss is nan"
@@ -174,7 +180,7 @@ def replayed(trainer: Text2GradTrainer, rollout: Rollout) -> tuple[Scores, Score
     old, reference = trainer.score(rollout), trainer.score(rollout, reference=True)
     rewards = rollout.mask * torch.randn(rollout.mask.shape, generator=torch.Generator().manual_seed(2))
     valid = torch.tensor([True, False, True, True, True, True, True, True])
-    batch = make_batch(rollout, rewards, valid, old, reference, trainer.args, trainer.state)
+    batch = make_batch(rollout, span_rewards(rewards, valid), old, reference, trainer.args, trainer.state)
     learner = Learner(trainer.policy, trainer.optimizer, trainer.accelerator)
     result = update(learner, rollout, batch, trainer.args)
     assert len(gradients) == 2

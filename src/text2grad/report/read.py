@@ -40,6 +40,7 @@ class Sample(BaseModel):
     reference: str | list[str] | None = None
     feedback: Feedback | None = None
     total: float | None = None
+    outcome: float | None = None
     truncated: bool = False
     tokens: list[Token] = []
 

@@ -1,21 +1,23 @@
-"""Token rewards from the spans and omissions of a critique.
+"""Token rewards from the spans, the omissions and the score of a critique.
 
 - A token that no span mentions earns 0.
 - A token is rewarded by every span that it overlaps. Overlapping spans add up, and the sum is clipped to [-1, 1];
   praise and blame of equal severity cancel.
-- Omissions are charged to the decision to stop: the last token. A truncated completion has no end token; its last token
-  is charged the same plus a penalty, so that not stopping is no escape.
+- Where the critique has a score, the score is the total: spans say where, and what they do not explain is an outcome of
+  the whole completion, which has no place in the text. A truncated completion pays a penalty on top.
+- Where it has none, omissions are charged to the decision to stop: the last token. A truncated completion has no end
+  token; its last token is charged the same plus the penalty, so that not stopping is no escape.
 - Failed feedback earns nothing and is marked invalid: its sample is masked, not counted as 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import NonNegativeFloat
+from pydantic import NonNegativeFloat, PositiveFloat
 
 from text2grad.schema import Feedback, Range
 from text2grad.settings import Settings
@@ -29,15 +31,31 @@ class Credit(Settings):
 
     mode: `uniform` gives a span's severity to each of its tokens (the paper); `normalized` divides it among them, so
         that a span's total is its severity whatever its length; `first` gives it to the first token. As controls with
-        the same information, `sequence` puts the total of `normalized` on the last token (a scalar reward) and
-        `shuffled` assigns the rewards of `normalized` to random tokens.
-    omission_cap: the largest charge of all omissions together.
-    truncation_penalty: added to the charge where the completion is truncated.
+        the same information, `sequence` is a scalar reward for the whole completion and `shuffled` assigns the rewards
+        of `normalized` to random tokens.
+    total: what the rewards of a completion sum to. `score` is the critic's score, less the truncation penalty; feedback
+        without a score is treated as in `spans`: the sum of its spans, less its omissions and the penalty (the paper).
+    max_span_total: the largest sum of the magnitudes of span rewards where the total is a score; larger ones are scaled
+        down. Half of the range of the scores keeps spans from outweighing them: 1 for scores in [-1, 1].
+    truncation_penalty: subtracted where the completion is truncated.
     """
 
     mode: Mode = "normalized"
-    omission_cap: NonNegativeFloat = 2.0
+    total: Literal["score", "spans"] = "score"
+    max_span_total: PositiveFloat = 1.0
     truncation_penalty: NonNegativeFloat = 1.0
+
+
+class TokenRewards(NamedTuple):
+    """The rewards of one completion.
+
+    rewards: (tokens,). outcome: what the whole completion earns besides, so that `rewards.sum() + outcome` is the
+    score; None where there is no score. valid: False for a sample to mask.
+    """
+
+    rewards: Rewards
+    outcome: float | None
+    valid: bool
 
 
 DEFAULT_CREDIT = Credit()
@@ -50,30 +68,34 @@ def token_rewards(
     truncated: bool = False,
     credit: Credit = DEFAULT_CREDIT,
     rng: np.random.Generator | None = None,
-) -> tuple[Rewards, bool]:
-    """Compute the reward of every token of a completion from its feedback.
+) -> TokenRewards:
+    """Compute the reward of every token of a completion from its feedback, and the outcome of the whole.
 
     offsets: the character range of each token, as `text2grad.align.tokens.offsets(ids, tokenizer)` returns it. The
         last token is the one that ended the completion: the end token, usually of zero width.
     truncated: the completion was cut at the length limit, so its last token is an ordinary one.
     credit: how spans become rewards; the default spreads a span's severity over its tokens.
     rng: permutes the rewards in mode `shuffled`, which requires it; other modes use no random numbers.
-    Returns (rewards of shape (tokens,), valid). Failed feedback and empty completions give zeros and False: mask them.
+    Failed feedback and empty completions give zeros and are not valid: mask them.
     """
     if credit.mode == "shuffled" and rng is None:
         raise ValueError("credit mode shuffled needs rng: pass numpy.random.default_rng(seed)")
     if feedback.status == "failed" or len(offsets) == 0:
-        return np.zeros(len(offsets), dtype=np.float32), False
+        return TokenRewards(np.zeros(len(offsets), dtype=np.float32), None, False)
     span_mode = credit.mode if credit.mode in ("uniform", "first") else "normalized"
     rewards = span_rewards(signed_ranges(feedback), offsets, span_mode)
     if credit.mode == "shuffled" and rng is not None:
         rewards[:-1] = rng.permutation(rewards[:-1])
-    elif credit.mode == "sequence":
+    penalty = credit.truncation_penalty if truncated else 0.0
+    if credit.total == "score" and feedback.score is not None:
+        rewards = np.zeros_like(rewards) if credit.mode == "sequence" else limit_total(rewards, credit.max_span_total)
+        return TokenRewards(rewards, feedback.score - penalty - float(rewards.sum(dtype=np.float64)), True)
+    if credit.mode == "sequence":
         total = rewards.sum()
         rewards = np.zeros_like(rewards)
         rewards[-1] = total
-    rewards[-1] -= end_charge(feedback, truncated, credit)
-    return rewards, True
+    rewards[-1] -= sum(omission.severity for omission in feedback.omissions) + penalty
+    return TokenRewards(rewards, None, True)
 
 
 def signed_ranges(feedback: Feedback) -> list[tuple[int, int, float]]:
@@ -103,7 +125,7 @@ def span_rewards(ranges: Sequence[tuple[int, int, float]], offsets: Sequence[Ran
     return rewards.clip(-1.0, 1.0).astype(np.float32)
 
 
-def end_charge(feedback: Feedback, truncated: bool, credit: Credit) -> float:
-    """Return the charge of the last token: for omissions, and for truncation."""
-    omissions = min(sum(omission.severity for omission in feedback.omissions), credit.omission_cap)
-    return omissions + (credit.truncation_penalty if truncated else 0.0)
+def limit_total(rewards: Rewards, max_total: float) -> Rewards:
+    """Scale rewards of shape (tokens,) down so that their magnitudes sum to at most `max_total`."""
+    total = float(np.abs(rewards).sum(dtype=np.float64))
+    return rewards if total <= max_total else (rewards * (max_total / total)).astype(np.float32)

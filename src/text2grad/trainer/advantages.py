@@ -63,6 +63,7 @@ def span_advantages(
     group_size: int = 1,
     gamma: float | None = None,
     lam: float | None = None,
+    outcomes: Tensor | None = None,
 ) -> AdvantageEstimate:
     """Compute advantages from token rewards, for any trainer.
 
@@ -71,6 +72,8 @@ def span_advantages(
     estimator: `local`, `gae`, `reinforce`, `rloo` or `rloo_tokens`.
     group_size: samples per prompt; they are neighbouring rows.
     gamma, lam: discount and trace decay; None is the estimator's default. `rloo` does not use them.
+    outcomes: (samples,), what each whole completion earned besides its token rewards, as `token_rewards` returns it;
+        NaN where it has none. `add_outcomes` says how they are credited.
     Returns (advantages, returns), both (samples, tokens), not normalised; returns are the targets of the value head.
     """
     settings = ESTIMATORS[estimator]
@@ -85,7 +88,34 @@ def span_advantages(
     if len(rewards) % group_size:
         raise ValueError(f"{len(rewards)} samples are not a multiple of group_size ({group_size})")
     values = torch.zeros_like(rewards) if values is None else values
-    return settings.compute(EstimatorInputs(rewards, values, mask, group_size, gamma, lam))
+    estimate = settings.compute(EstimatorInputs(rewards, values, mask, group_size, gamma, lam))
+    if outcomes is None:
+        return estimate
+    return estimate._replace(advantages=add_outcomes(estimate.advantages, rewards, outcomes, mask, group_size))
+
+
+def add_outcomes(advantages: Tensor, rewards: Tensor, outcomes: Tensor, mask: Tensor, group_size: int) -> Tensor:
+    """Turn the advantages of token rewards into those of completions with an outcome.
+
+    advantages, rewards, mask, result: (samples, tokens); outcomes: (samples,), NaN for samples to leave as they are.
+    With S_i the sum of the token rewards and the outcome of sample i, b_i the mean S of the other samples of its prompt
+    (of the batch where it is the only one), a the estimator's advantages, and m the mean a of the other samples of the
+    batch at the same index,
+
+        A_t = (S_i - b_i) + c_t - mean_t c_t,    c_t = a_t - m_t
+
+    The whole completion is compared by its total, as in scalar RL; the estimator decides how that is distributed over
+    its tokens. The mean advantage is S_i - b_i whatever the estimator's reach: a completion with a lower total is not
+    raised over one with a higher total, and ending early is worth what the total says. Without m, a long reach would
+    favour late tokens over early ones wherever there is more blame than praise.
+    """
+    scored = mask.any(1) & ~outcomes.isnan()
+    totals = (rewards * mask).sum(1) + outcomes.nan_to_num()
+    levels = totals - mean_of_others(totals, scored, group_size)
+    credit = (advantages - leave_one_out_baseline(advantages, mask, len(mask))) * mask
+    means = credit.sum(1) / mask.sum(1).clamp(min=1)
+    shaped = credit + (levels - means).unsqueeze(1)
+    return torch.where(scored.unsqueeze(1), shaped, advantages) * mask
 
 
 def gae(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, lam: float) -> AdvantageEstimate:

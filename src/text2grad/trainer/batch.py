@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -43,6 +45,19 @@ class Rollout:
     def mask(self) -> Tensor:
         """(samples, longest completion): 1 on sampled tokens."""
         return stack_rows([torch.ones(len(c)) for c in self.completions], max(map(len, self.completions)))
+
+
+class RolloutRewards(NamedTuple):
+    """Rewards of a rollout. tokens: (samples, tokens). outcomes, valid: (samples,); an outcome is NaN where none is."""
+
+    tokens: Tensor
+    outcomes: Tensor
+    valid: Tensor
+
+    @property
+    def totals(self) -> Tensor:
+        """(samples,): what each completion earned in all."""
+        return self.tokens.sum(1) + self.outcomes.nan_to_num()
 
 
 @dataclass(frozen=True)
@@ -96,21 +111,24 @@ def prompt_indices(step: int, num_prompts: int, num_examples: int, seed: int) ->
 
 def rollout_rewards(
     rollout: Rollout, feedback: Sequence[Feedback], credit: Credit, seed: int, step: int
-) -> tuple[Tensor, Tensor]:
-    """Return the token rewards of a rollout, (samples, tokens), and which samples are valid, (samples,) bool."""
-    rows, valid = [], []
-    for i, (item, offsets, ended) in enumerate(zip(feedback, rollout.offsets, rollout.ended, strict=True)):
-        rng = stream(Stream.SHUFFLED_CREDIT, seed, step, i)
-        rewards, is_valid = token_rewards(item, offsets, truncated=not ended, credit=credit, rng=rng)
-        rows.append(torch.from_numpy(rewards))
-        valid.append(is_valid)
-    return stack_rows(rows, max(map(len, rollout.completions))), torch.tensor(valid)
+) -> RolloutRewards:
+    """Return the token rewards, the outcomes and the validity of all samples of a rollout."""
+    found = [
+        token_rewards(
+            item, offsets, truncated=not ended, credit=credit, rng=stream(Stream.SHUFFLED_CREDIT, seed, step, i)
+        )
+        for i, (item, offsets, ended) in enumerate(zip(feedback, rollout.offsets, rollout.ended, strict=True))
+    ]
+    return RolloutRewards(
+        tokens=stack_rows([torch.from_numpy(one.rewards) for one in found], max(map(len, rollout.completions))),
+        outcomes=torch.tensor([math.nan if one.outcome is None else one.outcome for one in found]),
+        valid=torch.tensor([one.valid for one in found]),
+    )
 
 
 def make_batch(
     rollout: Rollout,
-    rewards: Tensor,
-    valid: Tensor,
+    rewards: RolloutRewards,
     old: Scores,
     reference: Scores,
     args: PolicySettings,
@@ -120,17 +138,22 @@ def make_batch(
 
     KL_t = log pi(y_t) - log pi_ref(y_t), the single-sample estimate of the KL divergence at a token.
 
-    rewards: (samples, tokens), the d_t; valid: (samples,). old, reference: scores under the policy that sampled and
-    under the reference. With `kl_placement: loss` the KL is part of the loss instead. Updates `state.reward_scale`.
+    rewards: the d_t, and outcomes of whole completions, which are scaled and clipped alike. old, reference: scores
+    under the policy that sampled and under the reference. With `kl_placement: loss` the KL is part of the loss instead.
+    Updates `state.reward_scale`.
     """
     beta, in_reward = state.kl_controller.beta, args.kl_placement == "reward"
+    valid = rewards.valid
     trained_on = valid & torch.tensor(rollout.ended) if args.mask_truncated_completions else valid
     mask = rollout.mask * trained_on.unsqueeze(1)
-    state.reward_scale.update(rewards.sum(1)[valid])
-    scaled = (rewards / state.reward_scale.std).clamp(-args.reward_clip, args.reward_clip)
+    state.reward_scale.update(rewards.totals[valid])
+    scaled, outcomes = (
+        (part / state.reward_scale.std).clamp(-args.reward_clip, args.reward_clip)
+        for part in (rewards.tokens, rewards.outcomes)
+    )
     penalised = scaled - beta * (old.logprobs - reference.logprobs) if in_reward else scaled
     advantages, returns = span_advantages(
-        penalised, mask, args.estimator, old.values, args.num_generations, args.gamma, args.lam
+        penalised, mask, args.estimator, old.values, args.num_generations, args.gamma, args.lam, outcomes
     )
     clip_max, sampled = args.importance_sampling_clip_max, rollout.sampled_logprobs
     weights = None

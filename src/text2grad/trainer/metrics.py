@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from text2grad.schema import Feedback
-from text2grad.trainer.batch import Batch, Rollout
+from text2grad.trainer.batch import Batch, Rollout, RolloutRewards
 from text2grad.trainer.losses import truncated_importance_weights
 from text2grad.trainer.update import UpdateResult
 
@@ -19,16 +19,16 @@ def step_metrics(
     step: int,
     rollout: Rollout,
     feedback: Sequence[Feedback],
-    rewards: Tensor,
-    valid: Tensor,
+    rewards: RolloutRewards,
     batch: Batch,
     kl: Tensor,
     result: UpdateResult,
 ) -> dict[str, Any]:
     """Means over the valid samples of a step; NaN where there is none. Failed critiques are counted, never averaged in.
 
-    rewards, kl: (samples, tokens); valid: (samples,). `kl` and `reward` are sums over the tokens of a sample.
+    kl: (samples, tokens). `kl` is the sum over the tokens of a sample, `reward` its total.
     """
+    valid = rewards.valid
     errors = [item.error for item in feedback if item.status == "failed"]
     tokens = rollout.mask[valid].sum()
     return {
@@ -36,13 +36,13 @@ def step_metrics(
         "samples": len(feedback),
         "critic/failed": len(feedback) - int(valid.sum()),
         "critic/error": errors[-1] if errors else None,
-        "reward": float(rewards.sum(1)[valid].mean()),
+        "reward": float(rewards.totals[valid].mean()),
         "kl": float(kl.sum(1)[valid].mean()),
         "kl_per_token": float(kl[valid].sum() / tokens),
         "completions/mean_length": float(rollout.mask.sum(1).mean()),
         "completions/clipped_ratio": 1 - sum(rollout.ended) / len(rollout.ended),
         "completions/repetition": fmean(map(repetition, rollout.completions)),
-        "rewards/coverage": float((rewards[valid] != 0).sum() / tokens),
+        "rewards/coverage": float((rewards.tokens[valid] != 0).sum() / tokens),
         "explained_variance": batch.explained_variance,
         "update_error": result.error,
         **result.stats,
@@ -75,26 +75,27 @@ def sample_records(
     step: int,
     rollout: Rollout,
     feedback: Sequence[Feedback],
-    rewards: Tensor,
-    valid: Tensor,
+    rewards: RolloutRewards,
     batch: Batch,
     logprobs_after: Tensor,
 ) -> list[dict[str, Any]]:
     """The first samples of a step, token by token. logprobs_after: (logged samples, tokens), after the update."""
+    valid, totals = rewards.valid, rewards.totals
     return [
         {
             "step": step,
             "sample": i,
             **rollout.examples[i].model_dump(mode="json", include={"id", "prompt", "completion", "reference"}),
             "feedback": feedback[i].model_dump(mode="json", exclude_defaults=True),
-            "total": float(rewards[i].sum()) if valid[i] else None,
+            "total": float(totals[i]) if valid[i] else None,
+            "outcome": float(rewards.outcomes[i]) if math.isfinite(rewards.outcomes[i]) else None,
             "truncated": not rollout.ended[i],
             "tokens": [
                 {
                     "text": rollout.examples[i].completion[start:end],
                     "start": start,
                     "end": end,
-                    "reward": float(rewards[i, t]) if valid[i] else None,
+                    "reward": float(rewards.tokens[i, t]) if valid[i] else None,
                     "advantage": float(batch.advantages[i, t]) if valid[i] else None,
                     "logprob_before": float(batch.old_logprobs[i, t]),
                     "logprob_after": float(logprobs_after[i, t]),

@@ -152,17 +152,17 @@ class Text2GradTrainer:
             rollout = self.rollout(step)
         with timer.stage("critique_and_score"):
             feedback, current, reference = self.critique_and_score(rollout)
-        rewards, valid = rollout_rewards(rollout, feedback, args.credit, args.seed, step)
+        rewards = rollout_rewards(rollout, feedback, args.credit, args.seed, step)
         old = self.behaviour_scores(current, reference)
-        batch = make_batch(rollout, rewards, valid, old, reference, args, self.state)
+        batch = make_batch(rollout, rewards, old, reference, args, self.state)
         with timer.stage("update"):
             result = update(self.learner, rollout, batch, args)
 
         self.state.skipped_updates += int(result.stats["skipped"])
         kl = (current.logprobs - reference.logprobs) * rollout.mask  # single-sample estimate at each token
-        if valid.any():
-            self.state.kl_controller.update(float(kl.sum(1)[valid].mean()), int(valid.sum()))
-        metrics = step_metrics(step, rollout, feedback, rewards, valid, batch, kl, result) | {
+        if rewards.valid.any():
+            self.state.kl_controller.update(float(kl.sum(1)[rewards.valid].mean()), int(rewards.valid.sum()))
+        metrics = step_metrics(step, rollout, feedback, rewards, batch, kl, result) | {
             "beta": self.state.kl_controller.beta,
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             **timer.metrics(),
@@ -174,7 +174,7 @@ class Text2GradTrainer:
         samples = []
         if args.num_logged_completions and step % args.log_completions_steps == 0:
             after = self.score(rollout, rows=range(min(args.num_logged_completions, len(rollout.examples))))
-            samples = sample_records(step, rollout, feedback, rewards, valid, batch, after.logprobs)
+            samples = sample_records(step, rollout, feedback, rewards, batch, after.logprobs)
         return metrics, samples
 
     def rollout(self, step: int) -> Rollout:

@@ -132,6 +132,7 @@ function sampleView(sample) {
           { class: "badges" },
           badge(`${tokens.length} tokens`),
           sample.total === undefined ? null : badge(`total reward ${signed(sample.total)}`),
+          sample.outcome == null ? null : badge(`of that, for the whole ${signed(sample.outcome)}`),
           sample.truncated ? badge("cut at the length limit", "warning") : null,
           hasValues ? null : badge("no token rewards: masked out of training", "warning"),
         ),
