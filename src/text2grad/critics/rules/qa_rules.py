@@ -367,7 +367,8 @@ def _content(texts: Iterable[Text]) -> frozenset[Key]:
 
 
 def _content_in_order(text: Text) -> tuple[Key, ...]:
-    return tuple(word.lexeme.key for word in text.words if word.is_content)
+    """Return the content words by their first occurrence: repeating them must not put them in order."""
+    return tuple(dict.fromkeys(word.lexeme.key for word in text.words if word.is_content))
 
 
 def _keys(text: Text, words: range) -> tuple[Key, ...]:
