@@ -28,7 +28,7 @@ from text2grad.models.loading import DEFAULT_MODEL
 from text2grad.schema import Example
 from text2grad.trainer.advantages import ESTIMATORS
 
-NUM_EXAMPLES, NUM_GROUPS = 32, 12
+NUM_EXAMPLES, NUM_GROUPS = 24, 12
 
 
 def main() -> None:

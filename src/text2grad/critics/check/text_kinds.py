@@ -50,9 +50,9 @@ def _cut_source(task: Task) -> list[str]:
 
 
 def _cut_reference(task: Task) -> list[str]:
-    """Return the first third of a reference, at a word."""
+    """Return the first third of a reference, at a word; a part of a program may well be a program."""
     cut = []
-    for reference in task.references[:1]:
+    for reference in [] if task.is_code else task.references[:1]:
         words = reference.split()
         if len(words) >= MIN_WORDS_TO_CUT:
             end = reference.index(words[0])
