@@ -215,6 +215,29 @@ def plain(results: Results, bars: dict[str, Any]) -> str:
     return _table(["metric", "measured", "target"], rows)
 
 
+def rewards(results: Results) -> str:
+    """Scores of honest and of the best degenerate answers by task; ordered pairs by estimator and task."""
+    tasks = list(results["scores"])
+    rows = [[name, *(f"{results['scores'][task][name]:.2f}" for task in tasks)] for name in ("references", "untrained")]
+    best = [max(_degenerate(results["scores"][task]).items(), key=lambda item: item[1]) for task in tasks]
+    rows += [
+        ["best degenerate kind", *(f"{mean:.2f} ({kind})" for kind, mean in best)],
+        ["empty", *(f"{results['scores'][task]['empty']:.2f}" for task in tasks)],
+    ]
+    steps = [
+        [estimator, *(f"{found[task]['ordered_per_token']:.0%}" for task in tasks)]
+        for estimator, found in results["groups"].items()
+    ]
+    scores = _table(["mean score", *tasks], rows)
+    return f"{scores}\n\n{_table(['pairs in the right order after one step', *tasks], steps)}"
+
+
+def _degenerate(means: dict[str, float]) -> dict[str, float]:
+    """Return the kinds that do not spoil an honest answer."""
+    others = {"references", "untrained", "padding", "repetition", "dead branches"}
+    return {kind: mean for kind, mean in means.items() if kind not in others}
+
+
 TABLES: dict[str, Callable[[Results], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
@@ -228,6 +251,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "growth": growth,
     "code_blame": code_blame,
     "locality": locality,
+    "rewards": rewards,
 }
 
 

@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from text2grad.cli.align import align
 from text2grad.cli.annotate import annotate
+from text2grad.cli.critic import critic
 from text2grad.cli.explain import explain
 from text2grad.cli.export import export
 from text2grad.cli.init import init
@@ -34,6 +35,7 @@ app = typer.Typer(
 for command in (init, run, train, annotate, align, explain, report, export):
     app.command(no_args_is_help=command is not init)(command)
 app.add_typer(reward, name="reward")
+app.add_typer(critic, name="critic")
 
 
 def _print_version(requested: bool) -> None:
