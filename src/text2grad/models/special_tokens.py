@@ -99,8 +99,8 @@ class SpecialTokens:
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         if not hasattr(tokenizer, "backend_tokenizer"):
             raise UserError(
-                f'model "{tokenizer.name_or_path}" has a tokenizer that is not backed by the `tokenizers` library; load '
-                f"it from a tokenizer.json instead"
+                f'the tokenizer of model "{tokenizer.name_or_path}" is not backed by the `tokenizers` library; load it '
+                f"from a tokenizer.json instead"
             )
         self._backend: Tokenizer = tokenizer.backend_tokenizer
         added: dict[int, AddedToken] = tokenizer.added_tokens_decoder
