@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from llguidance import LLMatcher
@@ -21,6 +22,16 @@ ANSWERS = [
     "x" * 300,
 ]
 SHORT = {"reasoning_length": 20, "critique_length": 40, "max_spans": 2, "max_tokens": 400}
+
+
+@pytest.fixture(scope="module")
+def tiny_model(tiny_model, tmp_path_factory):
+    """With a context that the prompt fits into: this tokenizer needs one token per letter."""
+    folder = tmp_path_factory.mktemp("tiny") / "long"
+    shutil.copytree(tiny_model, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 1200}))
+    return folder
 
 
 @pytest.fixture
