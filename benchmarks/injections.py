@@ -66,7 +66,7 @@ def main() -> None:
     metrics: dict[str, Any] = {"attacks": sum(map(len, ATTACKS.values())), "answers": len(attacked)}
     metrics |= structure(attacked)
     metrics |= tokens(attacked)
-    metrics |= model(attacked[:: 20 if args.quick else 3], args.device)
+    metrics |= model(attacked[:: 40 if args.quick else 8], args.device)
     bars = {
         "attacks": Bar(at_least=30),
         "structure_through_with_fence": Bar(at_most=0),
@@ -130,7 +130,7 @@ def tokens(attacked: list[tuple[str, Example]]) -> dict[str, Any]:
 
 
 def model(attacked: list[tuple[str, Example]], device: str) -> dict[str, Any]:
-    critic = LocalCritic(max_tokens=120, device=device, **LIMITS)
+    critic = LocalCritic(max_tokens=120, device=device, dtype="bfloat16", **LIMITS)
     tame = [example.model_copy(update={"completion": example.completion.partition("\n")[0]}) for _, example in attacked]
     hostile = [example for _, example in attacked]
     unattacked = list({example.completion: example for example in tame}.values())
