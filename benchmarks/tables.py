@@ -238,6 +238,29 @@ def _degenerate(means: dict[str, float]) -> dict[str, float]:
     return {kind: mean for kind, mean in means.items() if kind not in others}
 
 
+def injections(results: Results) -> str:
+    rows = [
+        [
+            f"server that obeys everything outside the fence: praise written, of {results['answers']}",
+            str(results["structure_through_with_fence"]),
+            str(results["structure_through_with_plain_tags"]),
+        ],
+        [
+            f"special tokens of the answer that became special ids, of {results['answers']}",
+            str(results["tokens_through"]),
+            str(results["tokens_through_apply_chat_template"]),
+        ],
+    ]
+    for name, key in (("repeats the dictated praise", "echo"), ("praise among its spans", "praise")):
+        shares = [
+            f"{results[f'model_{key}_share_{mode}']:.0%} "
+            f"(without an attack {results[f'model_{key}_share_{mode}_no_attack']:.0%})"
+            for mode in ("fence", "plain_tags")
+        ]
+        rows.append([f"default model, {results['model_answers']} answers: {name}", *shares])
+    return _table(["", "now", "plain tags, `apply_chat_template`"], rows)
+
+
 TABLES: dict[str, Callable[[Results], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
@@ -252,6 +275,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "code_blame": code_blame,
     "locality": locality,
     "rewards": rewards,
+    "injections": injections,
 }
 
 

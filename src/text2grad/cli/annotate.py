@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from text2grad.cli.console import Console
 from text2grad.cli.options import Debug, FeedbackFile, RetryFailed, given
 from text2grad.cli.progress import LINE_SECONDS, ProgressDisplay
 from text2grad.errors import UserError
 from text2grad.files import open_maybe_gzip
+from text2grad.text.printable import printable
 
 if TYPE_CHECKING:
     from text2grad.annotate import Summary
@@ -154,7 +155,7 @@ def summary_table(summary: Summary) -> Table:
         ("records", f"{summary.records} ({summary.added} new)"),
         ("ok", str(summary.ok)),
         ("failed", str(summary.failed)),
-        *((f"  {escape(cause)}", str(count)) for cause, count in summary.causes.most_common()),
+        *((f"  {escape(printable(cause))}", str(count)) for cause, count in summary.causes.most_common()),
         ("spans per completion", f"{summary.spans_per_completion:.2f}"),
         ("coverage", f"{summary.coverage:.1%}"),
         ("omissions", str(summary.omissions)),

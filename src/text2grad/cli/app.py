@@ -8,12 +8,12 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from text2grad.cli.align import align
 from text2grad.cli.annotate import annotate
 from text2grad.cli.critic import critic
+from text2grad.cli.console import Console, guard_stderr
 from text2grad.cli.explain import explain
 from text2grad.cli.export import export
 from text2grad.cli.init import init
@@ -58,6 +58,7 @@ def options(
 
 def main() -> None:
     """Run the command line; the exit code is 1 for an error that the user can fix, 130 for Ctrl-C."""
+    guard_stderr()
     _set_torch_defaults()
     debug = "--debug" in sys.argv
     try:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from text2grad.cli.progress import LINE_SECONDS, ProgressDisplay
 from text2grad.schema import Example
+from text2grad.text.printable import printable
 from text2grad.trainer.callbacks import Callback, Metrics
 
 if TYPE_CHECKING:
@@ -93,18 +94,18 @@ def metrics_table(evaluation: dict[str, Any]) -> Table:
 def comparison_table(example: dict[str, Any]) -> Table:
     """Return the completions of one held-out prompt before and after training, with coloured spans and critiques."""
     columns = [Column(side, ratio=1) for side in ("before", "after")]
-    table = Table(*columns, title=f"Example {example['id']}", expand=True, show_lines=True)
+    table = Table(*columns, title=Text(f"Example {printable(example['id'])}"), expand=True, show_lines=True)
     sides = [
         Example.model_validate({"id": example["id"], "prompt": "", **example[side]}) for side in ("before", "after")
     ]
     table.add_row(*(highlight_spans(side) for side in sides))
-    table.add_row(*(Text(side.feedback.critique if side.feedback else "", style="dim") for side in sides))
+    table.add_row(*(Text(printable(side.feedback.critique) if side.feedback else "", style="dim") for side in sides))
     return table
 
 
 def highlight_spans(example: Example) -> Text:
     """Return the completion with praised words in blue and blamed words in orange."""
-    text = Text(example.completion)
+    text = Text(printable(example.completion))  # before Rich drops characters, which would shift the spans
     for span in example.feedback.spans if example.feedback else []:
         text.stylize(GOOD if span.label == "good" else POOR, span.start, span.end)
     return text
@@ -113,7 +114,7 @@ def highlight_spans(example: Example) -> Text:
 def explanation_table(explanation: Explanation) -> Table:
     """Return one row per token: its reward, and its probability before and after the gradient step."""
     columns = [Column(name, justify="right") for name in ("reward", "before", "after", "change of log-probability")]
-    table = Table("token", *columns, title=Text(explanation.comment))
+    table = Table("token", *columns, title=Text(printable(explanation.comment)))
     for token in explanation.tokens:
         change = token.logprob_after - token.logprob_before
         style = "" if not token.reward else GOOD if token.reward > 0 else POOR

@@ -89,7 +89,7 @@ class Batcher:
             return validate_batch(self._critic.critique(examples), examples, self._critic)
         except Exception as error:
             if len(examples) == 1:
-                _log.exception("the critic failed on example %s", examples[0].id)
+                _log.exception("the critic failed on example %r", examples[0].id)
                 message = f"the critic failed with {type(error).__name__}; see the server's log"
                 return [Feedback.failure(self._name, message)]
             middle = len(examples) // 2
