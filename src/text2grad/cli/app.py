@@ -12,8 +12,8 @@ from rich.markup import escape
 
 from text2grad.cli.align import align
 from text2grad.cli.annotate import annotate
-from text2grad.cli.critic import critic
 from text2grad.cli.console import Console, guard_stderr
+from text2grad.cli.critic import critic
 from text2grad.cli.explain import explain
 from text2grad.cli.export import export
 from text2grad.cli.init import init

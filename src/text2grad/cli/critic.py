@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from text2grad.cli.console import Console
 from text2grad.cli.options import Debug, given
 from text2grad.cli.progress import ProgressDisplay, silence_libraries
 from text2grad.errors import UserError

@@ -37,7 +37,9 @@ class Review(CritiqueWriter):
     share that failed.
     """
 
-    def __init__(self, critic: str, program: Program, suite: Suite, max_blamed_share: float, outcome: Outcome) -> None:
+    def __init__(
+        self, critic: str, program: Program, suite: Suite, max_blamed_share: float, outcome: Outcome
+    ) -> None:
         super().__init__(critic)
         self.program, self.suite, self.outcome = program, suite, outcome
         self.statements = find_statements(program)

@@ -128,7 +128,9 @@ class _Server:
             before=[args, kwargs],
         )
 
-    def _reply(self, evaluate: Callable[[], Any], is_test: bool = True, after: Any = None, before: Any = None) -> None:
+    def _reply(
+        self, evaluate: Callable[[], Any], is_test: bool = True, after: Any = None, before: Any = None
+    ) -> None:
         reply: dict[str, Any] = {}
         try:
             if self.lines is not None:

@@ -43,9 +43,7 @@ def main() -> None:
     out = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     os.dup2(1, 2)
-    sys.path[:] = [
-        path for path in sys.path if path and os.path.abspath(path) != os.getcwd()
-    ]  # the answer writes there
+    sys.path[:] = [path for path in sys.path if path and os.path.abspath(path) != os.getcwd()]  # the answer writes there
     try:
         protect()
         prepare_filter()

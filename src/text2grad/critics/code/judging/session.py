@@ -22,7 +22,9 @@ _FIELDS = {"value", "raised", "after", "printed", "forbidden", "callback", "step
 _MUTABLE = (list, dict, set, bytearray)
 _ITERATORS = tuple(type(one) for one in (iter([]), iter(()), iter({}), iter(set()), iter(range(0)), iter(""), zip(), enumerate([]), map(str, []), (_ for _ in [])))  # fmt: skip  # noqa: E501
 _EXCEPTIONS = {
-    name: kind for name, kind in vars(builtins).items() if type(kind) is type and issubclass(kind, BaseException)
+    name: kind
+    for name, kind in vars(builtins).items()
+    if type(kind) is type and issubclass(kind, BaseException)
 }
 
 
