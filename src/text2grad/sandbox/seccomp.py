@@ -21,7 +21,6 @@ _KILL, _ASK, _ALLOW = 0x80000000, 0x7FC00000, 0x7FFF0000
 _CLONE_THREAD, _CLONE_PARENT, _CLONE_NAMESPACES = 0x10000, 0x8000, 0x7E020000
 _O_CREAT, _O_TMPFILE = 0o100, 0o20000000
 _RLIMIT_AS = 9
-_PR_SET_SECCOMP = 22
 _F_SETPIPE_SZ, _F_NOTIFY = 1031, 1026
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 
@@ -47,7 +46,6 @@ def denying_filter() -> bytes:
     program += _on_call(syscalls.PRLIMIT, [*is_set, *can_set])
     program += _on_call(syscalls.FCNTL, _if_argument(1, [_F_SETPIPE_SZ, _F_NOTIFY]))
     program += _on_call(syscalls.IOCTL, _if_argument(1, [_TIOCSTI, _TIOCLINUX]))
-    program += _on_call(syscalls.PRCTL, _if_argument(0, [_PR_SET_SECCOMP]))
     return _assemble([*program, _allow()])
 
 

@@ -147,5 +147,4 @@ SETRLIMIT: Numbers = (160, 164)
 PRLIMIT: Numbers = (302, 261)
 FCNTL: Numbers = (72, 25)
 IOCTL: Numbers = (16, 29)
-PRCTL: Numbers = (157, 167)
 SECCOMP: Numbers = _MEMORY["seccomp"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from text2grad.align.program import Program, extract_program
 from text2grad.critics.code.cases import Suite, parse_tests
 from text2grad.critics.code.review import Review
-from text2grad.critics.code.runner import CaseResult, ExecutionReport, run_suites
+from text2grad.critics.code.runner import CaseResult, ExecutionReport, check_judge, run_suites
 from text2grad.critics.code.scoring import judge_outcome, relevant_results
 from text2grad.critics.code.shown import mark_shown
 from text2grad.sandbox import Sandbox, SandboxError
@@ -55,6 +55,7 @@ class CodeCritic:
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """Return one Feedback per example, in order."""
+        check_judge(self.sandbox)
         prepared = [self._prepare(example) for example in examples]
         jobs = [(item[0].source, item[1]) for item in prepared if not isinstance(item, Feedback)]
         reports = run_suites(jobs, self.sandbox, self.test_timeout, self.total_timeout)

@@ -6,14 +6,16 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from text2grad.align.program import Extent, imported_modules
-from text2grad.critics.code.cases import Case, Suite
+from text2grad.critics.code.cases import Case, Suite, parse_tests
 from text2grad.critics.code.judging.bundle import judge_script
+from text2grad.errors import UserError
 from text2grad.sandbox import ExecutionResult, ResourceLimits, Sandbox, SandboxError, Script
 from text2grad.sandbox.backends import readable_paths
 
@@ -94,6 +96,19 @@ def run_suites(
     limits = ResourceLimits(wall_seconds=_WALL_SECONDS, cpu_seconds=total_timeout + _JUDGE_CPU_SECONDS)
     for result, (_, suite) in zip(sandbox.run_all(scripts, limits), programs, strict=True):
         yield result if isinstance(result, SandboxError) else _parse_report(result, suite.cases)
+
+
+@cache
+def check_judge(sandbox: Sandbox) -> None:
+    """Raise UserError if a correct program does not pass its test here: then no score would mean anything."""
+    suite = parse_tests("assert successor(1) == 2")
+    assert suite is not None
+    (report,) = run_suites([("def successor(n):\n    return n + 1\n", suite)], sandbox, 2.0, 5.0)
+    if isinstance(report, SandboxError):
+        raise UserError(f"code: {report}")
+    if not any(result.passed for result in report.results):
+        reason = report.terminated_by or [result.message or result.status for result in report.results]
+        raise UserError(f"code: a correct program does not pass its test in the sandbox of this machine: {reason}")
 
 
 def make_payload(source: str, suite: Suite, test_timeout: float, total_timeout: float) -> dict[str, Any]:

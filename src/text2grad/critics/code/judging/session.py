@@ -314,7 +314,7 @@ class _Watch:
         self._last = time.monotonic()
 
     def wait(self, seconds: float) -> str | None:
-        """Return None once there is something to read; "timeout" or "idle" if a limit is reached before."""
+        """Return None once there is something to read; "timeout" or "idle" at a limit, "died" at its end."""
         while True:
             if self._poll.poll(int(1000 * _TICK)):
                 self._last = time.monotonic()
@@ -330,7 +330,9 @@ class _Watch:
             with open(self._status, "rb") as status:
                 state = status.read().rpartition(b")")[2].split()[0]
         except OSError:
-            return None  # it has ended, which the socket tells as well
+            state = b"Z"
+        if state in (b"Z", b"X"):
+            return None if self._poll.poll(0) else "died"
         if state in (b"S", b"T", b"t"):
             self._blocked += min(now - self._last, 2 * _TICK)
         self._last = now

@@ -17,56 +17,59 @@ if TYPE_CHECKING:
     from typing import Any
 
 RUN_TRACED, RUN, STOP = b"t", b"r", b"s"
-_DESCRIPTOR_SIZE = 4
 
 
 class Starter:
-    """The judge's end of the control socket."""
+    """The judge's ends of two sockets: to the starter, and to the process of the answer that it has forked.
+
+    One process runs at a time, so all use the same socket; what one has left in it is discarded. The sandbox lets no
+    process pass descriptors to another.
+    """
 
     def __init__(self, lines: mmap.mmap) -> None:
         """Fork the starter. `lines`: shared memory for the executed lines of the running process."""
-        ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        self._control, control = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        self._data, data = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
         if os.fork() == 0:
             try:
-                ours.close()
-                os.closerange(0, theirs.fileno())
-                os.closerange(theirs.fileno() + 1, 4096)
-                for fd in (0, 1, 2):
-                    if fd != theirs.fileno():
-                        os.dup2(os.open(os.devnull, os.O_RDWR), fd)
-                _serve(theirs, lines)
+                keep = {control.fileno(), data.fileno()}
+                for fd in range(256):
+                    if fd not in keep:
+                        _close(fd)
+                for fd in {0, 1, 2} - keep:
+                    os.dup2(os.open(os.devnull, os.O_RDWR), fd)
+                _serve(control, data, lines)
             finally:
                 os._exit(1)
-        theirs.close()
-        self._socket = ours
+        control.close()
+        data.close()
 
     def configure(self, settings: dict[str, Any]) -> dict[str, Any] | None:
         """Send the program and what it may know; return the compiler's error if it is not valid Python."""
-        send(self._socket.fileno(), dump(settings))
+        send(self._control.fileno(), dump(settings))
         return self._receive()["invalid_syntax"]
 
     def start(self, tracing: bool) -> tuple[int, int]:
-        """Start a process of the answer; return its id and the socket to it."""
-        ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, theirs.fileno().to_bytes(_DESCRIPTOR_SIZE, sys.byteorder))
-        self._socket.sendmsg([RUN_TRACED if tracing else RUN], [rights])
-        theirs.close()
-        return self._receive()["pid"], ours.detach()
+        """Start a process of the answer; return its id and a descriptor of the socket to it."""
+        self._control.sendall(RUN_TRACED if tracing else RUN)
+        return self._receive()["pid"], os.dup(self._data.fileno())
 
     def stop(self) -> dict[str, Any]:
         """Kill the process; return its "exit_code", minus the signal if one ended it before, and "cpu_seconds"."""
-        self._socket.sendall(STOP)
-        return self._receive()
+        self._control.sendall(STOP)
+        usage = self._receive()
+        _discard(self._data)
+        return usage
 
     def _receive(self) -> dict[str, Any]:
-        reply = receive(self._socket.fileno())
+        reply = receive(self._control.fileno())
         if reply is None:
             raise EOFError("the process that starts the answer has ended")
         assert type(reply) is dict
         return reply
 
 
-def _serve(control: Any, lines: mmap.mmap) -> None:
+def _serve(control: Any, data: Any, lines: mmap.mmap) -> None:
     settings = receive(control.fileno())
     program = prepare_filter()
     code, error = _compile(settings["source"])
@@ -77,22 +80,39 @@ def _serve(control: Any, lines: mmap.mmap) -> None:
             continue
     send(control.fileno(), dump({"invalid_syntax": error}))
     while True:
-        command, rights, _, _ = control.recvmsg(1, _socket.CMSG_SPACE(_DESCRIPTOR_SIZE))
+        command = control.recv(1)
         if not command:
             os._exit(0)
-        fd = int.from_bytes(rights[0][2], sys.byteorder)
         pid = os.fork()
         if pid == 0:
             control.close()
             _seed_random()
             confine(program)
             tracing = command == RUN_TRACED
+            fd = data.fileno()
             answer.run(code, fd, settings["names"], settings["imports"], lines, tracing, settings["readable"])
-        os.close(fd)
         send(control.fileno(), dump({"pid": pid}))
         if control.recv(1) != STOP:
             os._exit(0)
-        send(control.fileno(), dump(_kill(pid)))
+        usage = _kill(pid)
+        _discard(data)
+        send(control.fileno(), dump(usage))
+
+
+def _discard(data: Any) -> None:
+    """Read what is left in a socket whose other user has ended."""
+    try:
+        while data.recv(1 << 16, _socket.MSG_DONTWAIT):
+            pass
+    except BlockingIOError:
+        return
+
+
+def _close(fd: int) -> None:
+    try:
+        os.close(fd)
+    except OSError:
+        return
 
 
 def _compile(source: str) -> tuple[Any, dict[str, Any] | None]:
