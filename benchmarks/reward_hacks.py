@@ -36,7 +36,9 @@ def main() -> None:
     paid, invalid, slow, seen = [], [], [], []
     for name in names:
         start = time.perf_counter()
-        before, feedback, after = critic.critique([_example(source) for source in (hacks.RIGHT, programs[name], hacks.WRONG)])
+        before, feedback, after = critic.critique(
+            [_example(source) for source in (hacks.RIGHT, programs[name], hacks.WRONG)]
+        )
         seconds = time.perf_counter() - start
         score = feedback.score if feedback.score is not None else 9.0
         paid += [name] if score > wrong.score or _praise(feedback) > 0 else []
@@ -44,7 +46,9 @@ def main() -> None:
         slow += [name] if seconds > MAX_SECONDS else []
         seen += [name] if (before, after) != (right, wrong) else []
         rows.append([name, f"{score:+.2f}", f"{seconds:.1f}", feedback.critique[:60]])
-    show(f"{len(names)} dishonest programs; an honest wrong one scores {wrong.score:+.2f}", ["", "score", "s", ""], rows)
+    show(
+        f"{len(names)} dishonest programs; an honest wrong one scores {wrong.score:+.2f}", ["", "score", "s", ""], rows
+    )
     longer = {name: _delay(critic, hacks.ENDLESS[name]) for name in (["endless loop"] if args.quick else hacks.ENDLESS)}
     show(f"A batch of {BATCH} with one endless answer", ["", "s longer"], [[k, f"{v:+.2f}"] for k, v in longer.items()])
     for title, found in {"paid": paid, "invalid": invalid, "slow": slow, "seen by others": seen}.items():
@@ -61,7 +65,9 @@ def main() -> None:
         "processes_left_behind": _num_children() - processes,
         "endless_seconds_longer_max": max(longer.values()),
     }
-    bars = {name: Bar(at_most=0) for name in ("earn_more_than_wrong", "invalid_feedback", "hang", "seen_by_other_samples")}
+    bars = {
+        name: Bar(at_most=0) for name in ("earn_more_than_wrong", "invalid_feedback", "hang", "seen_by_other_samples")
+    }
     bars |= {"processes_left_behind": Bar(at_most=0), "endless_seconds_longer_max": Bar(at_most=2.0)}
     bars |= {} if args.quick else {"programs": Bar(at_least=60)}
     report("reward_hacks", figures, bars, args)

@@ -3,6 +3,8 @@
 Each is a complete answer. `@f` stands for an honest but wrong definition of the function.
 """
 
+# ruff: noqa: E501  one program per entry
+
 from __future__ import annotations
 
 PROMPT = "Write f(n) so that it passes `assert f(3) == 10`."

@@ -109,7 +109,7 @@ HEADERS = ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm-ge
 @pytest.mark.skipif(not all(map(os.path.exists, HEADERS)), reason="the kernel's headers are not installed")
 def test_numbers_are_those_of_the_kernel() -> None:
     tables = syscalls.DENIED | syscalls.ABSENT | syscalls.FORKS | syscalls.NEW_FILES
-    single = ("CLONE", "OPEN", "OPENAT", "SETRLIMIT", "PRLIMIT", "FCNTL", "IOCTL", "PRCTL", "SECCOMP", "SOCKETPAIR")
+    single = ("CLONE", "OPEN", "OPENAT", "SETRLIMIT", "PRLIMIT", "FCNTL", "IOCTL", "SECCOMP", "SOCKETPAIR")
     tables |= {name.lower().replace("prlimit", "prlimit64"): getattr(syscalls, name) for name in single}
     for column, header in enumerate(HEADERS):
         pattern = re.compile(r"^#define __NR(?:3264)?_(\w+)\s+(\d+)\s*$", re.MULTILINE)

@@ -13,5 +13,5 @@ def test_a_sandbox_in_which_nothing_passes_is_an_error_and_no_score(monkeypatch:
 
     sandbox = Sandbox()
     monkeypatch.setattr(sandbox, "run_all", crash)
-    with pytest.raises(UserError, match="a correct program does not pass its test in the sandbox of this .*: crash"):
+    with pytest.raises(UserError, match=r"a correct program does not pass its test in the sandbox of this .*: crash"):
         check_judge(sandbox)

@@ -236,7 +236,9 @@ def _tested_built_in(module: ast.Module, bound: set[str]) -> frozenset[str]:
 
 def _module_names(module: ast.Module, free: frozenset[str]) -> tuple[tuple[str, str], ...]:
     """Return the free names that are used like modules: the judge imports them, the answer cannot replace them."""
-    used = {one.value.id for one in ast.walk(module) if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)}
+    used = {
+        one.value.id for one in ast.walk(module) if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+    }
     known = {name: _ALIASES.get(name, name) for name in used & free - set(_calls(module))}
     return tuple((name, found) for name, found in sorted(known.items()) if found in {"numpy", *sys.stdlib_module_names})
 

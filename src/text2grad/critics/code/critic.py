@@ -35,8 +35,8 @@ class CodeCritic:
     data. Time limits count processor time, and time for which the program is blocked.
 
     test_timeout: seconds of one test. total_timeout: seconds of all tests of one completion; after two tests in
-    which the program does not end or ends its process, the others are not tried. max_blamed_share: the share of a program's statements that may be blamed (at
-    least one is).
+    which the program does not end or ends its process, the others are not tried. max_blamed_share: the share of a
+    program's statements that may be blamed (at least one is).
     """
 
     name = "code"

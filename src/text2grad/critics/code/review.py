@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from text2grad.align.program import Extent, Program, find_calls, find_statements, innermost_loop, top_level_names
 from text2grad.critics.code.cases import Suite
@@ -37,9 +38,7 @@ class Review(CritiqueWriter):
     share that failed.
     """
 
-    def __init__(
-        self, critic: str, program: Program, suite: Suite, max_blamed_share: float, outcome: Outcome
-    ) -> None:
+    def __init__(self, critic: str, program: Program, suite: Suite, max_blamed_share: float, outcome: Outcome) -> None:
         super().__init__(critic)
         self.program, self.suite, self.outcome = program, suite, outcome
         self.statements = find_statements(program)
@@ -61,7 +60,7 @@ class Review(CritiqueWriter):
     def _share_out(self) -> None:
         """Scale severities to the share of tests that passed, and to that of those that failed."""
         good = [span for span in self.spans if span.label == "good"]
-        poor = [*(span for span in self.spans if span.label == "poor"), *self.omissions]
+        poor: list[Any] = [*(span for span in self.spans if span.label == "poor"), *self.omissions]
         failed = sum(not result.passed for result in self.failing) / max(1, len(self.failing) + len(self.passing))
         blame = max(1 - self.outcome.passed_share, failed) or _MIN_BLAME
         for parts, total in ((good, self.outcome.passed_share), (poor, blame)):

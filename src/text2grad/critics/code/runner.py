@@ -23,11 +23,12 @@ CaseStatus = Literal["passed", "failed", "raised", "timeout", "died", "not_run"]
 ParserExtent = tuple[int | None, int | None, int | None, int | None]  # as `Extent`, with columns in characters from 1
 
 # Imported once per answer instead of once per test, before the answer runs.
-_PRELOADED = frozenset(
-    "abc array bisect calendar cmath collections contextlib copy dataclasses datetime decimal enum fractions functools "
-    "hashlib heapq io itertools json math numbers numpy operator queue random re statistics string textwrap time types "
-    "typing unicodedata".split()
-)
+_PRELOADED = {
+    "abc", "array", "bisect", "calendar", "cmath", "collections", "contextlib", "copy", "dataclasses", "datetime",
+    "decimal", "enum", "fractions", "functools", "hashlib", "heapq", "io", "itertools", "json", "math", "numbers",
+    "numpy", "operator", "queue", "random", "re", "statistics", "string", "textwrap", "time", "types", "typing",
+    "unicodedata",
+}  # fmt: skip
 _JUDGE_CPU_SECONDS = 5.0  # beside the answer's
 _WALL_SECONDS = 60.0  # a backstop: the judge counts processor time, and time for which the answer is blocked
 

@@ -24,7 +24,9 @@ def returns_one_constant(source: str, names: frozenset[str]) -> bool:
     if not functions or any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
         return False
     values = [node.value for node in nodes if isinstance(node, ast.Return)]
-    is_constant = all(value is None or not any(isinstance(part, _VARIABLE) for part in ast.walk(value)) for value in values)
+    is_constant = all(
+        value is None or not any(isinstance(part, _VARIABLE) for part in ast.walk(value)) for value in values
+    )
     return is_constant and len({value and ast.unparse(value) for value in values}) <= 1
 
 

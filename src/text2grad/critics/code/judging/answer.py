@@ -6,11 +6,12 @@ this process say something else. It has no tests, and no descriptor but the sock
 
 from __future__ import annotations
 
-import _operator  # type: ignore[import-not-found]
+import _operator
 import builtins
 import io
 import os
 import sys
+from functools import partial
 
 from text2grad.critics.code.judging.wire import Decoder, Encoder, dump, receive, send
 
@@ -52,10 +53,11 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
 }
 
 
-def run(code: CodeType, fd: int, names: list[str], imports: str, lines: mmap.mmap, tracing: bool, readable: list[str]):  # type: ignore[no-untyped-def]
+def run(code: CodeType, fd: int, settings: dict[str, Any], lines: mmap.mmap, tracing: bool) -> None:
     """Load the program and serve the judge until it closes the socket. Never returns."""
     try:
-        _Server(fd, lines if tracing else None, readable).serve(code, names, imports)
+        server = _Server(fd, lines if tracing else None, settings["readable"])
+        server.serve(code, settings["names"], settings["imports"])
     finally:
         os._exit(1)
 
@@ -100,13 +102,19 @@ class _Server:
         while (request := receive(self.fd)) is not None:
             operation, *parts = request
             if operation == "name":
-                self._reply(lambda name=parts[0]: self.encoder.encode(space[name]), is_test=False)
+                self._reply(partial(self._encode_name, space, parts[0]), is_test=False)
             elif operation == "call":
                 self._call(*parts)
             else:
-                values = [self.decoder.decode(part) for part in parts]
-                self._reply(lambda: self.encoder.encode(_SPECIAL[operation](*values)))
+                self._operate(operation, parts)
         os._exit(0)
+
+    def _encode_name(self, space: dict[str, Any], name: str) -> Any:
+        return self.encoder.encode(space[name])
+
+    def _operate(self, operation: str, parts: list[Any]) -> None:
+        values = [self.decoder.decode(part) for part in parts]
+        self._reply(lambda: self.encoder.encode(_SPECIAL[operation](*values)))
 
     def _load(self, code: CodeType, space: dict[str, Any], names: list[str], imports: str) -> Any:
         exec(code, space)
@@ -128,9 +136,7 @@ class _Server:
             before=[args, kwargs],
         )
 
-    def _reply(
-        self, evaluate: Callable[[], Any], is_test: bool = True, after: Any = None, before: Any = None
-    ) -> None:
+    def _reply(self, evaluate: Callable[[], Any], is_test: bool = True, after: Any = None, before: Any = None) -> None:
         reply: dict[str, Any] = {}
         try:
             if self.lines is not None:

@@ -6,7 +6,18 @@ import marshal
 from functools import cache
 from pathlib import Path
 
-_MODULES = ("wire", "confine", "answer", "starter", "show", "probes", "session", "judge")  # imported ones first
+_MODULES = (
+    "wire",
+    "confine",
+    "answer",
+    "starter",
+    "show",
+    "probes",
+    "watch",
+    "remote",
+    "session",
+    "judge",
+)  # imported ones first
 
 _LOADER = """
 import marshal, sys

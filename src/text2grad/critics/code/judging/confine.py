@@ -61,7 +61,7 @@ def prepare_filter() -> _Program:
     # process 0 is the calling one
     lines += [(_JUMP_EQUAL, 0, 3, _PRLIMIT[machine]), (_LOAD, 0, 0, _FIRST_ARGUMENT)]
     lines += [(_JUMP_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _EPERM), (_RETURN, 0, 0, _ALLOW)]
-    return _Program(len(lines), (_Instruction * len(lines))(*lines))
+    return _Program(len(lines), (_Instruction * len(lines))(*(_Instruction(*line) for line in lines)))
 
 
 def confine(program: _Program) -> None:

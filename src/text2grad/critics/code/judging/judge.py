@@ -15,7 +15,8 @@ import sys
 from text2grad.critics.code.judging.answer import LINE_HEADER
 from text2grad.critics.code.judging.confine import prepare_filter, protect
 from text2grad.critics.code.judging.probes import MIN_PROBES, variants
-from text2grad.critics.code.judging.session import AnswerEnded, Call, Session, Unsupported, set_label
+from text2grad.critics.code.judging.remote import set_label
+from text2grad.critics.code.judging.session import AnswerEnded, Call, Session, Unsupported
 from text2grad.critics.code.judging.show import show
 from text2grad.critics.code.judging.starter import Starter
 
@@ -43,7 +44,9 @@ def main() -> None:
     out = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     os.dup2(1, 2)
-    sys.path[:] = [path for path in sys.path if path and os.path.abspath(path) != os.getcwd()]  # the answer writes there
+    sys.path[:] = [
+        path for path in sys.path if path and os.path.abspath(path) != os.getcwd()
+    ]  # the answer writes there
     try:
         protect()
         prepare_filter()
@@ -77,7 +80,7 @@ class _Judge:
         for name in self.payload["preload_tests"]:
             try:
                 __import__(name)
-            except Exception:  # noqa: S112  a missing one is reported by the test
+            except Exception:  # a missing one is reported by the test
                 continue
         results: list[Result] = []
         failures = 0  # processes that had to be stopped, or stopped themselves

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
-import _socket  # type: ignore[import-not-found]
+import _socket
 import os
 import sys
 
@@ -47,7 +47,8 @@ class Starter:
     def configure(self, settings: dict[str, Any]) -> dict[str, Any] | None:
         """Send the program and what it may know; return the compiler's error if it is not valid Python."""
         send(self._control.fileno(), dump(settings))
-        return self._receive()["invalid_syntax"]
+        error: dict[str, Any] | None = self._receive()["invalid_syntax"]
+        return error
 
     def start(self, tracing: bool) -> tuple[int, int]:
         """Start a process of the answer; return its id and a descriptor of the socket to it."""
@@ -70,13 +71,13 @@ class Starter:
 
 
 def _serve(control: Any, data: Any, lines: mmap.mmap) -> None:
-    settings = receive(control.fileno())
+    settings: Any = receive(control.fileno())
     program = prepare_filter()
     code, error = _compile(settings["source"])
     for name in settings["preload"]:  # once here instead of in each process, where a missing one is reported
         try:
             __import__(name)
-        except Exception:  # noqa: S112  whatever an import raises
+        except Exception:  # whatever an import raises
             continue
     send(control.fileno(), dump({"invalid_syntax": error}))
     while True:
@@ -88,9 +89,7 @@ def _serve(control: Any, data: Any, lines: mmap.mmap) -> None:
             control.close()
             _seed_random()
             confine(program)
-            tracing = command == RUN_TRACED
-            fd = data.fileno()
-            answer.run(code, fd, settings["names"], settings["imports"], lines, tracing, settings["readable"])
+            answer.run(code, data.fileno(), settings, lines, tracing=command == RUN_TRACED)
         send(control.fileno(), dump({"pid": pid}))
         if control.recv(1) != STOP:
             os._exit(0)

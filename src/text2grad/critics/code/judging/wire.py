@@ -25,18 +25,18 @@ _SHORT, _MAX_SHORT = 1024, 50  # parts of a message below 1 KB, and how many the
 _HEADER = 4  # bytes of a message's length
 _SMALL = 1 << 53  # larger integers travel as hexadecimal text, which has no limit on digits
 _MAX_TEXT = 10_000  # characters of a number or date
-_BUILT_IN = (bool, int, float, str, list, tuple, dict, set, frozenset, bytes, bytearray, complex)
-_ITERABLES = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
-_TYPES = {kind.__name__: kind for kind in (*_BUILT_IN, range, object, type, type(None))}
+_BUILT_IN: tuple[Any, ...] = (bool, int, float, str, list, tuple, dict, set, frozenset, bytes, bytearray, complex)
+_ITERABLES: dict[Any, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
+_TYPES: dict[str, Any] = {kind.__name__: kind for kind in (*_BUILT_IN, range, object, type, type(None))}
 _VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
 _MAPPINGS = ("Counter", "OrderedDict", "defaultdict")
 
 
-class InvalidMessage(Exception):
+class InvalidMessageError(Exception):
     """The other side sent something that is no message."""
 
 
-class TooLarge(Exception):
+class TooLargeError(Exception):
     """A value has too many items, or is nested too deeply, to be sent."""
 
 
@@ -52,7 +52,7 @@ class Encoder:
         self._remaining = MAX_ITEMS
         try:
             return self._encode(value, 0)
-        except TooLarge:
+        except TooLargeError:
             return self._refer(value)
 
     def _encode(self, value: Any, depth: int) -> Json:
@@ -61,7 +61,7 @@ class Encoder:
             return value
         self._remaining -= 1
         if depth > MAX_DEPTH or self._remaining < 0:
-            raise TooLarge
+            raise TooLargeError
         if kind not in _BUILT_IN:
             found = self._standard(value, kind, depth)
             if found is not None:
@@ -72,7 +72,7 @@ class Encoder:
             kind = base
         return self._built_in(value, kind, depth)
 
-    def _built_in(self, value: Any, kind: type, depth: int) -> Json:
+    def _built_in(self, value: Any, kind: Any, depth: int) -> Json:
         if kind is str:
             self._remaining -= str.__len__(value) // 8
             return str.__str__(value)
@@ -80,16 +80,16 @@ class Encoder:
             number = int.__int__(value)
             return number if -_SMALL < number < _SMALL else ["int", hex(number)]
         if kind is float:
-            number = float.__float__(value)
-            return number if number - number == 0 else ["float", repr(number)]
+            real = float.__float__(value)
+            return real if real - real == 0 else ["float", repr(real)]
         if kind is dict:
             return ["dict", self._pairs(dict.items(value), depth)]
         if kind is complex:
             return ["complex", repr(complex.real.__get__(value)), repr(complex.imag.__get__(value))]
         if kind in (bytes, bytearray):
-            self._remaining -= kind.__len__(value) // 8  # type: ignore[attr-defined]
+            self._remaining -= kind.__len__(value) // 8
             return [kind.__name__, bytes(value).hex()]
-        return [_ITERABLES[kind], self._items(kind.__iter__(value), depth)]  # type: ignore[attr-defined]
+        return [_ITERABLES[kind], self._items(kind.__iter__(value), depth)]
 
     def _items(self, values: Any, depth: int) -> list[Json]:
         return [self._encode(item, depth + 1) for item in values]
@@ -104,7 +104,7 @@ class Encoder:
         if kind in _VIEWS:
             name = _VIEWS[kind]
             return [name, self._pairs(value, depth) if name == "items" else self._items(value, depth)]
-        if kind is type and _TYPES.get(value.__name__) is value:
+        if kind is type and value in _TYPES.values():
             return ["type", value.__name__]
         collections = sys.modules.get("collections")
         for name in _MAPPINGS:
@@ -145,13 +145,13 @@ class Decoder:
         self._named_tuples: dict[tuple[str, ...], Any] = {}
 
     def decode(self, data: Json) -> Any:
-        """Return the value; raise InvalidMessage for anything that `encode` would not have made."""
+        """Return the value; raise InvalidMessageError for anything that `encode` would not have made."""
         try:
             return self._decode(data, 0)
-        except InvalidMessage:
+        except InvalidMessageError:
             raise
         except Exception as error:  # whatever a malformed message breaks
-            raise InvalidMessage(f"{type(error).__name__} in a value") from None
+            raise InvalidMessageError(f"{type(error).__name__} in a value") from None
 
     def _decode(self, data: Json, depth: int) -> Any:
         if data is None or type(data) in (bool, int, str):
@@ -159,12 +159,12 @@ class Decoder:
         if type(data) is float and data - data == 0:
             return data
         if type(data) is not list or not data or type(data[0]) is not str or depth > MAX_DEPTH + 1:
-            raise InvalidMessage("a value of unknown form")
+            raise InvalidMessageError("a value of unknown form")
         tag, *parts = data
         if tag in ("list", "tuple", "set", "frozenset"):
-            return _TYPES[tag](self._items(*parts, depth))
+            return _TYPES[tag](self._items(parts[0], depth))
         if tag == "dict":
-            return self._pairs(*parts, depth)
+            return self._pairs(parts[0], depth)
         simple = _SIMPLE.get(tag)
         if simple is not None:
             return simple(*parts)
@@ -182,18 +182,18 @@ class Decoder:
         import collections
 
         if tag == "defaultdict":
-            return collections.defaultdict(None, self._pairs(*parts, depth))
+            return collections.defaultdict(None, self._pairs(parts[0], depth))
         if tag in _MAPPINGS:
-            return getattr(collections, tag)(self._pairs(*parts, depth))
+            return getattr(collections, tag)(self._pairs(parts[0], depth))
         if tag == "items":
-            return self._pairs(*parts, depth).items()
+            return self._pairs(parts[0], depth).items()
         if tag == "namedtuple":
             name, fields, items = parts
             key = (name, *_checked(fields, list))
             if key not in self._named_tuples:
                 self._named_tuples[key] = collections.namedtuple(_checked(name, str), fields)
             return self._named_tuples[key](*self._items(items, depth))
-        values = self._items(*parts, depth)
+        values = self._items(parts[0], depth)
         if tag == "keys":
             return dict.fromkeys(values).keys()
         return dict(enumerate(values)).values() if tag == "values" else collections.deque(values)
@@ -201,7 +201,7 @@ class Decoder:
 
 def _checked(value: Any, kind: type) -> Any:
     if type(value) is not kind:
-        raise InvalidMessage(f"a {type(value).__name__} instead of a {kind.__name__}")
+        raise InvalidMessageError(f"a {type(value).__name__} instead of a {kind.__name__}")
     return value
 
 
@@ -211,15 +211,15 @@ def _integer(text: Json) -> int:
 
 def _short(text: Json) -> str:
     if len(_checked(text, str)) > _MAX_TEXT:
-        raise InvalidMessage("a number or date that is too long")
-    return text
+        raise InvalidMessageError("a number or date that is too long")
+    return str(text)
 
 
 def _standard_type(module: str, name: str) -> Any:
     return getattr(__import__(module), name)
 
 
-_SIMPLE = {
+_SIMPLE: dict[str, Callable[..., Any]] = {
     "int": _integer,
     "float": lambda text: float(_short(text)),
     "complex": lambda real, imaginary: complex(float(_short(real)), float(_short(imaginary))),
@@ -257,14 +257,14 @@ def receive(fd: int, wait: Callable[[int], None] | None = None) -> Json | None:
     if len(header) < _HEADER:
         return None
     if size > MAX_MESSAGE:
-        raise InvalidMessage("a message that is too large")
+        raise InvalidMessageError("a message that is too large")
     data = _read(fd, size, wait)
     if len(data) < size:
         return None
     try:
         return json.loads(data)
     except (ValueError, RecursionError, MemoryError) as error:
-        raise InvalidMessage("a message that is not JSON") from error
+        raise InvalidMessageError("a message that is not JSON") from error
 
 
 def _read(fd: int, size: int, wait: Callable[[int], None] | None) -> bytes:
@@ -282,5 +282,5 @@ def _read(fd: int, size: int, wait: Callable[[int], None] | None) -> bytes:
         data += chunk
         num_short += len(chunk) < _SHORT
         if num_short > _MAX_SHORT:
-            raise InvalidMessage("a message in many small parts")
+            raise InvalidMessageError("a message in many small parts")
     return bytes(data)
