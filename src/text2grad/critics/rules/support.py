@@ -27,14 +27,17 @@ FEATURES = (
     "general",  # said of almost anything
     "name",
     "unsupported_name",  # not in the source, in no form
+    "unsupported_names",  # share of the name words of the sentence
+    "number",
     "unsupported_number",
-    "after_place_preposition",
-    "after_new",  # after a word that the source does not have in this form
+    "new_before_name",  # not in the source in this form, as in "striker Jo Falcato"
+    "after_new",
     "before_new",
+    "after_place_preposition",
     "copied_trigram",  # with both neighbours as in the source
     "near_next",  # how close the source has it to the next content word
-    "alignment",  # share of the sentence's content in the best source sentence that has this word
-    "new_share",  # of the sentence's content words
+    "alignment",  # share of the sentence's content words in the best source sentence that has this word
+    "best_alignment",  # the same for the best source sentence
 )
 _PLACE_PREPOSITIONS = word_set("in at near")
 # Common words have many positions; the limit bounds the time for long sources.
@@ -102,7 +105,8 @@ def _sentence_features(summary: Text, sentence: range, in_names: set[int], sourc
     overlaps = [len(keys & source_keys) / max(1, len(content)) for source_keys in source.sentence_content]
     unsupported = {i for i in sentence if is_unsupported(summary, i, i in in_names, source)}
     new = {i for i in content if i in unsupported or summary.keys[i] not in source.positions}
-    new_share = len(new) / max(1, len(content))
+    names = [i for i in sentence if i in in_names]
+    unsupported_names = sum(i in unsupported for i in names) / max(1, len(names))
     rows = []
     for i in sentence:
         word = summary.words[i]
@@ -115,14 +119,17 @@ def _sentence_features(summary: Text, sentence: range, in_names: set[int], sourc
                 float(word.lexeme.is_general),
                 float(is_name),
                 float(is_name and i in unsupported),
+                unsupported_names,
+                float(word.lexeme.is_number),
                 float(word.lexeme.is_number and i in unsupported),
-                float(not is_opening and summary.words[i - 1].text.lower() in _PLACE_PREPOSITIONS),
+                float(i in new and not is_name and not is_last and i + 1 in in_names),
                 float(i - 1 in new),
                 float(i + 1 in new),
+                float(not is_opening and summary.words[i - 1].text.lower() in _PLACE_PREPOSITIONS),
                 float(not is_opening and not is_last and summary.keys[i - 1 : i + 2] in source.trigrams),
                 _proximity(summary, i, following, source),
                 max((overlaps[source.text.words[p].sentence] for p in positions), default=0.0),
-                new_share,
+                max(overlaps, default=0.0),
             ]
         )
     return rows
