@@ -119,7 +119,7 @@ def update_once(
         model=model,
         critic=critic,
         args=Text2GradConfig(output_dir=folder, **settings),
-        train_dataset=answers,
+        train_dataset=[group.answers[0] for group in groups],
         peft_config=LoraConfig(r=16, lora_alpha=32, target_modules="all-linear"),
     )
     trainer.given = answers

@@ -123,26 +123,18 @@ def show_scores(figures: dict[str, Any]) -> None:
 
 
 def show_groups(figures: dict[str, Any]) -> None:
-    rows = [
-        [
-            estimator,
-            task,
-            str(item["pairs"]),
-            f"{item['ordered_per_token']:.0%}",
-            f"{item['lead_per_token']:+.5f}",
-            f"{item['ordered_whole']:.0%}",
-            f"{item['lead_whole']:+.4f}",
-            f"{item['spearman']:.3f}",
+    titles = {
+        "ordered_per_token": "Mixed groups: pairs in the right order, by the change of log-probability per token",
+        "ordered_whole": "Pairs in the right order, by the change of the log-probability of the whole answer",
+        "lead_per_token": "How much more better answers rise than degenerate ones, nats per token, times 1000",
+    }
+    for key, title in titles.items():
+        scale, form = (1000, ".2f") if key == "lead_per_token" else (1, ".0%")
+        rows = [
+            [estimator, *(f"{scale * item[key]:{form}}" for item in results.values())]
+            for estimator, results in figures["groups"].items()
         ]
-        for estimator, results in figures["groups"].items()
-        for task, item in results.items()
-    ]
-    columns = ["estimator", "task", "pairs", "ordered", "lead", "ordered, whole", "lead, whole", "total to score"]
-    show(
-        "Mixed groups: better answers against degenerate ones, log-probability per token and of the whole",
-        columns,
-        rows,
-    )
+        show(title, ["estimator", *figures["scores"]], rows)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -24,7 +25,7 @@ def untrained_answers(
 ) -> list[Example]:
     """Return `samples` answers per example as completions, neighbours for one prompt.
 
-    Randomness is keyed by (prompt, sample), so that an answer does not depend on the other examples.
+    Randomness is keyed by the position, so that an answer does not depend on the batches.
     """
     key = json.dumps([max_tokens, samples, TEMPERATURE, [(e.id, e.prompt_text) for e in examples]])
     path = cache_folder() / "untrained_answers" / f"{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}.jsonl"
@@ -40,7 +41,8 @@ def untrained_answers(
 
 def _sample(examples: Sequence[Example], max_tokens: int, samples: int, device: str) -> list[str]:
     tokenizer = load_tokenizer(DEFAULT_MODEL)
-    model = load_model(DEFAULT_MODEL, torch.float32).to(device).eval()
+    model: Any = load_model(DEFAULT_MODEL, torch.float32).eval()
+    model.to(device)
     ends = end_ids(model, tokenizer)
     prompts = encode_prompts(examples, tokenizer, False, model.config.max_position_embeddings, max_tokens)
     texts: list[str] = []
