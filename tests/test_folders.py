@@ -204,6 +204,8 @@ def test_what_is_missing_truncated_or_of_another_kind_is_named(tmp_path: Path) -
     (folder / "README.md").write_text("edited")
     (folder / "notes").write_text("added")
     assert find_damage(folder, "model") is None
+    (folder / "README.md").unlink()
+    assert find_damage(folder, "model") is None
     assert find_damage(folder, "checkpoint") == f"{folder / MANIFEST} is missing or damaged"
     (folder / "data").write_text("weigh")
     assert find_damage(folder, "model") == f"{folder / 'data'} is damaged (its checksum is wrong)"
