@@ -178,6 +178,10 @@ def two_files(new: Path) -> None:
     (new / "README.md").write_text("card")
 
 
+def checked(manifest: dict[str, dict[str, str | None]]) -> dict[str, str]:
+    return {name: expected for name, expected in manifest["files"].items() if expected is not None}
+
+
 @pytest.mark.parametrize("name", ["data", "part/more", MANIFEST])
 def test_every_flipped_bit_is_found(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "last"
@@ -189,8 +193,8 @@ def test_every_flipped_bit_is_found(tmp_path: Path, name: str) -> None:
         flipped[position] ^= 1 << position % 8
         path.write_bytes(flipped)
         damage = find_damage(folder, "model")
-        if damage is None:  # white space or the case of an escape within the manifest
-            assert json.loads(flipped) == json.loads(content)
+        if damage is None:  # white space, or the name of an editable file
+            assert checked(json.loads(flipped)) == checked(json.loads(content))
         else:
             assert str(folder) in damage
     path.write_bytes(content)

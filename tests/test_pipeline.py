@@ -240,16 +240,20 @@ def test_lost_best_weights_are_named_before_training_goes_on(config: Path, caplo
     assert len(folder.metrics.read_text().splitlines()) == 3  # patience
 
 
-@pytest.mark.parametrize("name", ["adapter_model.safetensors", "text2grad_files.json"])
-def test_a_damaged_final_model_is_written_anew(config: Path, name: str) -> None:
+def test_a_damaged_final_model_is_written_anew(config: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = run(load_config(config, ONE_STEP), Silent())
-    path = folder.final / name
-    content = path.read_bytes()
-    for damaged in (content.replace(b"adapter_config", b"adapter_confih"), content[:40], content + b"x"):
-        if damaged != content:
-            path.write_bytes(damaged)
-            run(load_config(config, ONE_STEP), Silent(), resume=True)
-            assert path.read_bytes() == content
+    weights, manifest = folder.final / "adapter_model.safetensors", folder.final / "text2grad_files.json"
+    content = weights.read_bytes()
+    for path, damaged in (
+        (weights, content[:40]),
+        (weights, content + b"x"),
+        (manifest, manifest.read_bytes().replace(b"adapter_config", b"adapter_confih")),
+    ):
+        caplog.clear()
+        path.write_bytes(damaged)
+        run(load_config(config, ONE_STEP), Silent(), resume=True)
+        assert "the folder is kept as" in caplog.text
+        assert weights.read_bytes() == content
 
 
 class Mute(Silent):
