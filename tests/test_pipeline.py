@@ -187,49 +187,73 @@ def test_a_run_resumes_where_it_was_moved_to(config: Path, tmp_path: Path) -> No
     assert not folder.root.exists()
 
 
+def test_lost_settings_are_named(config: Path) -> None:
+    folder = run(load_config(config, ONE_STEP), Silent())
+    folder.config.unlink()
+    with pytest.raises(UserError, match=r"config\.yaml is missing; restore it from a copy to resume the run"):
+        run(load_config(config, ONE_STEP), Silent(), resume=True)
+
+
 def test_completions_before_training_are_checked_when_a_run_is_resumed(
     config: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = run(load_config(config, ONE_STEP), Silent())
     before = folder.before.read_text()
     evaluation = folder.evaluation.read_bytes()
-    damaged = [before[: len(before) // 2], before.replace("h1", "h9"), before.splitlines()[0] + "\n", "\0\n", ""]
+    damaged = [before[: len(before) // 2], before.replace("h1", "h9"), before.replace("a", "b", 1), "\0\n", ""]
     for text in damaged:
         caplog.clear()
         folder.before.write_text(text)
         run(load_config(config, ONE_STEP), Silent(), resume=True)
         assert "generated again" in caplog.text
         assert (folder.before.read_text(), folder.evaluation.read_bytes()) == (before, evaluation)
-    folder.before.unlink()
+    for path in (folder.before, folder.before_checksum):
+        path.unlink()
+        run(load_config(config, ONE_STEP), Silent(), resume=True)
+        assert folder.before.read_text() == before
+    caplog.clear()
+    folder.write_before(before.replace("h1", "h9"))
     run(load_config(config, ONE_STEP), Silent(), resume=True)
+    assert "is of other held-out prompts; its completions are generated again" in caplog.text
     assert folder.before.read_text() == before
+    caplog.clear()
+    run(load_config(config, ONE_STEP), Silent(), resume=True)
+    assert "again" not in caplog.text
 
 
-def test_lost_best_weights_are_named_before_training_goes_on(config: Path, tmp_path: Path) -> None:
-    two = ["policy.report_to=none", "policy.max_steps=2"]
+def test_lost_best_weights_are_named_before_training_goes_on(config: Path, caplog: pytest.LogCaptureFixture) -> None:
+    two, more = (["policy.report_to=none", f"policy.max_steps={steps}"] for steps in (2, 4))
     folder = run(load_config(config, two), Silent())
     weights = folder.best / "adapter_model.safetensors"
     content = weights.read_bytes()
     weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    more = ["policy.report_to=none", "policy.max_steps=4"]
     recorded = folder.metrics.read_text()
-    with pytest.raises(UserError, match=r"adapter_model.safetensors is damaged .* set load_best_model_at_end to false"):
-        run(load_config(config, more), Silent(), resume=True)
-    with pytest.raises(UserError, match=r"adapter_model.safetensors is damaged"):
-        export_of_damaged(folder.root, tmp_path)
+    for _ in range(2):
+        with pytest.raises(
+            UserError, match=r"best .*, so the best weights are lost; set load_best_model_at_end to false"
+        ):
+            run(load_config(config, more), Silent(), resume=True)
+    assert f"{weights} is damaged (its checksum is wrong); the folder is kept as" in caplog.text
+    assert folder.best.with_name("damaged").joinpath(weights.name).exists()
     assert folder.metrics.read_text() == recorded
     run(load_config(config, [*more, "policy.load_best_model_at_end=false"]), Silent(), resume=True)
     assert len(folder.metrics.read_text().splitlines()) == 3  # patience
 
 
-def export_of_damaged(run_folder: Path, tmp_path: Path) -> None:
-    final = run_folder / "checkpoints" / "final" / "adapter_model.safetensors"
-    content = final.read_bytes()
-    final.write_bytes(content[:-1])
-    try:
-        export(run_folder, tmp_path / "exported")
-    finally:
-        final.write_bytes(content)
+def test_a_damaged_final_model_is_written_anew(config: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = run(load_config(config, ONE_STEP), Silent())
+    weights, manifest = folder.final / "adapter_model.safetensors", folder.final / "text2grad_files.json"
+    content = weights.read_bytes()
+    for path, damaged in (
+        (weights, content[:40]),
+        (weights, content + b"x"),
+        (manifest, manifest.read_bytes().replace(b"adapter_config", b"adapter_confih")),
+    ):
+        caplog.clear()
+        path.write_bytes(damaged)
+        run(load_config(config, ONE_STEP), Silent(), resume=True)
+        assert "the folder is kept as" in caplog.text
+        assert weights.read_bytes() == content
 
 
 class Mute(Silent):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import gzip
+import hashlib
 import json
 import logging
 import math
@@ -143,6 +144,12 @@ def parse_json(text: bytes) -> Any:
 def _parse_finite(digits: str) -> float | None:
     value = float(digits)
     return value if math.isfinite(value) else None
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file, as 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def unused_path(path: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from text2grad.errors import UserError
-from text2grad.files import disk_errors, exclusive_lock, fsync_path
+from text2grad.files import checksum, disk_errors, exclusive_lock, fsync_path
 
 MANIFEST = "text2grad_files.json"  # marks a folder that `replace_folder` wrote: its kind, and its files' SHA-256
 
@@ -86,7 +85,7 @@ def remove_leftovers(folder: Path) -> None:
 def find_damage(folder: Path, kind: str) -> str | None:
     """Return how a folder differs from what `replace_folder` wrote, as the start of a sentence; None where it does not.
 
-    Files that others have added do not count.
+    Files that others have added, and editable files, do not count.
     """
     if not folder.is_dir():
         return f"{folder} does not exist"
@@ -95,11 +94,13 @@ def find_damage(folder: Path, kind: str) -> str | None:
     if manifest.get("kind") != kind or not isinstance(checksums, dict):
         earlier = isinstance(checksums, list)
         return f"{folder / MANIFEST} {'is of an earlier version of text2grad' if earlier else 'is missing or damaged'}"
-    for name, checksum in checksums.items():
+    for name, expected in checksums.items():
         path = folder / name
+        if expected is None:
+            continue
         if not path.is_file():
             return f"{path} is missing"
-        if checksum is not None and _checksum(path) != checksum:
+        if checksum(path) != expected:
             return f"{path} is damaged (its checksum is wrong)"
     return None
 
@@ -112,7 +113,7 @@ def _sibling(folder: Path, state: str) -> Path:
 def _write_manifest(folder: Path, kind: str, editable: Collection[str]) -> None:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     names = {str(path.relative_to(folder)): path for path in files}
-    checksums = {name: None if name in editable else _checksum(path) for name, path in names.items()}
+    checksums = {name: None if name in editable else checksum(path) for name, path in names.items()}
     (folder / MANIFEST).write_text(json.dumps({"kind": kind, "files": checksums}, indent=1), encoding="utf-8")
 
 
@@ -122,11 +123,6 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return manifest if isinstance(manifest, dict) else {}
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _copy_foreign(folder: Path, new: Path) -> None:

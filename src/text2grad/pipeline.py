@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import yaml
-
 from text2grad.checkpoint.model_card import CARD
 from text2grad.checkpoint.run_folder import RunFolder
-from text2grad.config.run import RunConfig, changed_keys
+from text2grad.config.run import RunConfig, changed_keys, load_config
 from text2grad.critics.registry import make_critic
 from text2grad.data.registry import load_examples
 from text2grad.errors import UserError
@@ -102,11 +100,11 @@ def _train(trainer: Text2GradTrainer, config: RunConfig, display: Display, resum
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
 
-    before = on_main(lambda: _read_before(folder.before, heldout)) if heldout and resume else None
+    before = on_main(lambda: _read_before(folder, heldout)) if heldout and resume else None
     if heldout and before is None:
         before = _complete(trainer, heldout, display, "before training", reference=True)
         lines = "".join(c.model_dump_json(exclude_defaults=True) + "\n" for c in before)
-        on_main(lambda: replace_text(folder.before, lines))
+        on_main(lambda: folder.write_before(lines))
     display.on_phase("Training")
     trainer.train()
     trainer.save_model()
@@ -139,19 +137,16 @@ def _complete(
     return completions
 
 
-def _read_before(path: Path, heldout: Sequence[Example]) -> list[Example] | None:
+def _read_before(folder: RunFolder, heldout: Sequence[Example]) -> list[Example] | None:
     """Return the completions before training of an interrupted run; None where there are none that can be used."""
-    if not path.exists():
+    if not folder.before.exists():
         return None
-    try:
-        completions = list(read_examples(path))
-    except UserError as error:
-        log.warning("%s; these completions are generated again", error)
+    if not folder.is_before_intact():
+        log.warning("%s is damaged or incomplete; its completions are generated again", folder.before)
         return None
-    if [(c.id, c.prompt) for c in completions] != [(e.id, e.prompt) for e in heldout] or not all(
-        c.feedback for c in completions
-    ):
-        log.warning("%s is not of the held-out prompts of this run; its completions are generated again", path)
+    completions = list(read_examples(folder.before))
+    if [(c.id, c.prompt) for c in completions] != [(e.id, e.prompt) for e in heldout]:
+        log.warning("%s is of other held-out prompts; its completions are generated again", folder.before)
         return None
     return completions
 
@@ -159,11 +154,13 @@ def _read_before(path: Path, heldout: Sequence[Example]) -> list[Example] | None
 def _check_settings(config: RunConfig) -> None:
     """Raise UserError if a resumed run would differ from its start in anything but RESUMABLE_CHANGES."""
     folder = RunFolder(config.output_dir)
+    if not folder.config.is_file() and folder.metrics.exists():
+        raise UserError(f"{folder.config} is missing; restore it from a copy to resume the run")
     if not folder.config.is_file():
         raise UserError(
             f"{folder.root}: no run to resume; start it without --resume, or give the folder of a moved run with -o"
         )
-    before = RunConfig.parse(yaml.safe_load(folder.config.read_text(encoding="utf-8")), where=str(folder.config))
+    before = load_config(folder.config)
     changed = [key for key in changed_keys(before, config) if key not in RESUMABLE_CHANGES]
     if changed:
         raise UserError(

@@ -99,7 +99,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_previous_one_exactly(
     where = stopped.run.checkpoint / name if (name, damage) != (MANIFEST, flip) else stopped.run.checkpoint
     assert str(where) in caplog.text
     aside = stopped.run.checkpoint.with_name("damaged")
-    assert f"the run resumes from the checkpoint before it, and this one is kept in {aside}" in caplog.text
+    assert f"the folder is kept as {aside}, and the run resumes without it" in caplog.text
     assert {path.name for path in aside.iterdir()} == damaged
     torch.testing.assert_close(weights(resumed), weights(through), rtol=0, atol=0)
     assert recorded(resumed) == recorded(through)
@@ -107,6 +107,29 @@ def test_a_damaged_checkpoint_falls_back_to_the_previous_one_exactly(
     for file in FILES[:3]:
         assert (resumed.run.checkpoint / file).read_bytes() == (through.run.checkpoint / file).read_bytes()
     assert (trained_steps(resumed.run.checkpoint), trained_steps(resumed.run.previous)) == (4, 3)
+
+
+@damages
+def test_a_damaged_previous_checkpoint_is_moved_away(
+    make_trainer: MakeTrainer, stopped: Text2GradTrainer, damage: Damage, caplog: pytest.LogCaptureFixture
+) -> None:
+    damage(stopped.run.previous / MANIFEST)
+    make_trainer("stopped", max_steps=4).train(resume=True)
+    assert f"{stopped.run.previous}" in caplog.text
+    assert (trained_steps(stopped.run.checkpoint), trained_steps(stopped.run.previous)) == (4, 3)
+    assert trained_steps(stopped.run.checkpoint.with_name("damaged")) == 2
+
+
+@pytest.mark.parametrize("name", ["best", "final"])
+def test_a_folder_that_could_not_be_written_at_the_end_is_refused_at_the_start(
+    make_trainer: MakeTrainer, stopped: Text2GradTrainer, name: str
+) -> None:
+    folder = stopped.run.checkpoint.with_name(name)
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("years of work")
+    with pytest.raises(UserError, match=f"{name} exists and is not a text2grad model; .* move it away"):
+        make_trainer("stopped", max_steps=4).train(resume=True)
+    assert trained_steps(stopped.run.checkpoint) == 3
 
 
 def test_a_second_damage_does_not_overwrite_what_was_kept_of_the_first(

@@ -21,7 +21,7 @@ from text2grad.distributed.processes import SINGLE_PROCESS, Processes
 from text2grad.distributed.sharding import copy_full_tensor, gather_full_tensors, shard_like
 from text2grad.errors import UserError
 from text2grad.files import unused_path
-from text2grad.folders import find_damage, replace_folder
+from text2grad.folders import check_replaceable, find_damage, recover_folder, replace_folder
 from text2grad.models.policy import Policy
 
 log = logging.getLogger(__name__)
@@ -55,21 +55,37 @@ def save_checkpoint(
 def find_checkpoint(run: RunFolder) -> Path:
     """Return the last intact checkpoint of a run: `last`, else, with a warning, `previous`.
 
-    A damaged `last` is moved away, since it would become the previous one with the next checkpoint.
+    A damaged one is moved away, since a damaged `last` would become the previous one with the next checkpoint.
     """
     last, previous = run.checkpoint, run.previous
     if not last.exists() and not previous.exists():
         raise UserError(f"{last}: no checkpoint to resume from; start the run without --resume")
     damage, damage_before = (find_damage(folder, KIND) for folder in (last, previous))
-    if damage is None:
-        return last
-    if damage_before is not None:
+    if damage is not None and damage_before is not None:
         raise UserError(f"no checkpoint is intact: {damage}; {damage_before}; start again in another output_dir")
-    if last.exists():  # otherwise the run was killed between two renames
-        aside = unused_path(last.with_name("damaged"))
-        last.rename(aside)
-        log.warning("%s; the run resumes from the checkpoint before it, and this one is kept in %s", damage, aside)
-    return previous
+    for folder, found in ((last, damage), (previous, damage_before)):
+        if found is not None and folder.exists():  # after a kill between two renames, only one exists
+            set_aside(folder, found)
+    return last if damage is None else previous
+
+
+def check_models(run: RunFolder) -> None:
+    """Set the saved models of a run aside where they are damaged; refuse folders of others in their place.
+
+    Otherwise the run would fail when it writes them anew, at its end.
+    """
+    for folder in (run.best, run.final):
+        recover_folder(folder)
+        check_replaceable(folder, "model")
+        if folder.exists() and any(folder.iterdir()) and (damage := find_damage(folder, "model")):
+            set_aside(folder, damage)
+
+
+def set_aside(folder: Path, damage: str) -> None:
+    """Move a damaged folder to `damaged` beside it, with a warning."""
+    aside = unused_path(folder.with_name("damaged"))
+    folder.rename(aside)
+    log.warning("%s; the folder is kept as %s, and the run resumes without it", damage, aside)
 
 
 def load_checkpoint(folder: Path, policy: Policy, optimizer: torch.optim.Optimizer) -> dict[str, Any]:

@@ -63,7 +63,10 @@ def export(run: Path, output: Path, dtype: str = "bfloat16") -> None:
 def _base_model(run: RunFolder) -> str:
     """Return the base of the adapter: as the run's config names it, or as the adapter does for runs without one."""
     if run.config.is_file():
-        return str(yaml.safe_load(run.config.read_text(encoding="utf-8"))["model"]["name"])
+        try:
+            return str(yaml.safe_load(run.config.read_text(encoding="utf-8"))["model"]["name"])
+        except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError) as error:
+            raise UserError(f"{run.config} is damaged: it has no model.name; restore it from a copy") from error
     return str(json.loads((run.final / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"])
 
 

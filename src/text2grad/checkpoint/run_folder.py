@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from text2grad.errors import UserError
-from text2grad.files import append_json_lines, disk_errors, exclusive_lock, read_json_lines, replace_text
+from text2grad.files import append_json_lines, checksum, disk_errors, exclusive_lock, read_json_lines, replace_text
 
 
 class RunFolder:
@@ -22,6 +22,7 @@ class RunFolder:
         self.metrics = root / "metrics.jsonl"
         self.samples = root / "samples.jsonl"
         self.before = root / "before.jsonl"
+        self.before_checksum = root / "before.sha256"
         self.evaluation = root / "evaluation.json"
         self.checkpoint = root / "checkpoints" / "last"
         self.previous = root / "checkpoints" / "previous"
@@ -61,6 +62,19 @@ class RunFolder:
         """Append one step's metrics and samples."""
         append_json_lines(self.samples, [_without_nan(sample) for sample in samples])
         append_json_lines(self.metrics, [_without_nan(metrics)])
+
+    def write_before(self, lines: str) -> None:
+        """Write the completions before training, and their checksum in the format of `sha256sum --check`."""
+        replace_text(self.before, lines)
+        replace_text(self.before_checksum, f"{checksum(self.before)}  {self.before.name}\n")
+
+    def is_before_intact(self) -> bool:
+        """Whether the completions before training are those that were written."""
+        try:
+            expected = self.before_checksum.read_text(encoding="utf-8").split()
+            return expected == [checksum(self.before), self.before.name]
+        except (OSError, UnicodeDecodeError):
+            return False
 
     def steps(self) -> Iterator[dict[str, Any]]:
         """Yield the metrics of each recorded step."""

@@ -15,7 +15,7 @@ from datasets import Dataset
 from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from text2grad.checkpoint.checkpoint import find_checkpoint, load_checkpoint, save_checkpoint
+from text2grad.checkpoint.checkpoint import check_models, find_checkpoint, load_checkpoint, save_checkpoint
 from text2grad.checkpoint.model_card import describe_trained, model_card, read_names
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.checkpoint.weights import check_weights, read_weights, write_weights
@@ -24,7 +24,7 @@ from text2grad.distributed.learner import Learner
 from text2grad.distributed.processes import Processes, make_accelerator
 from text2grad.distributed.sharding import place_policy
 from text2grad.errors import UserError
-from text2grad.folders import recover_folder, remove_leftovers
+from text2grad.folders import remove_leftovers
 from text2grad.models import loading
 from text2grad.models.policy import Policy, Scores
 from text2grad.models.prompts import encode_prompts
@@ -338,7 +338,7 @@ class Text2GradTrainer:
         self.started = True
 
     def _resume(self) -> None:
-        self.processes.run_on_main(partial(recover_folder, self.run.best))
+        self.processes.run_on_main(lambda: check_models(self.run))
         folder = self.processes.run_on_main(lambda: find_checkpoint(self.run))
         self.processes.run_on_main(partial(remove_leftovers, self.run.checkpoint))
         states = self.processes.run_on_all(lambda: load_checkpoint(folder, self.policy, self.optimizer))
