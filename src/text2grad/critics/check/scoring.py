@@ -34,12 +34,8 @@ def score_answers(
     scored: list[ScoredAnswer] = []
     for start in range(0, len(examples), size):
         batch = examples[start : start + size]
-<<<<<<< HEAD
-        scored += map(ScoredAnswer, batch, collect_feedback(critic, batch))
-=======
         feedback = collect_feedback(critic, batch)
         scored += map(ScoredAnswer, batch, feedback)
->>>>>>> main
         on_progress(len(batch))
     return scored
 
