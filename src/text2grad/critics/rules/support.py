@@ -143,7 +143,8 @@ def unsupported_words(summary: Text, source: Source) -> set[int]:
 
     Small numbers in words are not among them.
     """
-    unsupported, in_names = set(), set()
+    unsupported: set[int] = set()
+    in_names: set[int] = set()
     for name in find_names(summary):
         in_names.update(name)
         supported = source.supports_name(summary.words[name.start : name.stop])
