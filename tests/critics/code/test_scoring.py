@@ -55,9 +55,8 @@ def test_scores(critic: CodeCritic, completion: str, score: float) -> None:
 
 
 def test_a_shown_test_that_fails_counts(critic: CodeCritic) -> None:
-    assert critique(critic, "def is_even(n):\n    return n == 10\n").score == pytest.approx(
-        2 / 3 * 0 + 1 / 3 * 0, abs=0.4
-    )
+    score = critique(critic, "def is_even(n):\n    return n % 5 == 0\n").score
+    assert score == pytest.approx(2 / 3 - 1 / 3 * 0.9, abs=1e-5)  # both others pass
 
 
 def test_where_all_tests_are_shown_they_count_but_not_for_a_list_of_them(critic: CodeCritic) -> None:
