@@ -155,6 +155,15 @@ def test_the_total_of_spans_ignores_the_score() -> None:
     assert rewards(SCORED, "normalized", total="spans") == rewards(BLAMED, "normalized")
 
 
+@pytest.mark.parametrize("severity", [0.3, 1.0])  # below and above the largest sum
+@pytest.mark.parametrize("mode", ["uniform", "normalized", "first", "sequence"])
+def test_rewards_are_single_precision_and_sum_to_the_score_in_double(mode: str, severity: float) -> None:
+    feedback = Feedback(critic="c", spans=[good(0, 4, severity), poor(4, 18, severity / 3)], score=0.1)
+    found = token_rewards(feedback, OFFSETS, credit=Credit.model_validate({"mode": mode}))
+    assert found.rewards.dtype == np.float32
+    assert found.rewards.sum(dtype=np.float64) + found.outcome == pytest.approx(0.1, abs=1e-15)
+
+
 def test_spans_are_bounded_together_and_keep_their_proportions() -> None:
     feedback = Feedback(critic="c", spans=[good(0, 4, 0.6), good(4, 8, 0.6), poor(8, 11, 0.8)], score=1.0)
     found = token_rewards(feedback, OFFSETS, credit=Credit(max_span_total=0.5))
