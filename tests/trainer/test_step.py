@@ -1,4 +1,4 @@
-"""What one step of the trainer hands from stage to stage: each test fails where a stage is left out or gets another's."""
+"""What a step of the trainer hands from stage to stage: a stage that is left out or gets another's data fails a test."""
 
 from __future__ import annotations
 
@@ -74,7 +74,11 @@ def test_adaptive_control_gets_the_kl_and_number_of_valid_samples(
     make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trainer = make_trainer(
-        critic=Scored(failing=[3]), beta=0.1, kl_controller="adaptive", kl_controller_target=2.5, kl_controller_horizon=30
+        critic=Scored(failing=[3]),
+        beta=0.1,
+        kl_controller="adaptive",
+        kl_controller_target=2.5,
+        kl_controller_horizon=30,
     )
     plant(trainer, monkeypatch)
     metrics, _ = trainer.step(1)
