@@ -1,7 +1,8 @@
 """Fault localisation: are the lines that the code critic or an aligned critique blames those that the fix changed?
 
 195 failing programs, each with a human critique and a human fix. A blamed line is right if the fix changed it. Blamed
-lines are compared with as many random lines (the exact expectation) and with as many last lines. At most 30% of a
+lines are compared with as many random lines (the exact expectation), with as many last lines, and with the lines of as
+many largest statements (by syntax nodes, of equals the later one). At most 30% of a
 program's statements are blamed, at least one; the bars are for programs of four statements and more, where both limits
 can hold. Programs whose fix only inserts lines have no line to blame and are skipped.
 """
@@ -27,7 +28,7 @@ from text2grad.schema import Example, Span
 SHARE = 0.3
 RESAMPLES, SEED = 10_000, 0
 MEASURES = ("hit rate", "precision")
-BASELINES = ("random", "last")
+BASELINES = ("random", "last", "largest")
 ABOVE_ZERO = Bar(at_least=1e-9)
 
 
@@ -38,6 +39,7 @@ class Row:
     lines: list[int]
     changed: set[int]
     blamed: set[int]
+    by_size: list[int]  # the lines, that of the largest statement first
 
     def hit(self, lines: Iterable[int]) -> float:
         return float(bool(self.changed & set(lines)))
@@ -46,17 +48,19 @@ class Row:
         return len(self.changed & set(lines)) / len(lines)
 
     def metrics(self) -> dict[tuple[str, str], float]:
-        """Return hit rate and precision of the blamed lines, of as many random ones and of as many last ones."""
+        """Return hit rate and precision of the blamed lines, of as many random, last and largest ones."""
         count, total = len(self.blamed), len(self.lines)
         missed = math.comb(total - len(self.changed), count) / math.comb(total, count)
-        last = self.lines[-count:]
+        last, largest = self.lines[-count:], self.by_size[:count]
         return {
             ("hit rate", "blamed"): self.hit(self.blamed),
             ("hit rate", "random"): 1 - missed,
             ("hit rate", "last"): self.hit(last),
+            ("hit rate", "largest"): self.hit(largest),
             ("precision", "blamed"): self.precision(sorted(self.blamed)),
             ("precision", "random"): len(self.changed) / total,
             ("precision", "last"): self.precision(last),
+            ("precision", "largest"): self.precision(largest),
         }
 
 
@@ -78,8 +82,9 @@ def main() -> None:
         f"{name}_long_{_key(measure)}_minus_{baseline}_low": ABOVE_ZERO
         for name in ("tests", "critique")
         for measure in MEASURES
-        for baseline in BASELINES
+        for baseline in ("random", "last")
     }
+    bars["tests_long_precision_minus_largest_low"] = ABOVE_ZERO
     bars |= {f"{name}_long_blamed_share_max": Bar(at_most=SHARE) for name in ("tests", "critique")}
     report("code_blame", figures, bars, args)
 
@@ -94,7 +99,8 @@ def _row(example: Example, spans: Sequence[Span]) -> Row | None:
     """Blame the most confident spans, as many as the share allows; None if the fix changes no line of the program."""
     assert isinstance(example.prompt, str)
     program = extract_program(example.completion, example.prompt)
-    lines = list(find_statements(program)) if program else []
+    statements = find_statements(program) if program else {}
+    lines = list(statements)
     changed = set(lines) & _changed(example, program) if program else set()
     if not program or not changed:
         return None
@@ -105,7 +111,8 @@ def _row(example: Example, spans: Sequence[Span]) -> Row | None:
         line = _line_at(program, span.start)
         if line in lines and line not in blamed:
             blamed.append(line)
-    return Row(lines, changed, set(blamed[:max_lines]))
+    by_size = sorted(lines, key=lambda line: (-statements[line].size, -line))
+    return Row(lines, changed, set(blamed[:max_lines]), by_size)
 
 
 def _line_at(program: Program, position: int) -> int:
@@ -150,7 +157,7 @@ def _compare(name: str, rows: Sequence[Row]) -> dict[str, float]:
             cells.append(f"{interval.difference:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]")
         table.append([measure, *cells])
     title = f"{name}: {len(blamed_rows)} of {len(rows)} programs with a blamed line"
-    show(title, ["", "blamed", "random", "last", "minus random", "minus last"], table)
+    show(title, ["", "blamed", *BASELINES, *(f"minus {baseline}" for baseline in BASELINES)], table)
     return figures
 
 

@@ -17,7 +17,7 @@ import re
 from collections import Counter
 
 TROUBLES = ["429", "500", "hang", "cut", "garbage", "half", "elsewhere"]
-COMPLETION = re.compile(r"<answer>\n(.*?)\n</answer>", re.DOTALL)
+COMPLETION = re.compile(r"<answer-(\w+)>\n(.*?)\n</answer-\1>", re.DOTALL)
 
 
 class Server:
@@ -65,7 +65,7 @@ class Server:
         if kind == "garbage":
             return response(200, "<html>a proxy's page</html>")
         found = COMPLETION.search(prompt)
-        quote = "submarines in the library" if kind == "elsewhere" or not found else " ".join(found[1].split()[:3])
+        quote = "submarines in the library" if kind == "elsewhere" or not found else " ".join(found[2].split()[:3])
         reply = json.dumps(
             {
                 "reasoning": "These are the first words.",

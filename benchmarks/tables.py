@@ -32,6 +32,24 @@ def quickstart(results: Results) -> str:
     )
 
 
+def stability(results: Results) -> str:
+    return _table(
+        ["task", "estimator", "score", "ROUGE-L", "words", "non-empty", "with code"],
+        [
+            [
+                run["task"],
+                f"`{run['estimator']}`",
+                f"{run['score_before']:.2f} → {run['score_after']:.2f}",
+                f"{run['rouge_l_before']:.3f} → {run['rouge_l_after']:.3f}",
+                f"{run['words_before']:.0f} → {run['words_after']:.0f}",
+                f"{run['non_empty']:.0%}",
+                "" if run["with_code"] is None else f"{run['with_code']:.0%}",
+            ]
+            for run in results["runs"]
+        ],
+    )
+
+
 def alignment(results: Results) -> str:
     return _table(
         ["completions", "tokens", "wrong tokens, ours", "wrong tokens, greedy", "speed-up"],
@@ -197,9 +215,56 @@ def plain(results: Results, bars: dict[str, Any]) -> str:
     return _table(["metric", "measured", "target"], rows)
 
 
+def rewards(results: Results) -> str:
+    """Scores of honest and of the best degenerate answers by task; ordered pairs by estimator and task."""
+    tasks = list(results["scores"])
+    rows = [[name, *(f"{results['scores'][task][name]:.2f}" for task in tasks)] for name in ("references", "untrained")]
+    best = [max(_degenerate(results["scores"][task]).items(), key=lambda item: item[1]) for task in tasks]
+    rows += [
+        ["best degenerate kind", *(f"{mean:.2f} ({kind})" for kind, mean in best)],
+        ["empty", *(f"{results['scores'][task]['empty']:.2f}" for task in tasks)],
+    ]
+    steps = [
+        [estimator, *(f"{found[task]['ordered_per_token']:.0%}" for task in tasks)]
+        for estimator, found in results["groups"].items()
+    ]
+    scores = _table(["mean score", *tasks], rows)
+    return f"{scores}\n\n{_table(['pairs in the right order after one step', *tasks], steps)}"
+
+
+def _degenerate(means: dict[str, float]) -> dict[str, float]:
+    """Return the kinds that do not spoil an honest answer."""
+    others = {"references", "untrained", "padding", "repetition", "dead branches"}
+    return {kind: mean for kind, mean in means.items() if kind not in others}
+
+
+def injections(results: Results) -> str:
+    rows = [
+        [
+            f"server that obeys everything outside the fence: praise written, of {results['answers']}",
+            str(results["structure_through_with_fence"]),
+            str(results["structure_through_with_plain_tags"]),
+        ],
+        [
+            f"special tokens of the answer that became special ids, of {results['answers']}",
+            str(results["tokens_through"]),
+            str(results["tokens_through_apply_chat_template"]),
+        ],
+    ]
+    for name, key in (("repeats the dictated praise", "echo"), ("praise among its spans", "praise")):
+        shares = [
+            f"{results[f'model_{key}_share_{mode}']:.0%} "
+            f"(without an attack {results[f'model_{key}_share_{mode}_no_attack']:.0%})"
+            for mode in ("fence", "plain_tags")
+        ]
+        rows.append([f"default model, {results['model_answers']} answers: {name}", *shares])
+    return _table(["", "now", "plain tags, `apply_chat_template`"], rows)
+
+
 TABLES: dict[str, Callable[[Results], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
+    "stability": stability,
     "freeform": freeform,
     "copy_fields": copy_fields,
     "reward_model": reward_model,
@@ -209,6 +274,8 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "growth": growth,
     "code_blame": code_blame,
     "locality": locality,
+    "rewards": rewards,
+    "injections": injections,
 }
 
 

@@ -38,6 +38,13 @@ class VowelCritic:
         return Feedback(critique="Too many vowels.", spans=spans, critic="vowels")
 
 
+class Broken:
+    """Raises whatever it is asked."""
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        raise LookupError("no such style")
+
+
 class SlowVowelCritic(VowelCritic):
     """Takes long enough to be killed in the middle of a step."""
 
@@ -60,6 +67,9 @@ class Silent(Callback):
     """A display that shows nothing."""
 
     def on_phase(self, name: str) -> None:
+        pass
+
+    def on_progress(self, done: int, total: int) -> None:
         pass
 
     def on_finish(self, evaluation: Metrics | None, report: Path, num_examples: int) -> None:

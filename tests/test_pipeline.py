@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -18,7 +20,9 @@ from text2grad.cli.display import TerminalDisplay
 from text2grad.config.run import load_config
 from text2grad.errors import UserError
 from text2grad.pipeline import run
+from text2grad.report.read import read_run
 from text2grad.schema import Example, write_examples
+from text2grad.trainer.trainer import Text2GradTrainer
 
 HELD_OUT = [Example(id=f"h{i}", prompt=f"Say {i}.", reference="fox") for i in range(4)]
 
@@ -62,6 +66,9 @@ def test_a_run_is_displayed_stops_early_and_keeps_its_best_checkpoint(
     assert "step 3/9" in shown
     assert "step 4/9" not in shown
     assert "step 3  held-out score" in shown
+    for phase in ("Generating", "Critiquing"):
+        for when in ("before", "after"):
+            assert f"{phase} held-out completions {when} training" in shown
     assert "ROUGE-L" in shown
 
     metrics = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
@@ -72,7 +79,7 @@ def test_a_run_is_displayed_stops_early_and_keeps_its_best_checkpoint(
     logged = {event.step: event.value for event in events.Scalars("eval/score")}
     assert logged == pytest.approx({m["step"]: m["eval/score"] for m in metrics})
 
-    assert json.loads(folder.evaluation.read_text())["n"] == 4  # the final evaluation runs on all examples
+    assert json.loads(folder.evaluation.read_text())["n"] == 3  # max_eval_samples holds before and after training too
     assert '"eval/score":[' in folder.report.read_text()
     weights = [place / "adapter_model.safetensors" for place in (folder.best, folder.final)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
@@ -85,7 +92,7 @@ def test_a_run_is_displayed_stops_early_and_keeps_its_best_checkpoint(
     for line in (
         "| critic | `support:VowelCritic` |",
         "| steps | `1` |",
-        "Held-out completions, n = 4",
+        "Held-out completions, n = 3",
         "after step 1 (evaluations: 1)",
     ):
         assert line in plain[1]
@@ -122,9 +129,199 @@ def test_invalid_settings_are_rejected_with_a_remedy(config: Path, overrides: li
         run(load_config(config, overrides), Silent())
 
 
-def test_leftover_completions_of_another_run_are_not_reused(config: Path, tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    write_examples(tmp_path / "run" / "before.jsonl", [Example(id="stale", prompt="Other.", completion="x")])
-    folder = run(load_config(config, ["policy.report_to=none", "policy.max_steps=1"]), Silent())
-    compared = json.loads(folder.evaluation.read_text())["examples"]
-    assert [example["id"] for example in compared] == [example.id for example in HELD_OUT]
+ONE_STEP = ["policy.report_to=none", "policy.max_steps=1", "policy.early_stopping_patience=null"]
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "before.jsonl", "thesis.tex", "checkpoints/best/weights"])
+def test_a_folder_with_files_of_others_is_refused_and_left_alone(config: Path, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "run" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    with pytest.raises(UserError, match=r"run has files that are not of a run \(.*\); choose another output_dir"):
+        run(load_config(config, ONE_STEP), Silent())
+    assert path.read_text() == "mine"
+    assert [p for p in (tmp_path / "run").rglob("*") if p.is_file()] == [path]
+
+
+def test_a_run_that_was_killed_before_its_settings_were_written_starts_again(config: Path) -> None:
+    folder = run(load_config(config, ONE_STEP), Silent())
+    for path in folder.root.iterdir():
+        if path.is_file():
+            path.unlink()
+    for path in (folder.best, folder.final):
+        shutil.rmtree(path)
+    shutil.rmtree(folder.previous)
+    with pytest.raises(UserError, match="no run to resume"):
+        run(load_config(config, ONE_STEP), Silent(), resume=True)
+    run(load_config(config, ONE_STEP), Silent())
+    assert len(folder.metrics.read_text().splitlines()) == 1
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """What two equal runs have in common: everything but times and paths."""
+    files: dict[str, object] = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in ("metrics.jsonl", "config.yaml", "report.html", "text2grad_files.json")
+        if "trackers" not in path.parts and path.name != "README.md"
+    }
+    lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    files["metrics"] = [{k: v for k, v in m.items() if not k.startswith(("time/", "tokens_per"))} for m in lines]
+    return files
+
+
+def test_a_run_resumes_where_it_was_moved_to(config: Path, tmp_path: Path) -> None:
+    three = ["policy.report_to=none", "policy.max_steps=3"]
+    through = run(load_config(config, [*three, f"output_dir={tmp_path}/through"]), Silent())
+    folder = run(load_config(config, [*three, "policy.max_steps=2"]), Silent())
+    for path in folder.root.rglob("*"):
+        if path.is_file() and path not in (folder.config, folder.report):  # which show the settings
+            assert str(folder.root).encode() not in path.read_bytes(), path
+    (tmp_path / "elsewhere").mkdir()
+    moved = folder.root.rename(tmp_path / "elsewhere" / "renamed")
+    with pytest.raises(UserError, match=r"no run to resume; .* give the folder of a moved run with -o"):
+        run(load_config(moved / "config.yaml", three), Silent(), resume=True)
+    run(load_config(moved / "config.yaml", [*three, f"output_dir={moved}"]), Silent(), resume=True)
+    assert contents(moved) == contents(through.root)
+    assert load_config(moved / "config.yaml").output_dir == moved
+    assert not folder.root.exists()
+
+
+def test_lost_settings_are_named(config: Path) -> None:
+    folder = run(load_config(config, ONE_STEP), Silent())
+    folder.config.unlink()
+    with pytest.raises(UserError, match=r"config\.yaml is missing; restore it from a copy to resume the run"):
+        run(load_config(config, ONE_STEP), Silent(), resume=True)
+
+
+def test_completions_before_training_are_checked_when_a_run_is_resumed(
+    config: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = run(load_config(config, ONE_STEP), Silent())
+    before = folder.before.read_text()
+    evaluation = folder.evaluation.read_bytes()
+    damaged = [before[: len(before) // 2], before.replace("h1", "h9"), before.replace("a", "b", 1), "\0\n", ""]
+    for text in damaged:
+        caplog.clear()
+        folder.before.write_text(text)
+        run(load_config(config, ONE_STEP), Silent(), resume=True)
+        assert "generated again" in caplog.text
+        assert (folder.before.read_text(), folder.evaluation.read_bytes()) == (before, evaluation)
+    for path in (folder.before, folder.before_checksum):
+        path.unlink()
+        run(load_config(config, ONE_STEP), Silent(), resume=True)
+        assert folder.before.read_text() == before
+    caplog.clear()
+    folder.write_before(before.replace("h1", "h9"))
+    run(load_config(config, ONE_STEP), Silent(), resume=True)
+    assert "is of other held-out prompts; its completions are generated again" in caplog.text
+    assert folder.before.read_text() == before
+    caplog.clear()
+    run(load_config(config, ONE_STEP), Silent(), resume=True)
+    assert "again" not in caplog.text
+
+
+def test_lost_best_weights_are_named_before_training_goes_on(config: Path, caplog: pytest.LogCaptureFixture) -> None:
+    two, more = (["policy.report_to=none", f"policy.max_steps={steps}"] for steps in (2, 4))
+    folder = run(load_config(config, two), Silent())
+    weights = folder.best / "adapter_model.safetensors"
+    content = weights.read_bytes()
+    weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    recorded = folder.metrics.read_text()
+    for _ in range(2):
+        with pytest.raises(
+            UserError, match=r"best .*, so the best weights are lost; set load_best_model_at_end to false"
+        ):
+            run(load_config(config, more), Silent(), resume=True)
+    assert f"{weights} is damaged (its checksum is wrong); the folder is kept as" in caplog.text
+    assert folder.best.with_name("damaged").joinpath(weights.name).exists()
+    assert folder.metrics.read_text() == recorded
+    run(load_config(config, [*more, "policy.load_best_model_at_end=false"]), Silent(), resume=True)
+    assert len(folder.metrics.read_text().splitlines()) == 3  # patience
+
+
+def test_a_damaged_final_model_is_written_anew(config: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = run(load_config(config, ONE_STEP), Silent())
+    weights, manifest = folder.final / "adapter_model.safetensors", folder.final / "text2grad_files.json"
+    content = weights.read_bytes()
+    for path, damaged in (
+        (weights, content[:40]),
+        (weights, content + b"x"),
+        (manifest, manifest.read_bytes().replace(b"adapter_config", b"adapter_confih")),
+    ):
+        caplog.clear()
+        path.write_bytes(damaged)
+        run(load_config(config, ONE_STEP), Silent(), resume=True)
+        assert "the folder is kept as" in caplog.text
+        assert weights.read_bytes() == content
+
+
+class Mute(Silent):
+    """Records phases and progress."""
+
+    def __init__(self) -> None:
+        self.seen: list[object] = []
+
+    def on_phase(self, name: str) -> None:
+        self.seen.append(name)
+
+    def on_progress(self, done: int, total: int) -> None:
+        self.seen.append((done, total))
+
+
+def test_evaluation_before_and_after_shows_progress(config: Path) -> None:
+    display = Mute()
+    run(load_config(config, ONE_STEP), display)
+    generating, critiquing = "Generating held-out completions", "Critiquing held-out completions"
+    before, after = (
+        [f"{generating} {when} training", (3, 3), f"{critiquing} {when} training", (3, 3)]
+        for when in ("before", "after")
+    )
+    assert display.seen == ["Loading the model", *before, "Training", *after]
+
+
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_a_run_whose_critiques_all_failed_ends_with_the_reason(config: Path, evaluated: bool) -> None:
+    overrides = [
+        *ONE_STEP,
+        "critic.name=support:Broken",
+        "policy.eval_steps=null",
+        "policy.load_best_model_at_end=false",
+    ]
+    if not evaluated:
+        overrides.append("data.eval=null")
+    with pytest.raises(UserError) as error:
+        run(load_config(config, overrides), Silent())
+    said = str(error.value)
+    assert "the critic Broken raised LookupError: no such style (support.py, line " in said
+    if evaluated:
+        assert said.startswith("every critique of the held-out completions before training failed, last: ")
+    else:
+        assert said.startswith("nothing was learned: every critique of the run failed, last: ")
+        assert said.endswith("; fix the critic and start again in another output_dir")
+
+
+def test_empty_completions_are_written_and_read(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    generate = Text2GradTrainer.generate
+
+    def generate_nothing(*arguments: Any, **options: Any) -> list[Example]:
+        return [e.model_copy(update={"completion": ""}) for e in generate(*arguments, **options)]
+
+    monkeypatch.setattr(Text2GradTrainer, "generate", generate_nothing)
+    screen = io.StringIO()
+    with TerminalDisplay(Console(file=screen, width=200)) as display:
+        folder = run(load_config(config, ONE_STEP), display)
+    assert "Example h0" in screen.getvalue()
+    evaluation = read_run(folder.root).evaluation
+    assert evaluation is not None
+    assert [example.after.completion for example in evaluation.examples] == [""] * 3
+    run(load_config(config, ONE_STEP), Silent(), resume=True)
+
+
+def test_held_out_prompts_that_are_trained_on_are_warned_of(
+    config: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_examples(tmp_path / "heldout.jsonl", [PROMPTS[1].model_copy(update={"id": "leak"}), *HELD_OUT, HELD_OUT[0]])
+    run(load_config(config, ONE_STEP), Silent())
+    assert 'ids that several held-out examples have: 1, as "h0"' in caplog.text
+    assert 'held-out examples whose prompt is also trained on: 1 of 6, as "leak"' in caplog.text

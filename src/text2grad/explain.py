@@ -17,6 +17,7 @@ from text2grad.errors import UserError
 from text2grad.models.batching import pad_right
 from text2grad.models.policy import Policy
 from text2grad.models.prompts import encode_prompts
+from text2grad.models.special_tokens import encode_texts
 from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Span
 
@@ -69,7 +70,7 @@ def explain(
     feedback = locate_comment(comment, completion, prompt)
     context = model.config.max_position_embeddings
     (prompt_ids,) = encode_prompts([example], tokenizer, plain_prompts, context, max_completion_length=1)
-    ids = [*tokenizer(completion, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
+    ids = [*encode_texts([completion], tokenizer)[0], tokenizer.eos_token_id]
     if len(prompt_ids) + len(ids) > context:
         raise UserError(f"prompt and completion together are longer than the model's context ({context} tokens)")
     if decode(ids, tokenizer) != completion:

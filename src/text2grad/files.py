@@ -1,23 +1,31 @@
-"""Crash-safe writing of files and folders, and reading of JSON lines and gzip files."""
+"""Crash-safe writing of files, locks, and reading of JSON lines and gzip files."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import gzip
+import hashlib
 import json
+import logging
 import math
 import os
-import shutil
+import re
+import socket
 import uuid
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import IO, Any
 
 from text2grad.errors import UserError
 
-MANIFEST = "text2grad_files.json"  # marks a folder that `replace_folder` wrote, and lists its files
+log = logging.getLogger(__name__)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FORBIDDEN = (errno.EACCES, errno.EROFS, errno.EPERM)
+NO_LOCKS = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
 
 
 @contextmanager
@@ -36,86 +44,56 @@ def disk_errors(path: Path) -> Iterator[None]:
     """Raise UserError for a full disk or missing permissions."""
     try:
         yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(f"the disk is full while saving {path}; free space and continue with --resume") from error
-        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-            raise UserError(f"{path} cannot be written ({error.strerror}); choose another output_dir") from error
+    except Exception as error:
+        code = _error_number(error)
+        if code in FULL:
+            raise UserError(
+                f"the disk is full while saving {path}; free space and repeat the command, a training run with --resume"
+            ) from error
+        if code in FORBIDDEN:
+            raise UserError(f"{path} cannot be written ({os.strerror(code)}); choose another place") from error
         raise
 
 
-def replace_folder(folder: Path, kind: str, fill: Callable[[Path], object]) -> None:
-    """Build a folder in a hidden sibling, then swap it in: at every moment the old or the new one is complete.
+def _error_number(error: Exception) -> int:
+    """Return the operating system's error number; safetensors has it in the text of its own exception. 0: none."""
+    if isinstance(error, OSError):
+        return error.errno or 0
+    found = re.search(r"os error (\d+)", str(error)) if type(error).__name__ == "SafetensorError" else None
+    return int(found[1]) if found else 0
 
-    Only a folder of the same kind that this function wrote is replaced, see `check_replaceable`; files that others have
-    added to it are copied over. A kill between the two renames is undone by `recover_folder`.
+
+@contextmanager
+def exclusive_lock(lock: Path, locked: Path) -> Iterator[None]:
+    """Raise UserError if another process holds the lock; it ends with its process, also after a kill.
+
+    lock: a file that exists while it is held. locked: what is written, for the error.
     """
-    folder = folder.resolve()
-    recover_folder(folder)
-    check_replaceable(folder, kind)
-    new, old = _sibling(folder, "new"), _sibling(folder, "old")
-    with disk_errors(folder):
-        shutil.rmtree(new, ignore_errors=True)  # of a killed attempt
-        new.mkdir(parents=True)
+    with disk_errors(locked):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("a+", encoding="utf-8")
+    with file:
         try:
-            fill(new)
-            _write_manifest(new, kind)
-            _copy_foreign_files(folder, new)
-        except BaseException:
-            shutil.rmtree(new, ignore_errors=True)
-            raise
-        for path in [*new.rglob("*"), new]:
-            fsync_path(path)
-        shutil.rmtree(old, ignore_errors=True)
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
-        fsync_path(folder.parent)
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def check_replaceable(folder: Path, kind: str) -> None:
-    """Reject a path with contents that `replace_folder` did not write for the same kind."""
-    if folder.is_dir() and (not any(folder.iterdir()) or _read_manifest(folder).get("kind") == kind):
-        return
-    if folder.exists():
-        raise UserError(f"{folder} exists and is not a text2grad {kind}; choose another folder, or move it away")
-
-
-def recover_folder(folder: Path) -> None:
-    """Undo a `replace_folder` that was killed between its two renames."""
-    folder = folder.resolve()
-    old = _sibling(folder, "old")
-    if old.exists() and not folder.exists():
-        old.rename(folder)
-
-
-def _sibling(folder: Path, state: str) -> Path:
-    """Return the hidden sibling of this state; nothing else has names like these."""
-    return folder.with_name(f".{folder.name}.text2grad-{state}")
-
-
-def _write_manifest(folder: Path, kind: str) -> None:
-    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    (folder / MANIFEST).write_text(json.dumps({"kind": kind, "files": sorted({*files, MANIFEST})}), encoding="utf-8")
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return manifest if isinstance(manifest, dict) else {}
-
-
-def _copy_foreign_files(folder: Path, new: Path) -> None:
-    """Copy what is in `folder` and not in its manifest to the same place in `new`, unless that was written anew."""
-    own = set(_read_manifest(folder).get("files", ()))
-    for path in folder.rglob("*") if folder.exists() else ():
-        name = path.relative_to(folder)
-        if path.is_file() and str(name) not in own and not (new / name).exists():
-            (new / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, new / name)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The previous holder may have removed the file in between: this lock would then be on a deleted file.
+            if not lock.exists() or not os.path.samestat(os.fstat(file.fileno()), lock.stat()):
+                raise BlockingIOError
+        except BlockingIOError as error:
+            file.seek(0)
+            holder = file.read().strip() or "another process"
+            raise UserError(f"{locked} is being written by {holder}; wait for it, or choose another place") from error
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
+            log.warning("%s is on a file system without locks: let no other process write there", locked)
+        try:
+            with disk_errors(locked):
+                file.truncate(0)
+                file.write(f"process {os.getpid()} on {socket.gethostname()}")
+                file.flush()
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -166,6 +144,18 @@ def parse_json(text: bytes) -> Any:
 def _parse_finite(digits: str) -> float | None:
     value = float(digits)
     return value if math.isfinite(value) else None
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file, as 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def unused_path(path: Path) -> Path:
+    """Return the path, or the first of `NAME-2`, `NAME-3`, ... that does not exist."""
+    candidates = (path.with_name(f"{path.name}-{number}") for number in count(2))
+    return next(candidate for candidate in chain([path], candidates) if not os.path.lexists(candidate))
 
 
 def fsync_path(path: Path) -> None:

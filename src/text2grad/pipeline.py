@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import yaml
-
 from text2grad.checkpoint.model_card import CARD
 from text2grad.checkpoint.run_folder import RunFolder
-from text2grad.config.run import RunConfig, changed_keys
+from text2grad.config.run import RunConfig, changed_keys, load_config
 from text2grad.critics.registry import make_critic
 from text2grad.data.registry import load_examples
 from text2grad.errors import UserError
@@ -23,9 +22,11 @@ from text2grad.trainer.callbacks import Callback
 from text2grad.trainer.offline import OfflineTrainer
 from text2grad.trainer.trainer import Text2GradTrainer
 
+log = logging.getLogger(__name__)
 # Settings that may differ when a run is resumed. A lower learning rate is the remedy for failed updates; the batch size
-# per device depends on the number of processes, and the trainer checks their product.
+# per device depends on the number of processes, and the trainer checks their product; a run folder may be moved.
 RESUMABLE_CHANGES = {
+    "output_dir",
     "policy.max_steps",
     "policy.learning_rate",
     "policy.per_device_train_batch_size",
@@ -48,6 +49,10 @@ class Display(Callback, Protocol):
         """Called when a phase starts, for instance "Training"."""
         ...
 
+    def on_progress(self, done: int, total: int) -> None:
+        """Called within a phase that is not training, with the numbers of finished and all items."""
+        ...
+
     def on_finish(self, evaluation: dict[str, Any] | None, report: Path, num_examples: int) -> None:
         """Called at the end, with the held-out comparison and the path of the report."""
         ...
@@ -64,7 +69,8 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     trainer = Text2GradTrainer(
         critic=critic, train_dataset=train_dataset, eval_dataset=heldout, **_trainer_options(config, display)
     )
-    return _train(trainer, config, heldout, display, resume)
+    with trainer.locked():
+        return _train(trainer, config, display, resume)
 
 
 def train_offline(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
@@ -74,7 +80,8 @@ def train_offline(config: RunConfig, display: Display, resume: bool = False) -> 
     display.on_phase("Loading the model")
     logged = list(read_examples(config.data.train))
     trainer = OfflineTrainer(train_dataset=logged, **_trainer_options(config, display))
-    return _train(trainer, config, [], display, resume)
+    with trainer.locked():
+        return _train(trainer, config, display, resume)
 
 
 def _trainer_options(config: RunConfig, display: Display) -> dict[str, Any]:
@@ -87,30 +94,24 @@ def _trainer_options(config: RunConfig, display: Display) -> dict[str, Any]:
     }
 
 
-def _train(
-    trainer: Text2GradTrainer, config: RunConfig, heldout: Sequence[Example], display: Display, resume: bool
-) -> RunFolder:
-    folder = RunFolder(config.output_dir)
+def _train(trainer: Text2GradTrainer, config: RunConfig, display: Display, resume: bool) -> RunFolder:
+    folder, heldout = trainer.run, trainer.eval_examples
     on_main = trainer.processes.run_on_main
     trainer.start(resume)
     on_main(lambda: replace_text(folder.config, config.to_yaml()))
 
-    # Without --resume, an existing file is a leftover of another run.
-    if heldout and not (resume and on_main(folder.before.exists)):
-        display.on_phase("Generating held-out completions before training")
-        completions = trainer.generate_with_feedback(heldout, reference=True)
-        lines = "".join(c.model_dump_json(exclude_defaults=True) + "\n" for c in completions)
-        on_main(lambda: replace_text(folder.before, lines))
+    before = on_main(lambda: _read_before(folder, heldout)) if heldout and resume else None
+    if heldout and before is None:
+        before = _complete(trainer, heldout, display, "before training", reference=True)
+        lines = "".join(c.model_dump_json(exclude_defaults=True) + "\n" for c in before)
+        on_main(lambda: folder.write_before(lines))
     display.on_phase("Training")
     trainer.train()
     trainer.save_model()
     evaluation = None
-    if heldout:
-        display.on_phase("Generating held-out completions after training")
-        after = trainer.generate_with_feedback(heldout)
-        evaluation = on_main(
-            lambda: compare(list(read_examples(folder.before)), after, config.evaluate.resamples, config.seed)
-        )
+    if before is not None:
+        after = _complete(trainer, heldout, display, "after training")
+        evaluation = on_main(lambda: compare(before, after, config.evaluate.resamples, config.seed))
         on_main(lambda: replace_text(folder.evaluation, json.dumps(evaluation, ensure_ascii=False)))
         on_main(lambda: replace_text(folder.final / CARD, trainer.create_model_card(evaluation)))
     display.on_finish(evaluation, on_main(lambda: build_report(folder.root)), config.report.examples)
@@ -118,12 +119,48 @@ def _train(
     return folder
 
 
+def _complete(
+    trainer: Text2GradTrainer, heldout: Sequence[Example], display: Display, when: str, reference: bool = False
+) -> list[Example]:
+    """Return held-out completions with feedback; raise UserError where every critique failed."""
+    display.on_phase(f"Generating held-out completions {when}")
+    temperature = trainer.args.generation_temperature
+    completions = trainer.generate(heldout, temperature, reference, on_progress=display.on_progress)
+    display.on_phase(f"Critiquing held-out completions {when}")
+    completions = trainer.add_feedback(completions, on_progress=display.on_progress)
+    errors = [c.feedback.error for c in completions if c.feedback is not None and c.feedback.status == "failed"]
+    if len(errors) == len(completions):
+        raise UserError(
+            f"every critique of the held-out completions {when} failed, last: {errors[-1]}; fix the critic and "
+            f"continue with --resume"
+        )
+    return completions
+
+
+def _read_before(folder: RunFolder, heldout: Sequence[Example]) -> list[Example] | None:
+    """Return the completions before training of an interrupted run; None where there are none that can be used."""
+    if not folder.before.exists():
+        return None
+    if not folder.is_before_intact():
+        log.warning("%s is damaged or incomplete; its completions are generated again", folder.before)
+        return None
+    completions = list(read_examples(folder.before))
+    if [(c.id, c.prompt) for c in completions] != [(e.id, e.prompt) for e in heldout]:
+        log.warning("%s is of other held-out prompts; its completions are generated again", folder.before)
+        return None
+    return completions
+
+
 def _check_settings(config: RunConfig) -> None:
     """Raise UserError if a resumed run would differ from its start in anything but RESUMABLE_CHANGES."""
     folder = RunFolder(config.output_dir)
+    if not folder.config.is_file() and folder.metrics.exists():
+        raise UserError(f"{folder.config} is missing; restore it from a copy to resume the run")
     if not folder.config.is_file():
-        raise UserError(f"{folder.root}: no run to resume; start it without --resume")
-    before = RunConfig.parse(yaml.safe_load(folder.config.read_text(encoding="utf-8")), where=str(folder.config))
+        raise UserError(
+            f"{folder.root}: no run to resume; start it without --resume, or give the folder of a moved run with -o"
+        )
+    before = load_config(folder.config)
     changed = [key for key in changed_keys(before, config) if key not in RESUMABLE_CHANGES]
     if changed:
         raise UserError(

@@ -18,8 +18,8 @@ from support import restore_sigint
 
 from text2grad.annotate import annotate, store
 from text2grad.annotate.runner import _FLUSH_SECONDS
-from text2grad.annotate.store import exclusive_lock
 from text2grad.errors import UserError
+from text2grad.files import exclusive_lock
 from text2grad.schema import Example, Feedback, Span, read_examples, write_examples
 
 
@@ -141,13 +141,14 @@ def test_invalid_feedback_is_failed(source, tmp_path):
     assert ids(out) == EVERY_ONE_ONCE
 
 
-def test_too_few_feedbacks_are_rejected(source, tmp_path):
+def test_too_few_feedbacks_are_failures(source, tmp_path):
     class Short:
         def critique(self, examples):
             return []
 
-    with pytest.raises(UserError, match="0 feedbacks for 32 examples"):
-        annotate(source, tmp_path / "feedback.jsonl", Short())
+    summary = annotate(source, tmp_path / "feedback.jsonl", Short())
+    assert (summary.failed, summary.ok) == (100, 0)
+    assert summary.error == "the critic Short returned 0 feedbacks for 4 examples; it must return one each"
 
 
 def test_when_the_critic_aborts_examples_in_flight_are_finished(source, tmp_path, shouter):
@@ -224,8 +225,12 @@ def test_a_full_disk_leaves_complete_records(source, tmp_path, shouter, monkeypa
 
 def test_two_runs_do_not_write_one_file(source, tmp_path, shouter):
     out = tmp_path / "feedback.jsonl"
-    with exclusive_lock(out), pytest.raises(UserError, match="another run is writing"):
-        annotate(source, out, shouter())
+    (tmp_path / "link.jsonl").symlink_to(out)
+    with exclusive_lock(tmp_path / ".feedback.jsonl.lock", out):
+        for name in (out, tmp_path / "link.jsonl"):
+            with pytest.raises(UserError, match=f"feedback.jsonl is being written by process {os.getpid()} on "):
+                annotate(source, name, shouter())
+    (tmp_path / "link.jsonl").unlink()
     annotate(source, out, shouter())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.jsonl", "feedback.jsonl"]
 
@@ -253,6 +258,79 @@ def test_a_partial_first_record_is_moved(source, tmp_path, shouter):
     annotate(source, out, shouter())
     assert ids(out) == EVERY_ONE_ONCE
     assert (tmp_path / "feedback.jsonl.partial").read_text() == '{"id": "7", "prom'
+
+
+def test_a_partial_first_record_overwrites_nothing(source, tmp_path, shouter):
+    out = tmp_path / "feedback.jsonl"
+    for number in range(3):
+        out.write_text('{"id": "7", "prom'[: 2 + number])
+        annotate(source, out, shouter())
+        out.unlink()
+    kept = sorted(path.name for path in tmp_path.iterdir() if "partial" in path.name)
+    assert kept == ["feedback.jsonl.partial", "feedback.jsonl.partial-2", "feedback.jsonl.partial-3"]
+
+
+def test_one_batch_on_which_the_critic_raises_fails_alone(source, tmp_path, shouter):
+    class Fragile(shouter):
+        def one(self, example):
+            if example.id == "42":
+                raise ZeroDivisionError("in one example")
+            return super().one(example)
+
+    summary = annotate(source, tmp_path / "feedback.jsonl", Fragile(), batch_size=4)
+    assert ids(tmp_path / "feedback.jsonl") == EVERY_ONE_ONCE
+    raised = [cause for cause in summary.causes if "Fragile raised ZeroDivisionError" in cause]
+    assert sum(summary.causes[cause] for cause in raised) == (1 if hasattr(shouter, "acritique") else 4)
+    assert summary.ok > 80
+    annotate(source, tmp_path / "feedback.jsonl", Fragile(), retry_failed=True, batch_size=1)
+    assert ids(tmp_path / "feedback.jsonl") == EVERY_ONE_ONCE
+
+
+def test_every_flipped_byte_of_a_record_is_named_or_annotated_again(tmp_path):
+    source, out = tmp_path / "data.jsonl", tmp_path / "feedback.jsonl"
+    write_examples(source, [Example(id=i, prompt="p", completion=f"good {i}", meta={"a": [1, None]}) for i in "12"])
+    annotate(source, out, OnlyPraise())
+    content = out.read_bytes()
+    first = content.index(b"\n") + 1
+    for position in range(first):
+        flipped = bytearray(content)
+        flipped[position] ^= 1 << position % 7
+        out.write_bytes(flipped)
+        message = None
+        try:
+            annotate(source, out, OnlyPraise())
+        except UserError as error:
+            message = str(error)
+        if message is not None:
+            assert message.startswith(f"{out}:1: this is not an annotated record, or it is damaged; remove the line")
+            assert out.read_bytes() == flipped
+            continue
+        assert ids(out) == {"1": 1, "2": 1}, position
+        assert {e.completion for e in read_examples(out)} == {"good 1", "good 2"}
+        (tmp_path / "feedback.stale.jsonl").unlink(missing_ok=True)
+
+
+def test_unusual_records_are_recognised_when_a_run_is_resumed(tmp_path, shouter):
+    """Their keys are computed again from the output."""
+    source, out = tmp_path / "data.jsonl", tmp_path / "feedback.jsonl"
+    lines = [
+        '{"id": "1", "prompt": "p", "completion": "é\\u2028", "note": 1e300, "big": 123456789012345678901234567890}',
+        '{"id": "2", "prompt": [{"role": "user", "content": "hi"}], "meta": {"x": {"y": [1.10, -0.0, true]}}}',
+        '{"id": "3", "prompt": "p", "completion": "", "reference": [], "tests": null, "meta": {"annotation": 3}}',
+        '{"id": "4", "prompt": "p", "completion": "c", "feedback": {"critic": "x"}, "extra": null}',
+        '{"id": "5", "prompt": "\\u0000", "completion": "c", "reference": ["a", "b"], "meta": null}',
+    ]
+    source.write_text("\n".join(lines) + "\n")
+    annotate(source, out, OnlyPraise())
+    again = OnlyPraise()
+    summary = annotate(source, out, again)
+    assert (summary.added, summary.stale, summary.records) == (0, 0, 5)
+
+
+class OnlyPraise:
+    def critique(self, examples):
+        span = Span(start=0, end=1, label="good")
+        return [Feedback(critic="x", critique="fine", spans=[span] if e.completion else []) for e in examples]
 
 
 def test_any_error_in_writing_aborts_the_run(source, tmp_path, monkeypatch):

@@ -76,6 +76,25 @@ def test_a_run_is_not_overwritten_by_its_export(finished, tmp_path):
     assert contents() == before
 
 
+def test_a_damaged_run_is_not_exported(finished, tmp_path):
+    settings = finished.config.read_text()
+    weights = finished.final / ("adapter_model.safetensors" if "r: 2" in settings else "model.safetensors")
+    content = weights.read_bytes()
+    weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(UserError, match=rf"{weights.name} is damaged .*; `text2grad run --resume` writes it anew"):
+        export(finished.root, tmp_path / "plain")
+    weights.write_bytes(content)
+    (finished.final / "README.md").write_text("---\nlicense: mit\n---\nmine\n")  # the card may be edited
+    for text in ("", "model: 3", "{", "model: {nam: x}"):
+        finished.config.write_text(text)
+        if (finished.final / "adapter_config.json").exists():
+            with pytest.raises(UserError, match=r"config\.yaml is damaged: it has no model\.name"):
+                export(finished.root, tmp_path / "plain")
+    finished.config.write_text(settings)
+    export(finished.root, tmp_path / "plain")
+    assert "mine" in (tmp_path / "plain" / "README.md").read_text()
+
+
 def test_what_cannot_be_exported_is_reported(finished, tmp_path):
     with pytest.raises(UserError, match="no trained model"):
         export(tmp_path, tmp_path / "plain")

@@ -8,7 +8,7 @@ import pytest
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 
-from text2grad.checkpoint.weights import read_weights, write_weights
+from text2grad.checkpoint.weights import check_weights, read_weights, write_weights
 from text2grad.errors import UserError
 from text2grad.models.loading import load_model, load_tokenizer
 
@@ -34,8 +34,15 @@ def test_what_is_written_is_read_back_bit_for_bit(tiny_model: Path, tmp_path: Pa
 
 
 def test_missing_weights_are_named(tiny_model: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="best does not exist; set load_best_model_at_end to false"):
-        read_weights(tmp_path / "best", load_model(tiny_model))
+    said = "so the best weights are lost; set load_best_model_at_end to false"
+    with pytest.raises(UserError, match=f"best does not exist, {said}"):
+        check_weights(tmp_path / "best")
+    write_weights(tmp_path / "best", load_model(tiny_model), load_tokenizer(tiny_model), "# A card\n", step=7)
+    (tmp_path / "best" / "README.md").write_text("# My card\n")
+    assert check_weights(tmp_path / "best") == 7
+    (tmp_path / "best" / "tokenizer.json").write_text("{}")
+    with pytest.raises(UserError, match=rf"tokenizer.json is damaged \(its checksum is wrong\), {said}"):
+        check_weights(tmp_path / "best")
 
 
 def test_a_folder_of_others_is_not_replaced(tiny_model: Path, tmp_path: Path) -> None:

@@ -55,3 +55,16 @@ def test_a_comment_about_nothing_that_can_be_found_is_failed(aligned: dict[str, 
     assert feedback is not None
     assert feedback.status == "failed"
     assert feedback.critique == "I do not like it."
+
+
+@pytest.mark.parametrize("records", [[record("placed", "Well begun.", [SPAN])], [Example(id="1", prompt="p")], []])
+def test_without_anything_to_align_the_command_fails_and_writes_nothing(tmp_path: Path, records: list[Example]) -> None:
+    source, out = tmp_path / "comments.jsonl", tmp_path / "feedback.jsonl"
+    write_examples(source, records)
+    app = typer.Typer()
+    app.command()(align)
+    result = CliRunner().invoke(app, [str(source), "-o", str(out)])
+    assert result.exit_code == 1
+    assert str(result.exception).startswith(f"{source}: nothing to align: no record has feedback with a critique and")
+    assert result.output == ""
+    assert not out.exists()

@@ -28,6 +28,8 @@ class Remark:
             raise UserError("the critic is offline; start it")
         if self.word == "stop":
             raise KeyboardInterrupt
+        if self.word == "crash":
+            return [{}[example.id] for example in examples]
         span = Span(start=0, end=2, label="good")
         return [Feedback(critic="remark", critique=f"{self.word} {self.model}", spans=[span]) for _ in examples]
 """
@@ -97,3 +99,37 @@ def test_a_torn_gzip_file_is_named(tmp_path):
     path.write_bytes(gzip.compress(b"{}\n" * 99)[:-9])
     with pytest.raises(UserError, match=r"torn\.jsonl\.gz: not a complete gzip file"):
         count_lines(path)
+
+
+def test_if_all_feedback_fails_the_command_fails_with_the_reason(run):
+    result, out = run("--option", "word=crash")
+    assert result.exit_code == 1
+    assert isinstance(result.exception, UserError)
+    said = str(result.exception)
+    assert "data.jsonl failed, last: the critic Remark raised KeyError: '0' (remark.py, line " in said
+    assert said.endswith("; fix the cause and repeat the command with --retry-failed")
+    assert "20 (20 new)" in result.output
+    assert {example.feedback.status for example in read_examples(out)} == {"failed"}
+    result, _ = run("--option", "word=crash")  # again, with nothing to do
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "{}\n", "not JSON\n", '{"id": "1"}\n'])
+def test_bad_input_prints_no_table_and_leaves_no_file(run, tmp_path, text):
+    (tmp_path / "data.jsonl").write_text(text)
+    result, out = run()
+    assert result.exit_code == 1
+    assert str(result.exception).startswith(f"{tmp_path / 'data.jsonl'}:")
+    assert result.output == ""
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix == ".jsonl") == ["data.jsonl"]
+    assert not out.exists()
+
+
+def test_repeated_records_are_shown(run, tmp_path):
+    lines = (tmp_path / "data.jsonl").read_text()
+    (tmp_path / "data.jsonl").write_text(lines * 3)
+    for _ in range(2):
+        result, out = run()
+        assert "repeated in the source, annotated once" in result.output
+        assert "40" in result.output
+        assert len(out.read_text().splitlines()) == 20

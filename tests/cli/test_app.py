@@ -1,5 +1,6 @@
 """Whole commands, mostly in subprocesses."""
 
+import errno
 import json
 import os
 import re
@@ -16,10 +17,12 @@ from safetensors.torch import load_file
 from support import PROMPTS, restore_sigint
 
 import text2grad as text2grad_package
+from text2grad.checkpoint import run_folder
 from text2grad.cli.app import _can_resume, main
 from text2grad.config.packaged import preset_names
 from text2grad.config.run import load_config
 from text2grad.errors import UserError
+from text2grad.files import disk_errors
 from text2grad.schema import Example, write_examples
 
 TESTS = Path(__file__).parents[1]
@@ -186,11 +189,28 @@ def test_a_model_without_a_chat_template_is_named(
     assert "plain_prompts" in said
 
 
-def test_a_full_disk_is_named_and_the_last_checkpoint_stays(config: Path, tmp_path: Path, refused: Refused) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "samples.jsonl").symlink_to("/dev/full")
+def test_a_full_disk_is_named_and_the_last_checkpoint_stays(
+    config: Path, tmp_path: Path, refused: Refused, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def append(path: Path, records: object) -> None:
+        with disk_errors(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(run_folder, "append_json_lines", append)
     assert "the disk is full while saving" in refused("run", config, *FAST)
     assert json.loads((tmp_path / "run/checkpoints/last/trainer_state.json").read_text())["step"] == 0
+
+
+def test_errors_are_attributed_to_the_override(config: Path, refused: Refused) -> None:
+    said = refused("run", config, "seed=1", "policy.learning_rate=fast")
+    assert said.startswith("Error: policy.learning_rate=fast: policy.learning_rate: Input should be a valid number")
+    assert str(config) not in said
+
+
+def test_a_run_whose_critiques_all_failed_exits_with_the_reason(config: Path, refused: Refused) -> None:
+    said = refused("run", config, *FAST, "policy.max_steps=1", "data.eval=null", "critic.name=support:Broken")
+    assert "nothing was learned: every critique of the run failed" in said
+    assert "the critic Broken raised LookupError: no such style (support.py, line " in said
 
 
 def test_resume_refuses_other_settings(config: Path, tmp_path: Path, refused: Refused) -> None:
@@ -216,6 +236,19 @@ def test_debug_shows_the_traceback(config: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "argv", ["text2grad", "run", str(config), "seed=x", "--debug"])
     with pytest.raises(UserError, match="seed"):
         main()
+
+
+def test_an_unexpected_error_is_a_sentence(config: Path, refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*arguments: object) -> None:
+        raise ZeroDivisionError("in the\nlibrary")
+
+    monkeypatch.setattr("text2grad.config.run.load_config", load)
+    said = refused("run", config)
+    assert re.fullmatch(
+        r"Error: unexpected ZeroDivisionError: in the library \(test_app.py, line \d+\); repeat the command with "
+        r"--debug for the traceback\n",
+        said,
+    )
 
 
 def test_explain_prints_json_and_a_table(

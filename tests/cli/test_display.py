@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import time
 
 import pytest
 from rich.console import Console
@@ -45,3 +46,17 @@ def test_an_evaluation_is_a_line_of_its_own(display: TerminalDisplay, screen: io
         "step 4  held-out score +0.25  ROUGE-L 0.123  8 words",
         "step 4  held-out score –  5 failed critiques",
     ]
+
+
+def test_the_progress_of_a_phase_is_shown(
+    display: TerminalDisplay, screen: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    display.on_phase("Generating")
+    for done, seconds in ((10, 4.0), (20, 11.0), (30, 12.0), (40, 25.0)):
+        now[0] = seconds
+        display.on_progress(done, 40)
+    assert screen.getvalue().splitlines() == ["Generating", "Generating  20/40", "Generating  40/40"]
+    (task,) = display.progress.tasks
+    assert (task.completed, task.total, task.description) == (40, 40, "Generating")

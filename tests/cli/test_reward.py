@@ -69,7 +69,15 @@ def test_train_eval_and_score(run: Run, tiny_model: Path, feedback: Path, tmp_pa
     again = run("train", feedback, "-o", folder, "--model", tiny_model)
     assert "already holds a training run" in str(again.exception)
 
-    evaluated = run("eval", folder, feedback, "-o", tmp_path / "eval")
+    (tmp_path / "run").mkdir()
+    for text in ('{"n": 1}', "[]", "3", "text"):
+        (tmp_path / "run" / "evaluation.json").write_text(text)
+        refused = run("eval", folder, feedback, "-o", tmp_path / "run")
+        assert "evaluation.json is not of `reward eval` and would be overwritten" in str(refused.exception)
+        assert (tmp_path / "run" / "evaluation.json").read_text() == text
+
+    for _ in range(2):
+        evaluated = run("eval", folder, feedback, "-o", tmp_path / "eval")
     assert evaluated.exit_code == 0, evaluated.output
     assert "12 completions" in words(evaluated.output)
     assert "100.0% parsed" in words(evaluated.output)

@@ -50,6 +50,30 @@ def test_overrides_reach_every_section(tmp_path: Path) -> None:
     assert config.model.lora.r == 8
 
 
+@pytest.mark.parametrize(
+    ("text", "overrides", "origin"),
+    [
+        ("seed: 1", ["policy.learning_rte=1"], "policy.learning_rte=1"),
+        ("seed: 1", ["policy.beta=1", "policy.max_steps=0"], "policy.max_steps=0"),
+        ("seed: 1", ["polcy.beta=1"], "polcy.beta=1"),
+        ("seed: 1", ["policy=3"], "policy=3"),
+        ("seed: 1", ["model.lora.rank=3", "seed=2"], "model.lora.rank=3"),
+        ("seed: 1", ["policy.num_generations=3", "seed=2"], "policy.num_generations=3"),
+        ("policy: {num_generations: 3}", ["policy.beta=1"], "config.yaml"),
+        ("policy: {max_steps: 0}", ["policy.beta=1"], "config.yaml"),
+        ("policy: {max_steps: 0}", ["policy.beta=-1"], "config.yaml"),
+        ("policy: {max_steps: 0}", ["policy.max_steps=-1"], "policy.max_steps=-1"),
+    ],
+)
+def test_an_error_is_attributed_to_the_override_or_to_the_file(
+    tmp_path: Path, text: str, overrides: list[str], origin: str
+) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(UserError) as error:
+        load_config(path, overrides)
+    assert str(error.value).startswith(f"{path if origin == 'config.yaml' else origin}: ")
+
+
 @pytest.mark.parametrize("override", ["max_steps", "seed.more=3", "model.name={", "critic.name=a: b: c"])
 def test_an_override_that_is_no_setting_is_quoted(tmp_path: Path, override: str) -> None:
     with pytest.raises(UserError, match=f'"{override}"'):

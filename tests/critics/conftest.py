@@ -20,7 +20,7 @@ class Served:
     """One HTTP response. `cut`: the connection closes in the middle of the body. `delay`: seconds before it starts."""
 
     status: int = 200
-    body: str = ""
+    body: str | bytes = ""
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
     cut: bool = False
@@ -74,7 +74,7 @@ class Server:
                 time.sleep(served.delay)
                 with server._lock:
                     server.in_flight -= 1
-                body = served.body.encode()
+                body = served.body.encode() if isinstance(served.body, str) else served.body
                 try:
                     self.send_response(served.status)
                     self.send_header("content-type", "application/json")

@@ -78,22 +78,68 @@ def test_invalid_feedback_fails_alone() -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_there_is_one_feedback_per_example(count: int) -> None:
-    with pytest.raises(UserError, match=f"FixedCritic returned {count} feedbacks for 2 examples"):
-        collect_feedback(FixedCritic([blame(0, 1)] * count), EXAMPLES)
+    failed = collect_feedback(FixedCritic([blame(0, 1)] * count), EXAMPLES)
+    said = f"the critic FixedCritic returned {count} feedbacks for 2 examples; it must return one each"
+    assert [(one.status, one.error) for one in failed] == [("failed", said)] * 2
 
 
-def test_the_feedback_is_a_list() -> None:
+@pytest.mark.parametrize("value", [None, "ab", b"ab", 3, {"a": 1, "b": 2}, {1, 2}, object(), iter([])])
+def test_the_feedback_is_a_list(value: Any) -> None:
     critic = FixedCritic([])
-    critic.feedback = None  # type: ignore[assignment]
-    with pytest.raises(UserError, match="FixedCritic returned a NoneType; it must return a list of Feedback"):
-        collect_feedback(critic, EXAMPLES)
+    critic.feedback = value
+    said = f"the critic FixedCritic returned a {type(value).__name__} instead of a list of Feedback"
+    for failed in (collect_feedback(critic, EXAMPLES), asyncio.run(acollect_feedback(_to_async(critic), EXAMPLES))):
+        assert [(one.status, (one.error or "").replace("AsyncCritic", "FixedCritic")) for one in failed] == [
+            ("failed", said)
+        ] * 2
+
+
+def _to_async(critic: FixedCritic) -> AsyncCritic:
+    result = AsyncCritic([])
+    result.feedback = critic.feedback
+    return result
+
+
+class Raising:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        raise self.error
+
+    async def acritique(self, examples: Sequence[Example]) -> list[Feedback]:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("no\nbudget"), "ValueError: no budget"),
+        (KeyError("tests"), "KeyError: 'tests'"),
+        (RecursionError(), "RecursionError"),
+        (MemoryError("full \ud800"), "MemoryError: full ?"),
+    ],
+)
+def test_a_critic_that_raises_fails_its_batch_with_a_sentence(error: Exception, said: str) -> None:
+    critic = Raising(error)
+    for failed in (collect_feedback(critic, EXAMPLES), asyncio.run(acollect_feedback(critic, EXAMPLES))):
+        assert [one.status for one in failed] == ["failed", "failed"]
+        sentence = str(failed[0].error)
+        assert sentence.startswith(f"the critic Raising raised {said} (test_base.py, line ")
+        assert failed[0].critic == "Raising"
+
+
+@pytest.mark.parametrize("error", [UserError("no budget left"), KeyboardInterrupt(), SystemExit(3)])
+def test_what_is_meant_to_end_a_run_ends_it(error: BaseException) -> None:
+    with pytest.raises(type(error)):
+        collect_feedback(Raising(error), EXAMPLES)
 
 
 def test_asynchronous_feedback_is_validated_too() -> None:
     outside, inside = asyncio.run(acollect_feedback(AsyncCritic([blame(0, 5), blame(0, 5)]), EXAMPLES))
     assert (outside.status, inside.status) == ("failed", "ok")
-    with pytest.raises(UserError, match="AsyncCritic returned 1 feedbacks for 2 examples"):
-        asyncio.run(acollect_feedback(AsyncCritic([blame(0, 1)]), EXAMPLES))
+    (failed, _) = asyncio.run(acollect_feedback(AsyncCritic([blame(0, 1)]), EXAMPLES))
+    assert "AsyncCritic returned 1 feedbacks for 2 examples" in str(failed.error)
 
 
 def assigned(**values: Any) -> Feedback:
@@ -153,3 +199,42 @@ def test_a_failure_stays_as_it_is_and_so_does_a_completion_with_a_surrogate() ->
     failure = Feedback.failure("fixed", "no network", raw="{")
     assert validate_feedback(failure, example) == failure
     assert validate_feedback(blame(1, 2), example) == blame(1, 2)
+
+
+class Unprintable:
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"spans": [Span.model_construct(start=0, end=1, label="bad", severity=1.0)]},
+        {"spans": [Span.model_construct(start=0, end=1, label="poor", severity=math.nan)]},
+        {"spans": [Span.model_construct(start=math.nan, end=1, label="poor")]},
+        {"spans": [None]},
+        {"spans": object()},
+        {"omissions": [Omission.model_construct(text="x", severity=-3)]},
+        {"scores": [(0, 1)]},
+        {"scores": {"a": 1}},
+        {"score": "high"},
+        {"score": object()},
+        {"status": "great"},
+        {"critique": b"\xff"},
+        {"critique": Unprintable()},
+        {"critic": None},
+        {"critic": Unprintable()},
+        {"error": 3, "status": "failed"},
+        {"unmatched": [3]},
+    ],
+    ids=range(17),
+)
+def test_whatever_is_assigned_afterwards_is_validated(fields: dict[str, Any]) -> None:
+    feedback = Feedback(critic="fixed", critique="Bad.")
+    vars(feedback).update(fields)
+    checked, fine = collect_feedback(FixedCritic([feedback, blame(0, 1)]), EXAMPLES)
+    assert (checked.status, fine.status) == ("failed", "ok")
+    assert str(checked.error).startswith("invalid: ")
+    assert Feedback.model_validate_json(checked.model_dump_json()) == checked

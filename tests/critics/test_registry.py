@@ -109,7 +109,20 @@ def test_a_reward_model_goes_by_its_folder(tiny_model: Path, tmp_path: Path) -> 
         ("groundin", {}, 'unknown critic "groundin"; did you mean "grounding"'),
         ("nowhere:Critic", {}, 'critic "nowhere:Critic" cannot be imported'),
         ("support:Nobody", {}, "cannot be imported"),
-        ("grounding", {"max_wrds": 3}, "cannot be created with these options"),
+        ("grounding", {"max_wrds": 3}, 'critic "grounding" has no option "max_wrds"; did you mean "max_words"'),
+        ("support:VowelCritic", {"x": 3}, 'critic "support:VowelCritic" has no option "x"; known: failing.'),
+        ("support:SlowVowelCritic.from_file", {}, "SlowVowelCritic has no class method from_file"),
+        ("support:VowelCritic.critique", {}, "VowelCritic has no class method critique"),
+        ("support:VowelCritic.critique.__globals__", {}, "VowelCritic has no class method critique.__globals__"),
+        ("human", {}, 'critic "human" needs the option "path": give critic.options.path=..., or --option path=...'),
+        ("combined", {}, 'critic "combined" needs the option "critics"'),
+        ("llm", {}, 'critic llm: key "model" is missing'),
+        (
+            "support:VowelCritic",
+            {"failing": 3},
+            "cannot be created: TypeError: 'int' object is not iterable (support.py",
+        ),
+        (".support:VowelCritic", {}, "cannot be imported: TypeError"),
         ("support:", {}, "cannot be imported"),
         (":VowelCritic", {}, "cannot be imported"),
         ("pathlib:Path", {}, "is not a class with a method critique"),
@@ -119,3 +132,26 @@ def test_errors_name_the_critic(name: str, options: dict[str, object], says: str
     with pytest.raises(UserError) as error:
         make_critic(name, options)
     assert says in str(error.value)
+
+
+@pytest.mark.usefixtures("separate_path")
+def test_a_module_that_cannot_be_imported_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken_critic.py").write_text("import os\n1 / 0\n")
+    with pytest.raises(UserError, match=r"cannot be imported: ZeroDivisionError: .* \(broken_critic.py, line 2\)"):
+        make_critic("broken_critic:Mine", {})
+    (tmp_path / "half_critic.py").write_text("class Mine:\n")
+    with pytest.raises(UserError, match="cannot be imported: IndentationError"):
+        make_critic("half_critic:Mine", {})
+
+
+@pytest.mark.usefixtures("separate_path")
+def test_what_a_class_method_returns_must_be_a_critic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd_critic.py").write_text(
+        "class Odd:\n    def critique(self, examples): return []\n"
+        "    @classmethod\n    def load(cls, folder='.'): return folder\n"
+    )
+    with pytest.raises(UserError, match=r'critic "odd_critic:Odd\.load": str is not a class with a method critique'):
+        make_critic("odd_critic:Odd.load", {})
+    monkeypatch.delitem(sys.modules, "odd_critic")

@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from text2grad.data.reading import read_rows
 from text2grad.data.registry import DATASETS, load_examples
 from text2grad.data.split import split_by_prompt
 from text2grad.errors import UserError
@@ -80,6 +81,14 @@ def test_a_missing_file_of_a_data_set_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("TEXT2GRAD_DATA", str(tmp_path))
     with pytest.raises(UserError, match=r"scitldr_a/train\.jsonl\.gz"):
         load_examples("scitldr", "train")
+
+
+@pytest.mark.parametrize("line", ['{"task_id": 1', "\\0", "[]", "3"])
+def test_a_damaged_line_of_a_data_set_is_named(tmp_path, line):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(f"{{}}\n{line}\n")
+    with pytest.raises(UserError, match=r"rows\.jsonl:2: not (valid JSON|a JSON object)"):
+        list(read_rows(path, "mbpp.jsonl"))
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_one(tmp_path, monkeypatch):

@@ -7,7 +7,14 @@ import pytest
 import torch
 
 from text2grad.errors import UserError
-from text2grad.trainer.guards import MAX_FAILED_STEPS, BestCheckpoint, EvalScore, FailureGuard, take_snapshot
+from text2grad.trainer.guards import (
+    MAX_FAILED_STEPS,
+    BestCheckpoint,
+    EvalScore,
+    FailureGuard,
+    check_some_critique,
+    take_snapshot,
+)
 from text2grad.trainer.monitor import EVAL_SCORE
 
 FINE = {"critic/failed": 1, "samples": 4, "critic/error": "timeout", "skipped": 0.0, "update_error": None}
@@ -31,6 +38,13 @@ def test_only_consecutive_failures_count(failure: dict[str, object], message: st
         failure_guard.observe(metrics)
     with pytest.raises(UserError, match=message):
         failure_guard.observe(failure)
+
+
+def test_a_run_needs_one_critique_that_did_not_fail() -> None:
+    check_some_critique([])
+    check_some_critique([ALL_FAILED, FINE, ALL_FAILED])
+    with pytest.raises(UserError, match="nothing was learned: every critique of the run failed, last: gone; fix the"):
+        check_some_critique([ALL_FAILED, ALL_FAILED | {"critic/error": "gone"}])
 
 
 def observe_scores(*scores: float | None) -> tuple[BestCheckpoint, list[bool]]:

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from text2grad.align.learned.attention_features import Scorer  # imports transformers
 
 
+def is_alignable(feedback: Feedback) -> bool:
+    """Whether feedback has a critique, and nothing yet that says which words it is about."""
+    return feedback.status == "ok" and not feedback.spans and not feedback.scores and bool(feedback.critique.strip())
+
+
 class CommentAligner:
     """Find the parts of the completion that the existing critique is about.
 
@@ -33,7 +38,7 @@ class CommentAligner:
         feedback = example.feedback
         if feedback is None:
             return Feedback.failure("align", "there is no feedback to align; annotate the record first")
-        if feedback.status == "failed" or feedback.spans or feedback.scores or not feedback.critique.strip():
+        if not is_alignable(feedback):
             return feedback
         spans, unmatched = self._find_spans(feedback.critique, example)
         if not spans and not feedback.omissions:

@@ -151,6 +151,18 @@ def top_level_names(source: str) -> frozenset[str]:
     return frozenset(names)
 
 
+def imported_modules(source: str) -> frozenset[str]:
+    """Return the modules that a program imports, packages without what is in them; none if it is not valid."""
+    module = parse_python(source)
+    names: set[str] = set()
+    for node in ast.walk(module) if module else []:
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return frozenset(names)
+
+
 def find_statements(program: Program) -> dict[int, Statement]:
     """Map lines to the statements of the completion that begin there: the first of a line, docstrings excluded."""
     found: dict[int, Statement] = {}

@@ -10,11 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from text2grad.annotate.store import META_KEY, AnnotationStore, exclusive_lock, record_key
+from text2grad.annotate.store import META_KEY, AnnotationStore
 from text2grad.annotate.summary import Summary
 from text2grad.critics.base import Critic, acollect_feedback, collect_feedback, critic_traits
 from text2grad.critics.fingerprint import critic_digest
 from text2grad.errors import UserError
+from text2grad.files import exclusive_lock
 from text2grad.schema import Example, Feedback, read_examples
 
 _START_SECONDS = 0.3  # within which the workers of a run start, one after the other
@@ -47,11 +48,12 @@ def annotate(
     Raises UserError when the source is malformed or the critic aborts; what is finished by then, or when Ctrl-C is
     pressed, is in `out`.
     """
-    if source.resolve() == out.resolve():
+    out = out.resolve()  # two links to one file have one lock
+    if source.resolve() == out:
         raise UserError(f"{out} is the source itself; give another file to write to")
-    with exclusive_lock(out):
-        store = AnnotationStore(out, critic_digest(critic))
+    with exclusive_lock(out.with_name(f".{out.name}.lock"), out):
         traits = critic_traits(critic)
+        store = AnnotationStore(out, critic_digest(critic), traits.reads_feedback)
         run = _Run(store, critic, batch_size or traits.batch_size, on_progress)
         store.open(run.summary, retry_failed)
         on_progress(run.summary)
@@ -79,9 +81,11 @@ class _Run:
     def pending_examples(self, source: Path) -> Iterator[tuple[bytes, Example]]:
         """Yield the examples that are not done, with their keys."""
         for example in read_examples(source):
-            key = record_key(example, self._store.critic, self._traits.reads_feedback)
-            if key not in self._store.done:
-                self._store.done.add(key)
+            key, done = self._store.key(example), self._store.done
+            is_new = key not in done
+            self.summary.repeated += done.get(key, False)
+            done[key] = True
+            if is_new:
                 yield key, example
 
     def annotate_batches(self, examples: Iterator[tuple[bytes, Example]]) -> None:

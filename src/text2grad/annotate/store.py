@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from text2grad.annotate.summary import Summary
 from text2grad.errors import UserError
-from text2grad.files import append_json_lines, disk_errors, fsync_path
+from text2grad.files import append_json_lines, disk_errors, fsync_path, unused_path
 from text2grad.schema import Example
 
 META_KEY = "annotation"  # the entry of an example's meta with its key and its critic's digest
@@ -38,41 +39,48 @@ def record_key(example: Example, critic: str, reads_feedback: bool = False) -> b
 class AnnotationStore:
     """The records of one critic.
 
-    done: their keys, about 100 bytes of memory per record.
+    done: their keys, about 100 bytes of memory per record, and whether this run has found them in the source.
     """
 
-    def __init__(self, path: Path, critic: str) -> None:
+    def __init__(self, path: Path, critic: str, reads_feedback: bool = False) -> None:
         self.path = path
         self.stale_path = path.with_name(f"{path.stem}.stale{path.suffix}")
-        self.critic = critic
-        self.done: set[bytes] = set()
+        self.critic, self.reads_feedback = critic, reads_feedback
+        self.done: dict[bytes, bool] = {}
+
+    def key(self, example: Example) -> bytes:
+        """Return the key of an example for this critic."""
+        return record_key(example, self.critic, self.reads_feedback)
 
     def open(self, summary: Summary, retry_failed: bool) -> None:
         """Repair the file after a kill, count its records, and remove those of other critics or settings.
 
-        These are moved to `stale_path`. retry_failed: remove failed records too, so that they are annotated again.
+        These, and records that have changed, are moved to `stale_path`. retry_failed: remove failed records too, so
+        that they are annotated again. The file is created with its first record.
         """
 
-        def is_kept(record: dict[str, Any]) -> bool:
-            return self._is_own(record) and not (retry_failed and record["feedback"].get("status") == "failed")
+        def is_kept(example: Example) -> bool:
+            assert example.feedback is not None
+            return self._is_own(example) and not (retry_failed and example.feedback.status == "failed")
 
-        self.path.touch()
+        if not self.path.exists():
+            return
         num_bytes = num_removed = 0
-        for line, record in read_records(self.path):
+        for line, example in read_records(self.path):
             num_bytes += len(line)
-            if is_kept(record):
-                self.done.add(bytes.fromhex(record["meta"][META_KEY]["key"]))
-                summary.add(record)
+            if is_kept(example):
+                self.done[bytes.fromhex(example.meta[META_KEY]["key"])] = False
+                summary.add(example.model_dump(mode="json", exclude_defaults=True))
             else:
                 num_removed += 1
-                summary.stale += not self._is_own(record)
+                summary.stale += not self._is_own(example)
         _drop_partial_line(self.path, num_bytes)
         if summary.stale:
-            stale = (line for line, record in read_records(self.path) if not self._is_own(record))
+            stale = (line for line, example in read_records(self.path) if not self._is_own(example))
             _write_lines(self.stale_path, "ab", stale)
         if num_removed:
             new = self.path.with_name(f".{self.path.name}.new")
-            _write_lines(new, "wb", (line for line, record in read_records(self.path) if is_kept(record)))
+            _write_lines(new, "wb", (line for line, example in read_records(self.path) if is_kept(example)))
             new.replace(self.path)
             fsync_path(self.path.parent)
 
@@ -80,52 +88,44 @@ class AnnotationStore:
         """Append records, all or none; they are on the disk when this returns."""
         if not records:
             return
-        size = self.path.stat().st_size
+        size = self.path.stat().st_size if self.path.exists() else None
         try:
             append_json_lines(self.path, records)
         except BaseException:
-            os.truncate(self.path, size)
+            if size is None:
+                self.path.unlink(missing_ok=True)
+            else:
+                os.truncate(self.path, size)
             raise
 
-    def _is_own(self, record: dict[str, Any]) -> bool:
-        annotation = record.get("meta", {}).get(META_KEY)
-        return isinstance(annotation, dict) and annotation.get("critic") == self.critic and "key" in annotation
+    def _is_own(self, example: Example) -> bool:
+        """Whether a record is of this critic and has the content that its key was computed from.
+
+        The latter is unknown for a critic that reads feedback: it has replaced what it has read.
+        """
+        annotation = example.meta.get(META_KEY)
+        if not isinstance(annotation, dict) or annotation.get("critic") != self.critic:
+            return False
+        key = str(annotation.get("key"))
+        return re.fullmatch("[0-9a-f]{32}", key) is not None if self.reads_feedback else self.key(example).hex() == key
 
 
-def read_records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
+def read_records(path: Path) -> Iterator[tuple[bytes, Example]]:
     """Yield (line, record), without an unterminated last line; the error of any other content names its line."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.endswith(b"\n"):
                 return
             try:
-                record = json.loads(line)
-            except ValueError:
-                record = None
-            if not isinstance(record, dict) or not isinstance(record.get("feedback"), dict):
-                raise UserError(f"{path}:{number}: this is not an annotated record; give another file to write to")
-            yield line, record
-
-
-@contextmanager
-def exclusive_lock(path: Path) -> Iterator[None]:
-    """Raise UserError if another process writes the file; the lock ends with its process."""
-    lock = path.with_name(f".{path.name}.lock")
-    with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = lock.open("w")
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The previous holder may have removed the file in between: this lock would then be on a deleted file.
-            if not lock.exists() or not os.path.samestat(os.fstat(file.fileno()), lock.stat()):
-                raise BlockingIOError
-        except BlockingIOError as error:
-            raise UserError(f"another run is writing {path}; wait for it, or give another file") from error
-        try:
-            yield
-        finally:
-            lock.unlink(missing_ok=True)
+                example = Example.model_validate_json(line)
+            except ValidationError:
+                example = None
+            if example is None or example.feedback is None:
+                raise UserError(
+                    f"{path}:{number}: this is not an annotated record, or it is damaged; remove the line, or give "
+                    f"another file to write to"
+                )
+            yield line, example
 
 
 def _drop_partial_line(path: Path, num_bytes: int) -> None:
@@ -137,10 +137,9 @@ def _drop_partial_line(path: Path, num_bytes: int) -> None:
         file.seek(num_bytes)
         rest = file.read(len(_RECORD_START))
     if rest and not num_bytes:
-        if rest != _RECORD_START:
+        if not _RECORD_START.startswith(rest):
             raise UserError(f"{path}: this is not a file of annotated records; give another file to write to")
-        path.replace(path.with_name(f"{path.name}.partial"))
-        path.touch()
+        path.replace(unused_path(path.with_name(f"{path.name}.partial")))
     elif rest:
         with disk_errors(path):
             os.truncate(path, num_bytes)

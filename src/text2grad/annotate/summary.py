@@ -15,7 +15,8 @@ _MAX_CAUSE_LENGTH = 60
 class Summary:
     """Counts over the records of the output by this critic, those of earlier runs included.
 
-    Tokens, cost, seconds, `added` and `stale` are those of this run. Means are over records with ok feedback.
+    Tokens, cost, seconds, `added`, `repeated` and `stale` are those of this run. Means are over records with ok
+    feedback.
     """
 
     records: int = 0
@@ -24,6 +25,8 @@ class Summary:
     omissions: int = 0
     unmatched: int = 0
     causes: Counter[str] = field(default_factory=Counter)
+    error: str | None = None  # the last one
+    repeated: int = 0
     added: int = 0
     stale: int = 0
     tokens_in: int = 0
@@ -60,6 +63,7 @@ class Summary:
         if feedback.get("status") == "failed":
             self.failed += 1
             # The cause comes before the first colon; a bounded number of them is counted, so memory is bounded too.
+            self.error = feedback["error"]
             cause = feedback["error"].partition(":")[0][:_MAX_CAUSE_LENGTH]
             self.causes[cause if cause in self.causes or len(self.causes) < _MAX_CAUSES else "other"] += 1
             return

@@ -16,7 +16,7 @@ from text2grad.checkpoint.model_card import CARD, merged_card
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.checkpoint.weights import write_weights
 from text2grad.errors import UserError
-from text2grad.files import check_replaceable
+from text2grad.folders import MANIFEST, check_replaceable, find_damage
 from text2grad.models.loading import load_model, load_tokenizer
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
@@ -42,6 +42,8 @@ def export(run: Path, output: Path, dtype: str = "bfloat16") -> None:
     if not (folder.final / "config.json").is_file() and not (folder.final / "adapter_config.json").is_file():
         raise UserError(f"{run}: no trained model; a finished run has one in {folder.final}")
     _check_output(folder, output.resolve())
+    if (folder.final / MANIFEST).exists() and (damage := find_damage(folder.final, "model")):
+        raise UserError(f"{damage}; `text2grad run --resume` writes it anew")
     if dtype not in DTYPES:
         raise UserError(f'dtype "{dtype}" is not one of {", ".join(DTYPES)}')
     model: Any
@@ -61,7 +63,10 @@ def export(run: Path, output: Path, dtype: str = "bfloat16") -> None:
 def _base_model(run: RunFolder) -> str:
     """Return the base of the adapter: as the run's config names it, or as the adapter does for runs without one."""
     if run.config.is_file():
-        return str(yaml.safe_load(run.config.read_text(encoding="utf-8"))["model"]["name"])
+        try:
+            return str(yaml.safe_load(run.config.read_text(encoding="utf-8"))["model"]["name"])
+        except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError) as error:
+            raise UserError(f"{run.config} is damaged: it has no model.name; restore it from a copy") from error
     return str(json.loads((run.final / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"])
 
 

@@ -9,6 +9,7 @@ import typer
 
 from text2grad.cli.annotate import annotate_with_progress
 from text2grad.cli.options import Debug, FeedbackFile, RetryFailed
+from text2grad.errors import UserError
 
 
 def align(
@@ -28,8 +29,14 @@ def align(
 
     Example: text2grad align comments.jsonl -o feedback.jsonl
     """
-    from text2grad.align.comment_aligner import CommentAligner
+    from text2grad.align.comment_aligner import CommentAligner, is_alignable
+    from text2grad.schema import read_examples
 
+    if not any(example.feedback and is_alignable(example.feedback) for example in read_examples(source)):
+        raise UserError(
+            f"{source}: nothing to align: no record has feedback with a critique and without spans; "
+            f"`text2grad annotate` adds feedback"
+        )
     scorer = None
     if model is not None:
         from text2grad.align.learned.attention_features import AttentionScorer

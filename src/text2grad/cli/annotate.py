@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from text2grad.cli.console import Console
 from text2grad.cli.options import Debug, FeedbackFile, RetryFailed, given
-from text2grad.cli.progress import ProgressDisplay
+from text2grad.cli.progress import LINE_SECONDS, ProgressDisplay
 from text2grad.errors import UserError
 from text2grad.files import open_maybe_gzip
+from text2grad.text.printable import printable
 
 if TYPE_CHECKING:
     from text2grad.annotate import Summary
     from text2grad.critics.base import Critic
 
-_LINE_SECONDS = 10.0  # between progress lines if the output is not a terminal
 _CRITICS = (
     "grounding (summaries), qa (answers to questions), code (runs the tests), lint (ruff), human (a file of comments), "
     "llm (an OpenAI-compatible server), local (a model in this process), reward:PATH (a trained reward model), or your "
@@ -95,17 +95,24 @@ def annotate(
 def annotate_with_progress(source: Path, output: Path, critic: Critic, **options: Any) -> None:
     """Annotate a file with a progress bar and print a summary, also if it is interrupted or fails.
 
-    options: of `text2grad.annotate.annotate`.
+    options: of `text2grad.annotate.annotate`. Raises UserError where there is no record, or all feedback failed.
     """
     from text2grad.annotate import annotate as run
 
     display = AnnotationDisplay(Console(), source, output)
     try:
         with display:
-            run(source, output, critic, on_progress=display.update, **options)
+            summary = run(source, output, critic, on_progress=display.update, **options)
     except KeyboardInterrupt:
         display.console.print("Finished records are saved; the same command continues from here.")
         raise typer.Exit(130) from None
+    if not summary.records:
+        raise UserError(f"{source}: no records; give a JSON lines file with one example per line")
+    if not summary.ok:
+        raise UserError(
+            f"all feedback on {source} failed, last: {summary.error}; fix the cause and repeat the command with "
+            f"--retry-failed"
+        )
 
 
 class AnnotationDisplay(ProgressDisplay):
@@ -120,7 +127,7 @@ class AnnotationDisplay(ProgressDisplay):
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
-        if self._summary is not None:
+        if self._summary is not None and self._summary.records:
             self.console.print(summary_table(self._summary))
             self.console.print(f"Feedback: {escape(str(self._output))}", soft_wrap=True)
 
@@ -136,7 +143,7 @@ class AnnotationDisplay(ProgressDisplay):
             self.progress.reset(self.task, total=self._num_records, completed=summary.records)
         self._summary = summary
         self.progress.update(self.task, completed=summary.records, metrics=metrics)
-        if not self.console.is_terminal and time.monotonic() - self._last_line >= _LINE_SECONDS:
+        if not self.console.is_terminal and time.monotonic() - self._last_line >= LINE_SECONDS:
             self._last_line = time.monotonic()
             self.console.print(f"{summary.records}/{self._num_records}  {metrics}")
 
@@ -148,12 +155,14 @@ def summary_table(summary: Summary) -> Table:
         ("records", f"{summary.records} ({summary.added} new)"),
         ("ok", str(summary.ok)),
         ("failed", str(summary.failed)),
-        *((f"  {escape(cause)}", str(count)) for cause, count in summary.causes.most_common()),
+        *((f"  {escape(printable(cause))}", str(count)) for cause, count in summary.causes.most_common()),
         ("spans per completion", f"{summary.spans_per_completion:.2f}"),
         ("coverage", f"{summary.coverage:.1%}"),
         ("omissions", str(summary.omissions)),
         ("unmatched quotes", str(summary.unmatched)),
     ]
+    if summary.repeated:
+        rows.append(("repeated in the source, annotated once", str(summary.repeated)))
     if summary.stale:
         rows.append(("moved aside: other critic or settings", str(summary.stale)))
     if summary.tokens_in or summary.tokens_out:

@@ -8,11 +8,12 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from text2grad.cli.align import align
 from text2grad.cli.annotate import annotate
+from text2grad.cli.console import Console, guard_stderr
+from text2grad.cli.critic import critic
 from text2grad.cli.explain import explain
 from text2grad.cli.export import export
 from text2grad.cli.init import init
@@ -21,7 +22,7 @@ from text2grad.cli.reward import reward
 from text2grad.cli.run import run
 from text2grad.cli.train import train
 from text2grad.distributed.environment import is_local_main_process
-from text2grad.errors import SharedError, UserError
+from text2grad.errors import SharedError, UserError, describe_exception
 
 INTERRUPTED = 130  # typer's exit code for Ctrl-C
 
@@ -34,6 +35,7 @@ app = typer.Typer(
 for command in (init, run, train, annotate, align, explain, report, export):
     app.command(no_args_is_help=command is not init)(command)
 app.add_typer(reward, name="reward")
+app.add_typer(critic, name="critic")
 
 
 def _print_version(requested: bool) -> None:
@@ -56,6 +58,7 @@ def options(
 
 def main() -> None:
     """Run the command line; the exit code is 1 for an error that the user can fix, 130 for Ctrl-C."""
+    guard_stderr()
     _set_torch_defaults()
     debug = "--debug" in sys.argv
     try:
@@ -67,10 +70,13 @@ def main() -> None:
         if not isinstance(error, SharedError) and is_local_main_process():
             _print_error(str(error))
         sys.exit(1)
-    except OSError as error:
-        if debug or not error.filename:
+    except Exception as error:
+        if debug:
             raise
-        _print_error(f"{error.filename}: {error.strerror}")
+        if isinstance(error, OSError) and error.filename:
+            _print_error(f"{error.filename}: {error.strerror}")
+        else:
+            _print_error(f"unexpected {describe_exception(error)}; repeat the command with --debug for the traceback")
         sys.exit(1)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,9 @@ from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
-from text2grad.cli.progress import ProgressDisplay
+from text2grad.cli.progress import LINE_SECONDS, ProgressDisplay
 from text2grad.schema import Example
+from text2grad.text.printable import printable
 from text2grad.trainer.callbacks import Callback, Metrics
 
 if TYPE_CHECKING:
@@ -26,6 +28,16 @@ class TerminalDisplay(ProgressDisplay, Callback):
     def on_phase(self, name: str) -> None:
         """Show the name of the phase that starts."""
         self.progress.reset(self.task, total=None, description=name, metrics="")
+        self._phase, self._last_line = name, time.monotonic()
+        if not self.console.is_terminal:
+            self.console.print(name)
+
+    def on_progress(self, done: int, total: int) -> None:
+        """Update the bar; where there is no terminal, print a line now and then."""
+        self.progress.update(self.task, total=total, completed=done)
+        if not self.console.is_terminal and time.monotonic() - self._last_line >= LINE_SECONDS:
+            self._last_line = time.monotonic()
+            self.console.print(f"{self._phase}  {done}/{total}")
 
     def on_start(self, step: int, max_steps: int) -> None:
         """Set the length of the bar; a resumed run starts at `step`."""
@@ -82,18 +94,18 @@ def metrics_table(evaluation: dict[str, Any]) -> Table:
 def comparison_table(example: dict[str, Any]) -> Table:
     """Return the completions of one held-out prompt before and after training, with coloured spans and critiques."""
     columns = [Column(side, ratio=1) for side in ("before", "after")]
-    table = Table(*columns, title=f"Example {example['id']}", expand=True, show_lines=True)
+    table = Table(*columns, title=Text(f"Example {printable(example['id'])}"), expand=True, show_lines=True)
     sides = [
         Example.model_validate({"id": example["id"], "prompt": "", **example[side]}) for side in ("before", "after")
     ]
     table.add_row(*(highlight_spans(side) for side in sides))
-    table.add_row(*(Text(side.feedback.critique if side.feedback else "", style="dim") for side in sides))
+    table.add_row(*(Text(printable(side.feedback.critique) if side.feedback else "", style="dim") for side in sides))
     return table
 
 
 def highlight_spans(example: Example) -> Text:
     """Return the completion with praised words in blue and blamed words in orange."""
-    text = Text(example.completion)
+    text = Text(printable(example.completion))  # before Rich drops characters, which would shift the spans
     for span in example.feedback.spans if example.feedback else []:
         text.stylize(GOOD if span.label == "good" else POOR, span.start, span.end)
     return text
@@ -102,7 +114,7 @@ def highlight_spans(example: Example) -> Text:
 def explanation_table(explanation: Explanation) -> Table:
     """Return one row per token: its reward, and its probability before and after the gradient step."""
     columns = [Column(name, justify="right") for name in ("reward", "before", "after", "change of log-probability")]
-    table = Table("token", *columns, title=Text(explanation.comment))
+    table = Table("token", *columns, title=Text(printable(explanation.comment)))
     for token in explanation.tokens:
         change = token.logprob_after - token.logprob_before
         style = "" if not token.reward else GOOD if token.reward > 0 else POOR

@@ -6,8 +6,8 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from text2grad.cli.console import Console
 from text2grad.cli.options import Debug
 from text2grad.cli.progress import silence_libraries
 
@@ -43,6 +43,6 @@ def explain(
     tokenizer = load_tokenizer(model)
     explanation = explain_comment(load_model(model), tokenizer, prompt, completion, feedback, step_size, plain_prompts)
     if as_json:
-        print(json.dumps(explanation.to_dict(), ensure_ascii=False))
+        print(json.dumps(explanation.to_dict()))  # ASCII: nothing in it can command a terminal
     else:
         Console().print(explanation_table(explanation))

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
+from text2grad.cli.console import Console
 from text2grad.cli.options import Debug
 from text2grad.cli.progress import silence_libraries
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from text2grad.cli.console import Console
 from text2grad.cli.options import Debug
 from text2grad.config.packaged import ACCELERATE_CONFIGS, TEMPLATE, accelerate_names
 from text2grad.errors import UserError

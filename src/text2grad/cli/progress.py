@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from text2grad.cli.console import Console
 from text2grad.distributed.environment import is_main_process
+
+LINE_SECONDS = 10.0  # between progress lines where the output is not a terminal
 
 
 class ProgressDisplay:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
 from text2grad.cli.annotate import annotate_with_progress
+from text2grad.cli.console import Console
 from text2grad.cli.options import Debug, FeedbackFile, given
 from text2grad.cli.progress import ProgressDisplay, silence_libraries
 from text2grad.errors import UserError
@@ -98,6 +98,8 @@ def evaluate(
 
     silence_libraries()
     console = Console()
+    if output is not None:
+        _check_evaluation_folder(output)
     examples = _read(sources)
     critic = SpanRewardModel.from_pretrained(model, device, **given({"method": method}))
     with console.status(f"Scoring {len(examples)} completions"):
@@ -148,6 +150,10 @@ def serve(
     model: ModelFolder,
     host: Annotated[str, typer.Option(help="0.0.0.0 accepts other machines; there is no password.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free one.")] = 8008,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A name of this server in requests, beside localhost and its address; repeatable; *: any."),
+    ] = None,
     max_batch_size: Annotated[int, typer.Option(min=1, help="Completions per call of the model.")] = 32,
     max_wait_ms: Annotated[float, typer.Option(min=0, help="How long an idle model waits to fill a batch.")] = 5.0,
     max_body_bytes: Annotated[int, typer.Option(min=1, help="Larger requests are rejected.")] = 1 << 20,
@@ -173,10 +179,21 @@ def serve(
         raise UserError('reward serve needs fastapi and uvicorn: pip install "text2grad[serve]"') from error
 
     silence_libraries()
-    address = {"name": Path(model).name, "host": host, "port": port}
+    address = {"name": Path(model).name, "host": host, "port": port, "allowed_hosts": allowed_host or []}
     limits = {"max_batch_size": max_batch_size, "max_wait_ms": max_wait_ms, "max_body_bytes": max_body_bytes}
     settings = ServeSettings.parse(given(address | limits, option), where="reward serve")
     run_server(SpanRewardModel.from_pretrained(model, device, **given({"method": method})), settings)
+
+
+def _check_evaluation_folder(folder: Path) -> None:
+    """Reject a folder with an evaluation that `reward eval` did not write, as that of a run."""
+    path = folder / "evaluation.json"
+    try:
+        is_own = not path.exists() or "parse_rate" in json.loads(path.read_bytes())
+    except (ValueError, TypeError):
+        is_own = False
+    if not is_own:
+        raise UserError(f"{path} is not of `reward eval` and would be overwritten; choose another folder")
 
 
 def metrics_table(metrics: dict[str, Any]) -> Table:

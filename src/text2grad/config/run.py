@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, ValidationError
 
 from text2grad.config.packaged import preset_names, resolve_config
 from text2grad.errors import UserError
@@ -89,11 +90,36 @@ def load_config(
     path: None for no file. defaults: values per section that neither the file nor an override sets.
     """
     values = _read(path) if path is not None else {}
+    alone = copy.deepcopy(values)
     for override in overrides:
         _set(values, override)
     for section, standard in (defaults or {}).items():
-        values[section] = standard | (values.get(section) or {})
-    return RunConfig.parse(values, where=str(path or "command line"))
+        for one in (values, alone):
+            one[section] = standard | (one.get(section) or {})
+    return RunConfig.parse(values, where=_find_origin(path, alone, values, overrides))
+
+
+def _find_origin(path: Path | None, alone: dict[str, Any], values: dict[str, Any], overrides: Sequence[str]) -> str:
+    """Return what an error in the values is to be attributed to: the overrides of the key, else the file.
+
+    alone: the values without overrides. An error that is not of one key, but of a section, is that of an override where
+    the file alone has no error.
+    """
+    location = _first_error(values)
+    keys = {override: tuple(override.partition("=")[0].split(".")) for override in overrides}
+    of_key = [override for override, key in keys.items() if location[: len(key)] == key]
+    of_section = [override for override, key in keys.items() if key[: len(location)] == location]
+    guilty = of_key or (of_section if not _first_error(alone) else [])
+    return ", ".join(guilty) or str(path or "command line")
+
+
+def _first_error(values: dict[str, Any]) -> tuple[str, ...]:
+    """Return the location of the first error; empty where there is none."""
+    try:
+        RunConfig.model_validate(values)
+    except ValidationError as error:
+        return tuple(map(str, error.errors(include_url=False)[0]["loc"]))
+    return ()
 
 
 def _read(path: Path) -> dict[str, Any]:

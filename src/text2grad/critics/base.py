@@ -8,15 +8,15 @@ from typing import Any, NamedTuple, Protocol
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from text2grad.errors import UserError
+from text2grad.errors import UserError, describe_exception
 from text2grad.schema import Example, Feedback, describe
 
 
 class Critic(Protocol):
     """Anything that comments on completions: a person, a linter, a test run, a model.
 
-    An example that it cannot evaluate gets `Feedback.failure(...)`: an exception would fail the whole batch.
-    `CriticTraits` lists the optional attributes.
+    An example that it cannot evaluate gets `Feedback.failure(...)`: an exception fails the whole batch, and a
+    UserError, which is a sentence for the user, ends the run. `CriticTraits` lists the optional attributes.
     """
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
@@ -65,29 +65,46 @@ def critic_traits(critic: Critic) -> CriticTraits:
 
 
 def collect_feedback(critic: Critic, examples: Sequence[Example]) -> list[Feedback]:
-    """Return one validated Feedback per example."""
-    return _validate_batch(critic.critique(examples), examples, critic)
+    """Return one validated Feedback per example; all fail where the critic raises or returns something else."""
+    try:
+        feedback: Any = critic.critique(examples)
+    except UserError:
+        raise
+    except Exception as error:
+        return _fail_batch(f"raised {describe_exception(error)}", examples, critic)
+    return validate_batch(feedback, examples, critic)
 
 
 async def acollect_feedback(critic: Critic, examples: Sequence[Example]) -> list[Feedback]:
     """As `collect_feedback`, from a critic with `acritique`."""
     acritique = critic_traits(critic).acritique
     assert acritique is not None
-    return _validate_batch(await acritique(examples), examples, critic)
+    try:
+        feedback: Any = await acritique(examples)
+    except UserError:
+        raise
+    except Exception as error:
+        return _fail_batch(f"raised {describe_exception(error)}", examples, critic)
+    return validate_batch(feedback, examples, critic)
 
 
-def _validate_batch(feedback: Sequence[Feedback], examples: Sequence[Example], critic: Critic) -> list[Feedback]:
-    name = type(critic).__name__
-    if not isinstance(feedback, Sequence):
-        raise UserError(f"{name} returned a {type(feedback).__name__}; it must return a list of Feedback")
+def validate_batch(feedback: Any, examples: Sequence[Example], critic: Critic) -> list[Feedback]:
+    """Validate what `critique` returned: one Feedback per example; all fail where it is something else."""
+    if not isinstance(feedback, Sequence) or isinstance(feedback, str | bytes):
+        return _fail_batch(f"returned a {type(feedback).__name__} instead of a list of Feedback", examples, critic)
     if len(feedback) != len(examples):
-        raise UserError(
-            f"{name} returned {len(feedback)} feedbacks for {len(examples)} examples; it must return one each"
-        )
+        problem = f"returned {len(feedback)} feedbacks for {len(examples)} examples; it must return one each"
+        return _fail_batch(problem, examples, critic)
+    name = type(critic).__name__
     return [validate_feedback(one, example, name) for one, example in zip(feedback, examples, strict=True)]
 
 
-def validate_feedback(feedback: Feedback, example: Example, critic: str = "unknown") -> Feedback:
+def _fail_batch(problem: str, examples: Sequence[Example], critic: Critic) -> list[Feedback]:
+    name = type(critic).__name__
+    return [Feedback.failure(name, _encodable(f"the critic {name} {problem}")) for _ in examples]
+
+
+def validate_feedback(feedback: Any, example: Example, critic: str = "unknown") -> Feedback:
     """Return the feedback if it fits the example and can be written to a file, else a failed one with the reason.
 
     Spans and scores must be within the completion, phrases within the critique, numbers finite and in range, whatever
@@ -95,18 +112,28 @@ def validate_feedback(feedback: Feedback, example: Example, critic: str = "unkno
     """
     if not isinstance(feedback, Feedback):
         return Feedback.failure(critic, f"invalid: a {type(feedback).__name__} instead of Feedback")
-    fields = feedback.model_dump(warnings=False)
-    name = _encodable(str(fields.get("critic") or critic))
+    fields: dict[str, Any] = {}
     try:
+        fields = feedback.model_dump(warnings=False)
         checked = Example.model_validate({**example.model_dump(exclude={"feedback"}), "feedback": fields}).feedback
         assert checked is not None
         checked.model_dump_json()
-    except ValidationError as error:
-        raw = _encodable(str(fields["raw"])) if fields.get("raw") is not None else None
-        return Feedback.failure(name, f"invalid: {describe(error)}", raw)
-    except PydanticSerializationError:
-        return Feedback.failure(name, "invalid: text with an unpaired surrogate")
+    except Exception as error:  # any: the fields may hold any object
+        name, raw = (fields.get(key) for key in ("critic", "raw"))
+        return Feedback.failure(
+            _encodable(name) if isinstance(name, str) and name else critic,
+            f"invalid: {_describe_invalid(error)}",
+            _encodable(raw) if isinstance(raw, str) else None,
+        )
     return checked
+
+
+def _describe_invalid(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return _encodable(describe(error))
+    if isinstance(error, PydanticSerializationError):
+        return "text with an unpaired surrogate"
+    return _encodable(describe_exception(error))
 
 
 def _encodable(text: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from importlib.metadata import entry_points
 from typing import Any
 
 from text2grad.critics.base import Critic
-from text2grad.errors import UserError
+from text2grad.errors import UserError, describe_exception
 from text2grad.settings import did_you_mean
 
 # Import strings, not classes: a critic's libraries are imported when it is used, and critics never import the reward
@@ -26,6 +27,7 @@ CRITICS = {
     "reward:": "text2grad.reward_model.model:SpanRewardModel.from_pretrained",
 }
 ENTRY_POINTS = "text2grad.critics"
+NOT_A_CRITIC = "is not a class with a method critique(examples) -> list[Feedback]"
 
 
 def available_critics() -> dict[str, str]:
@@ -45,11 +47,38 @@ def make_critic(name: str, options: dict[str, Any]) -> Critic:
         raise UserError(f'unknown critic "{name}"{known} Your own is written package.module:Class')
     takes_argument = bool(colon) and head + colon in critics
     factory = _load_factory(critics[head + colon] if takes_argument else critics.get(name, name), name)
+    arguments = (argument,) if takes_argument else ()
+    _check_options(factory, arguments, options, name)
     try:
-        critic: Critic = factory(argument, **options) if takes_argument else factory(**options)
-    except TypeError as error:
-        raise UserError(f'critic "{name}" cannot be created with these options: {error}') from error
+        critic: Critic = factory(*arguments, **options)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f'critic "{name}" cannot be created: {describe_exception(error)}') from error
+    if not callable(getattr(critic, "critique", None)):
+        raise UserError(f'critic "{name}": {type(critic).__name__} {NOT_A_CRITIC}')
     return critic
+
+
+def _check_options(factory: Any, arguments: tuple[str, ...], options: dict[str, Any], name: str) -> None:
+    """Raise UserError where an option is unknown or missing."""
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):  # a class that is not written in Python
+        return
+    named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)][len(arguments) :]
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    known = [p.name for p in named]
+    for option in options if not takes_any else ():
+        if option not in known:
+            hint = did_you_mean(option, known) if known else "; it has none."
+            raise UserError(f'critic "{name}" has no option "{option}"{hint}')
+    for parameter in named:
+        if parameter.default is parameter.empty and parameter.name not in options:
+            raise UserError(
+                f'critic "{name}" needs the option "{parameter.name}": give critic.options.{parameter.name}=..., or '
+                f"--option {parameter.name}=... to annotate"
+            )
 
 
 def _load_factory(path: str, name: str) -> Any:
@@ -60,11 +89,19 @@ def _load_factory(path: str, name: str) -> Any:
         sys.path.append(os.getcwd())  # last, so that no file there hides an installed package
     try:
         critic_class = getattr(importlib.import_module(module), class_name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except UserError:
+        raise
+    except Exception as error:  # any: importing runs the module
+        reason = str(error) if isinstance(error, ImportError | AttributeError) else describe_exception(error)
         raise UserError(
-            f'critic "{name}" cannot be imported: {error}; its module must be installed or in {os.getcwd()}'
+            f'critic "{name}" cannot be imported: {reason}; its module must be installed or in {os.getcwd()}'
         ) from error
     # before it is called: "os:system" is callable too
     if not isinstance(critic_class, type) or not callable(getattr(critic_class, "critique", None)):
-        raise UserError(f'critic "{name}" is not a class with a method critique(examples) -> list[Feedback]')
-    return getattr(critic_class, classmethod_name) if classmethod_name else critic_class
+        raise UserError(f'critic "{name}" {NOT_A_CRITIC}')
+    if not classmethod_name:
+        return critic_class
+    factory = getattr(critic_class, classmethod_name, None)
+    if not inspect.ismethod(factory):  # a function of a class is no class method: it would be called without an object
+        raise UserError(f'critic "{name}": {class_name} has no class method {classmethod_name}')
+    return factory

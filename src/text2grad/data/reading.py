@@ -26,7 +26,14 @@ def open_dataset_file(path: str | Path, expected: str, newline: str | None = Non
 def read_rows(path: str | Path, expected: str) -> Iterator[dict[str, Any]]:
     """Stream the rows of a JSON lines file; `expected` as in `open_dataset_file`."""
     with open_dataset_file(path, expected) as lines:
-        yield from map(json.loads, lines)
+        for number, line in enumerate(lines, 1):
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise UserError(f"{path}:{number}: not valid JSON ({error}); download the file again") from error
+            if not isinstance(row, dict):
+                raise UserError(f"{path}:{number}: not a JSON object; give the path of {expected}")
+            yield row
 
 
 def find_dataset_file(dataset: str, path: str) -> Path:

@@ -41,7 +41,9 @@ def compare(before: Sequence[Example], after: Sequence[Example], resamples: int,
     """
     pairs = [pair for pair in zip(before, after, strict=True) if all(_feedback(one).status == "ok" for one in pair)]
     if not pairs:
-        raise UserError("every critique of the held-out completions failed: nothing to compare")
+        errors = [_feedback(one).error for pair in zip(before, after, strict=True) for one in pair]
+        reason = next(error for error in reversed(errors) if error)
+        raise UserError(f"every critique of the held-out completions failed, last: {reason}; nothing can be compared")
     metrics = dict(METRICS)
     if any(example.reference is None for example, _ in pairs):
         del metrics["rouge_l"]
@@ -54,12 +56,13 @@ def compare(before: Sequence[Example], after: Sequence[Example], resamples: int,
 
 
 def _side_by_side(pairs: Sequence[tuple[Example, Example]]) -> list[dict[str, Any]]:
-    shared, own = {"id", "prompt", "reference"}, {"completion", "feedback"}
     return [
-        before.model_dump(mode="json", include=shared)
-        | {
-            "before": before.model_dump(mode="json", include=own, exclude_defaults=True),
-            "after": after.model_dump(mode="json", include=own, exclude_defaults=True),
-        }
+        before.model_dump(mode="json", include={"id", "prompt", "reference"})
+        | {"before": _completion(before), "after": _completion(after)}
         for before, after in pairs
     ]
+
+
+def _completion(example: Example) -> dict[str, Any]:
+    feedback = _feedback(example).model_dump(mode="json", exclude_defaults=True)
+    return {"completion": example.completion, "feedback": feedback}  # also an empty completion

@@ -1,4 +1,4 @@
-"""Prompts to token ids, through the model's own chat template. A prompt is never cut."""
+"""Prompts to token ids, through the model's own chat template. A prompt is never cut, and never speaks as another."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from text2grad.errors import UserError
+from text2grad.models.special_tokens import encode_chats, encode_texts
 from text2grad.schema import Example
 
 
@@ -20,20 +21,14 @@ def encode_prompt(example: Example, tokenizer: PreTrainedTokenizerBase, plain: b
 
 
 def _encode(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, plain: bool) -> list[list[int]]:
-    """Encode all at once: the tokenizer parallelises over them."""
     if plain:
-        encoded: Any = tokenizer([example.prompt_text for example in examples])
-        return list(encoded["input_ids"])
+        return encode_texts([example.prompt_text for example in examples], tokenizer, add_special_tokens=True)
     if tokenizer.chat_template is None:
         raise UserError(
             f'model "{tokenizer.name_or_path}" has no chat template; set model.plain_prompts to true to use prompts as '
             f"plain text, or put a chat_template.jinja beside its tokenizer"
         )
-    conversations = [_messages(example) for example in examples]
-    ids: Any = tokenizer.apply_chat_template(
-        conversations, add_generation_prompt=True, tokenize=True, return_dict=False
-    )
-    return list(ids)
+    return encode_chats([_messages(example) for example in examples], tokenizer)
 
 
 def _messages(example: Example) -> list[dict[str, Any]]:

@@ -58,7 +58,7 @@ class MetricChange(BaseModel):
 class Completion(BaseModel):
     """A held-out completion with its feedback."""
 
-    completion: str
+    completion: str = ""
     feedback: Feedback | None = None
 
 
@@ -139,8 +139,15 @@ def read_samples(path: Path, limit: int = MAX_SAMPLES, byte_limit: int = MAX_SAM
     affordable = byte_limit * len(keys) // path.stat().st_size
     positions = subsample_by_step([step for step, _ in keys], max(1, min(limit, affordable)))
     selected = {recorded[keys[position]] for position in positions}
-    samples = [validate(Sample, record, where) for where, record in read_json_lines(path) if where in selected]
+    samples = [_sample(record, where) for where, record in read_json_lines(path) if where in selected]
     return sorted(samples, key=lambda sample: (sample.step, sample.sample)), len(keys)
+
+
+def _sample(record: dict[str, Any], where: str) -> Sample:
+    try:
+        return validate(Sample, record, where)
+    except UserError as error:
+        raise UserError(f"{error}; remove the line") from error
 
 
 def read_evaluation(path: Path) -> Evaluation | None:

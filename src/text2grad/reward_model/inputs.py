@@ -15,6 +15,7 @@ from pydantic import Field, PositiveInt
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from text2grad.errors import UserError
+from text2grad.models.special_tokens import encode_texts, encode_with_offsets
 from text2grad.schema import Example, Range
 from text2grad.settings import Settings
 
@@ -73,7 +74,7 @@ class InputBuilder:
         self._tokenizer = tokenizer
         self._max_length = settings.max_length
         self._segments = _template_segments(tokenizer, settings.reading)
-        self._ellipsis: list[int] = self._encode([ELLIPSIS])["input_ids"][0]
+        (self._ellipsis,) = encode_texts([ELLIPSIS], tokenizer)
         self._num_copies = self._segments.count(COMPLETION)
         self._num_template_tokens = sum(len(segment) for segment in self._segments if isinstance(segment, list))
 
@@ -81,11 +82,10 @@ class InputBuilder:
         """Return the input, or the error, of each example; all texts are tokenized in one call."""
         if not examples:
             return []
-        completions = self._encode([example.completion for example in examples], return_offsets_mapping=True)
-        prompts = self._encode([example.prompt_text for example in examples])["input_ids"]
+        completions = encode_with_offsets([example.completion for example in examples], self._tokenizer)
+        prompts = encode_texts([example.prompt_text for example in examples], self._tokenizer)
         return [
-            self._assemble(*columns)
-            for columns in zip(prompts, completions["input_ids"], completions["offset_mapping"], strict=True)
+            self._assemble(prompt, ids, offsets) for prompt, (ids, offsets) in zip(prompts, completions, strict=True)
         ]
 
     def _assemble(self, prompt: list[int], completion: list[int], offsets: list[Range]) -> ModelInput | InputError:
@@ -105,11 +105,7 @@ class InputBuilder:
                 completion_range = (len(ids), len(ids) + len(completion))
             ids += {PROMPT: kept, COMPLETION: completion}[segment] if isinstance(segment, str) else segment
         num_cut = len(prompt) - len(kept) + len(self._ellipsis) if kept is not prompt else 0
-        return ModelInput(ids, completion_range, [(start, end) for start, end in offsets], num_cut)
-
-    def _encode(self, texts: list[str], **options: Any) -> Any:
-        # Special tokens that are spelled out in a text are read as plain text, so that it cannot end its turn.
-        return self._tokenizer(texts, add_special_tokens=False, split_special_tokens=True, **options)
+        return ModelInput(ids, completion_range, offsets, num_cut)
 
 
 def truncate_middle(ids: list[int], max_length: int, ellipsis: list[int]) -> list[int]:

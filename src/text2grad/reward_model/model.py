@@ -24,6 +24,7 @@ from text2grad.errors import UserError
 from text2grad.files import replace_text
 from text2grad.models.backbone import hidden_size, vocab_size
 from text2grad.models.batching import pad_right_rows, split_by_token_budget
+from text2grad.models.hub import HubUnreachableError, use_cache_only
 from text2grad.models.loading import load_model, load_tokenizer
 from text2grad.reward_model.critique_format import CritiqueFormatError, parse_critique
 from text2grad.reward_model.dataset import RewardDataset
@@ -265,8 +266,8 @@ def _find_folder(name: str | Path) -> Path:
 
     patterns = ["*.json", "*.safetensors", "*.jinja"]
     try:
-        return Path(snapshot_download(str(name), etag_timeout=5, allow_patterns=patterns))
-    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError) as error:
+        return Path(snapshot_download(str(name), allow_patterns=patterns, local_files_only=use_cache_only(str(name))))
+    except (HubUnreachableError, LocalEntryNotFoundError, HfHubHTTPError, HFValidationError) as error:
         raise UserError(
             f'reward model "{name}" cannot be found: give the folder that `text2grad reward train` wrote, or a Hugging '
             f"Face name that the hub or its cache has"

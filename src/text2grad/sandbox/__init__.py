@@ -1,9 +1,13 @@
 """A sandbox for untrusted Python programs: no network, no files but a scratch folder, limits on all resources.
 
-A program sees the interpreter, its installed packages and the system's libraries, all read-only, and an empty scratch
-folder that is deleted when it ends. The sandbox uses bubblewrap where that is installed and works, otherwise plain
-namespaces, and refuses to run where neither works. Not limited: the CPU load until the time limit. Memory is measured
-25 times per second, so processes that grow at the same time can exceed the limit for that long.
+A program sees the interpreter, its standard library, the installed packages and the system's libraries, all read-only,
+and an empty scratch folder that is deleted when it ends. It has no capabilities, cannot start programs of the system,
+and its system calls are filtered. The sandbox uses bubblewrap where that is installed and works, otherwise plain
+namespaces, and refuses to run where neither works. Not limited: the CPU load until the time limit.
+
+Memory is limited without control groups, and in the same way everywhere: the address spaces of all processes and the
+scratch folder together never exceed `max_memory`, because forks ask the supervisor first, and calls that give memory
+outside of an address space are refused. Buffers of pipes and sockets, files and file locks are limited in number.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import marshal
 import os
 import shutil
 import sys
 import sysconfig
 from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Literal
 
 from text2grad.sandbox.result import ResourceLimits
@@ -19,9 +19,18 @@ Backend = Literal["bubblewrap", "namespaces", "unsafe"]
 SCRATCH = "/scratch"
 PYTHON = os.path.realpath(sys.executable)
 
-_NAMESPACES_SCRIPT = str(Path(__file__).with_name("namespaces.py"))
-_LOAD_SUPERVISOR = "import marshal, sys; exec(marshal.loads(bytes.fromhex(sys.argv[2])))"
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives")
+_FOLDER = Path(__file__).parent
+_LOAD_SUPERVISOR = """
+import marshal, sys
+modules, job = marshal.load(sys.stdin.buffer)
+for name, code in modules:
+    sys.modules[name] = module = type(sys)(name)
+    exec(code, vars(module))
+module.main(job)
+"""
+# The dynamic loader and the system's shared libraries; the time zones, which `zoneinfo` reads.
+_SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
+_SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/usr/share/zoneinfo")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _FIRST_UID = 2_000_000_000
 _NOBODY = 65534
@@ -29,21 +38,23 @@ _NUM_UIDS = 1_000  # concurrent programs before two of them share a user, and wi
 _uid_counter = itertools.count()
 
 
-def build_command(backend: Backend, limits: ResourceLimits, status_fd: int) -> list[str]:
-    """Return the command that runs the supervisor inside `backend`."""
-    supervisor = [PYTHON, "-I", "-S", "-c", _LOAD_SUPERVISOR, str(status_fd), _compile_supervisor()]
+def build_command(backend: Backend, limits: ResourceLimits) -> list[str]:
+    """Return the command that runs the supervisor inside `backend`; it reads its own code from standard input."""
+    supervisor = [PYTHON, "-I", "-S", "-c", _LOAD_SUPERVISOR]
     if backend == "bubblewrap":
         return [*_bubblewrap(limits), *supervisor]
     if backend == "namespaces":
-        arguments = [SCRATCH, str(limits.max_disk), *readable_paths()]
-        return [PYTHON, "-I", "-S", _NAMESPACES_SCRIPT, *arguments, "--", *supervisor]
+        arguments = [SCRATCH, str(limits.max_disk), str(limits.max_files), *readable_paths()]
+        return [PYTHON, "-I", "-S", str(_FOLDER / "namespaces.py"), *arguments, "--", *supervisor]
     return supervisor
 
 
 @cache
-def _compile_supervisor() -> str:
-    source = Path(__file__).with_name("supervisor.py").read_text(encoding="utf-8")
-    return marshal.dumps(compile(source, "supervisor.py", "exec")).hex()
+def supervisor_modules() -> list[tuple[str, CodeType]]:
+    """Return the names and the code of the modules that run inside, the supervisor last."""
+    names = ("processes", "memory", "supervisor")
+    sources = {name: (_FOLDER / f"{name}.py").read_text(encoding="utf-8") for name in names}
+    return [(f"{__package__}.{name}", compile(text, f"{name}.py", "exec")) for name, text in sources.items()]
 
 
 def _bubblewrap(limits: ResourceLimits) -> list[str]:
@@ -76,11 +87,16 @@ def _parents(paths: list[str]) -> list[str]:
 
 @cache
 def readable_paths() -> list[str]:
-    """The interpreter, its packages and the system's libraries: what a Python program needs to start."""
+    """The interpreter, its libraries and packages, and the system's libraries: what a Python program needs to start.
+
+    Never the folder that the interpreter is installed in, which may be somebody's home folder.
+    """
+    prefixes = dict.fromkeys((sys.base_prefix, str(Path(PYTHON).parents[1])))
+    libraries = [os.path.join(prefix, name) for prefix in prefixes for name in dict.fromkeys(("lib", sys.platlibdir))]
     paths: list[str] = []
-    for path in map(os.path.normpath, [*_SYSTEM, sys.base_prefix, str(Path(PYTHON).parents[1]), *package_paths()]):
+    for path in map(os.path.normpath, [*_SYSTEM, *_SYSTEM_FILES, *libraries, PYTHON, *package_paths()]):
         is_included = any(Path(path).is_relative_to(other) for other in paths)
-        if path != "/" and os.path.lexists(path) and not is_included:
+        if os.path.lexists(path) and not is_included:
             paths.append(path)
     return paths
 

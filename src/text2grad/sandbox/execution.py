@@ -14,8 +14,18 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from typing import IO, Any
 
-from text2grad.sandbox.backends import PYTHON, SCRATCH, Backend, allocate_uid, build_command, package_paths
+from text2grad.sandbox import syscalls
+from text2grad.sandbox.backends import (
+    PYTHON,
+    SCRATCH,
+    Backend,
+    allocate_uid,
+    build_command,
+    package_paths,
+    supervisor_modules,
+)
 from text2grad.sandbox.result import ExecutionResult, ResourceLimits, Script, Termination
+from text2grad.sandbox.seccomp import asked_calls, asking_filter, denying_filter, number_of
 
 _GRACE_SECONDS = 5.0  # beyond the wall limit, for the sandbox itself to start and stop
 _CHUNK = 1 << 16
@@ -34,11 +44,12 @@ class SandboxError(RuntimeError):
 def execute(program: Script, limits: ResourceLimits, backend: Backend) -> ExecutionResult:
     """Run `program` inside `backend`; all of its processes are gone when this returns."""
     start = time.monotonic()
-    with _scratch_folder(backend) as scratch, _start_process(limits, backend) as (process, status_pipe):
+    with _scratch_folder(backend) as scratch, _start_process(limits, backend) as (process, status_pipe, status_fd):
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        _send(process.stdin, _job(program, limits, backend, scratch))
+        job = _job(program, limits, backend, scratch) | {"status_fd": status_fd}
+        _send(process.stdin, marshal.dumps((supervisor_modules(), job)))
         max_sizes = {process.stdout: limits.max_output, process.stderr: limits.max_output, status_pipe: _CHUNK}
         (out, err, status), exceeded = _read_pipes(max_sizes, start + limits.wall_seconds + _GRACE_SECONDS)
     wall_seconds = time.monotonic() - start
@@ -73,22 +84,37 @@ def _job(program: Script, limits: ResourceLimits, backend: Backend, scratch: str
             "PYTHONPATH": os.pathsep.join(package_paths()),
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
+            "MALLOC_ARENA_MAX": "1",  # each other one would reserve 64 MiB of address space
         },
-        "files": {**program.files, "main.py": program.source},
+        "source": program.source,
         "stdin": program.stdin,
         "scratch": scratch,
         "limits": limit_values,
+        "address_space": limits.max_memory if unsafe else limits.max_memory - limits.max_disk,
+        "filters": None if unsafe else _filters(),
         "uid": None if unsafe else allocate_uid(),
     }
 
 
+def _filters() -> dict[str, Any]:
+    return {
+        "asking": asking_filter(),
+        "asked_calls": asked_calls(),
+        "denying": denying_filter(),
+        "seccomp": number_of(syscalls.SECCOMP),
+    }
+
+
 @contextmanager
-def _start_process(limits: ResourceLimits, backend: Backend) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+def _start_process(
+    limits: ResourceLimits, backend: Backend
+) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes], int]]:
+    """Start the supervisor; yield it, the pipe of its report, and that pipe's descriptor on its side."""
     reader, writer = os.pipe()
     with open(reader, "rb", buffering=0) as status_pipe:
         try:
             process = subprocess.Popen(
-                build_command(backend, limits, writer),
+                build_command(backend, limits),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -100,7 +126,7 @@ def _start_process(limits: ResourceLimits, backend: Backend) -> Iterator[tuple[s
             os.close(writer)
         with process:
             try:
-                yield process, status_pipe
+                yield process, status_pipe, writer
             finally:
                 _stop(process)
 
@@ -120,9 +146,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         os.close(pidfd)
 
 
-def _send(stdin: IO[bytes], job: dict[str, Any]) -> None:
+def _send(stdin: IO[bytes], data: bytes) -> None:
+    message = memoryview(data)
     try:
-        message = memoryview(marshal.dumps(job))
         while message:
             message = message[stdin.write(message) :]
     except BrokenPipeError:

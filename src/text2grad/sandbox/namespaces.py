@@ -1,8 +1,8 @@
 """Runs a command in namespaces of its own: a root with only the given paths, no network, no other processes.
 
-It runs as a script, `python -I -S namespaces.py SCRATCH DISK PATH... -- COMMAND...`, and imports little, because that
-would take longer than its work. The command sees the PATHs, read-only, and a folder SCRATCH of DISK bytes. Users other
-than root get a user namespace. Requires Linux 5.14.
+It runs as a script, `python -I -S namespaces.py SCRATCH DISK FILES PATH... -- COMMAND...`, and imports little, because
+that would take longer than its work. The command sees the PATHs, read-only, and a folder SCRATCH of DISK bytes and
+FILES files. Users other than root get a user namespace. Requires Linux 5.14.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _MountAttributes(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_uint64) for name in ("attr_set", "attr_clr", "propagation", "userns_fd"))
 
 
-def main(scratch: str, disk: int, readable: list[str], command: list[str]) -> None:
+def main(scratch: str, disk: int, files: int, readable: list[str], command: list[str]) -> None:
     """Run the command, which becomes the first process of its namespace; exit with its exit code."""
     _enter_namespaces()
     child = os.fork()
@@ -35,7 +35,7 @@ def main(scratch: str, disk: int, readable: list[str], command: list[str]) -> No
         _, status = os.waitpid(child, 0)
         os._exit(max(0, os.waitstatus_to_exitcode(status)))
     _call("prctl", _PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
-    _build_root(scratch, disk, readable)
+    _build_root(scratch, disk, files, readable)
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     os.execv(command[0], command)
 
@@ -56,7 +56,7 @@ def _write(path: str, text: str) -> None:
         out.write(text)
 
 
-def _build_root(scratch: str, disk: int, readable: list[str]) -> None:
+def _build_root(scratch: str, disk: int, files: int, readable: list[str]) -> None:
     """Build the new root under /new while the old one is at /old, then unmount the old one."""
     _mount("none", "/", "", _REC | _PRIVATE)
     _mount("tmpfs", "/tmp", "tmpfs", _NOSUID | _NODEV, "mode=755,size=1m")
@@ -73,7 +73,7 @@ def _build_root(scratch: str, disk: int, readable: list[str]) -> None:
     os.mkdir("/new/proc")
     _mount("proc", "/new/proc", "proc", _NOSUID | _NODEV)
     os.mkdir(f"/new{scratch}")
-    _mount("tmpfs", f"/new{scratch}", "tmpfs", _NOSUID | _NODEV, f"mode=777,size={disk},nr_inodes=10000")
+    _mount("tmpfs", f"/new{scratch}", "tmpfs", _NOSUID | _NODEV, f"mode=777,size={disk},nr_inodes={files}")
     if not os.path.lexists("/new/tmp"):  # a virtual environment may be in /tmp; TMPDIR is the scratch folder anyway
         os.symlink(scratch, "/new/tmp")
     os.symlink(scratch, "/new/dev/shm")
@@ -125,4 +125,5 @@ def _call(name: str, *arguments: object) -> None:
 
 if __name__ == "__main__":
     end = sys.argv.index("--")
-    main(sys.argv[1], int(sys.argv[2]), readable=sys.argv[3:end], command=sys.argv[end + 1 :])
+    scratch, disk, files, *readable = sys.argv[1:end]
+    main(scratch, int(disk), int(files), readable, command=sys.argv[end + 1 :])

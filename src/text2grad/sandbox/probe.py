@@ -6,21 +6,22 @@ import os
 import shutil
 import sys
 from functools import cache
+from pathlib import Path
 
 from text2grad.errors import UserError
-from text2grad.sandbox.backends import Backend
+from text2grad.sandbox.backends import Backend, readable_paths
 from text2grad.sandbox.execution import SandboxError, execute
 from text2grad.sandbox.result import ResourceLimits, Script
 
 # Prints every protection that does not hold.
 _PROBE = """
-import os, socket, sys
-outside, home, prefix = {outside!r}, {home!r}, {prefix!r}
+import os, sys
+outside, home, shown = {outside!r}, {home!r}, {shown!r}
 if len([name for name in os.listdir("/proc") if name.isdigit()]) > 2 or os.getppid() != 1:
     print("processes")
-if [name for _, name in socket.if_nameindex() if name != "lo"]:
+if [line for line in open("/proc/net/dev").readlines()[2:] if line.split()[0] != "lo:"]:
     print("network")
-if not prefix.startswith(home) and os.path.exists(home):
+if home != "/" and os.path.isdir(home) and set(os.listdir(home)) - set(shown):
     print("home")
 for folder in ("/", "/usr", "/dev", "/etc", outside):
     if os.path.realpath(folder) == os.getcwd():  # /tmp is the scratch folder inside
@@ -30,6 +31,11 @@ for folder in ("/", "/usr", "/dev", "/etc", outside):
         print("files", folder)
     except OSError:
         pass
+try:
+    os.memfd_create("text2grad-probe")
+    print("memory")
+except OSError:
+    pass
 children = 0
 try:
     for _ in range(16):
@@ -70,10 +76,12 @@ def installed_backends() -> list[Backend]:
 
 def find_leak(backend: Backend) -> str | None:
     """Run the probe program inside `backend` and return what does not work, or None."""
-    source = _PROBE.format(outside=os.getcwd(), home=os.path.expanduser("~"), prefix=sys.base_prefix)
+    home = os.path.expanduser("~")
+    shown = [Path(path).relative_to(home).parts[0] for path in readable_paths() if Path(path).is_relative_to(home)]
+    source = _PROBE.format(outside=os.getcwd(), home=home, shown=shown)
     try:
         result = execute(Script(source), ResourceLimits(wall_seconds=5.0, max_processes=8), backend)
-    except SandboxError as error:
+    except (SandboxError, UserError) as error:
         return str(error).splitlines()[-1]
     if not result.ok:
         return f"the probe terminated with {result.termination} {result.code} {result.stderr.strip()[-200:]}"

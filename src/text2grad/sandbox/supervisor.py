@@ -1,77 +1,108 @@
 """The first process inside a sandbox: starts the program, enforces its limits and reports how it terminated.
 
-It runs as a script, `python -I -S ... STATUS_FD`, and needs only the standard library. Its standard input carries the
-job, marshalled, and stays open until the result is no longer needed. The report goes to STATUS_FD, also marshalled:
-both ends are the same interpreter, and importing json or typing would double the start-up time. When this process
-exits, the kernel kills whatever the program has left behind, because it is the first process of its namespace; without
-a namespace it kills them itself.
+It runs as a script and needs only the standard library. Its standard input carries the modules that it consists of and
+the job, marshalled, and stays open until the result is no longer needed. The report goes to the job's `status_fd`,
+also marshalled: both ends are the same interpreter, and importing json or typing would double the start-up time. When
+this process exits, the kernel kills whatever the program has left behind, because it is the first process of its
+namespace; without a namespace it kills them itself.
 """
 
 from __future__ import annotations
 
+import _ctypes  # `ctypes` takes five times as long to import, `signal` and `socket` ten times
 import _signal  # type: ignore[import-not-found]
+import _socket
 import marshal
 import os
 import resource
 import select
+import struct
 import sys
 import time
+from fcntl import fcntl
+
+from text2grad.sandbox.memory import MAX_OPEN_FILES, Budget
+from text2grad.sandbox.processes import list_processes, num_file_locks, resident_memory, scratch_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_TICK_MS = 40
+_TICK_SECONDS = 0.02
+_MAX_FILE_LOCKS = 10_000
+_MAX_SIGNALS = 1_024  # that wait for delivery
 _PR_SET_NOT_DUMPABLE, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = (4, 0), (36, 1), (38, 1)
-_CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
-_SIGINT, _SIGKILL = 2, 9  # importing `signal` takes longer than all other imports together
+_SET_FILTER, _NEW_LISTENER = 1, 8
+_ADD_SEALS, _ALL_SEALS = 1033, 0xF
+_SIGINT, _SIGKILL = 2, 9
+_RLIMIT_NICE, _RLIMIT_RTPRIO = 13, 14
 
 
-def main(status_fd: int) -> None:
-    """Run the job from standard input, report to `status_fd` and exit."""
+def main(job: dict[str, Any]) -> None:
+    """Run the job, report to its `status_fd` and exit."""
     _signal.signal(_SIGINT, _signal.SIG_DFL)  # the kernel then does not deliver it to the first process
-    os.set_inheritable(status_fd, False)
-    job: dict[str, Any] = marshal.load(sys.stdin.buffer)
+    os.set_inheritable(job["status_fd"], False)
     if os.getpid() != 1:
         _prctl(_PR_SET_CHILD_SUBREAPER)
         _prctl(_PR_SET_NO_NEW_PRIVS)
     if job["uid"] is None:
         _prctl(_PR_SET_NOT_DUMPABLE)  # a program of the same user must not access this process through /proc
-    _write_files(job["scratch"], job["files"])
-    child = _start_program(job, status_fd)
+    os.chdir(job["scratch"])
+    with open("main.py", "w", encoding="utf-8", errors="surrogatepass", newline="") as out:
+        out.write(job["source"])
+    child, budget = _start_program(job)
+    if job["uid"] is not None:  # the limits of a process can be changed by its user; the effective one stays root
+        os.setresgid(job["uid"], 0, 0)
+        os.setresuid(job["uid"], 0, 0)
     try:
-        report = _supervise(child, job["limits"])
+        report = _supervise(child, job, budget)
     finally:
         _kill_descendants()
-    os.write(status_fd, marshal.dumps(report))
+    os.write(job["status_fd"], marshal.dumps(report))
     os._exit(0)  # skips the interpreter's clean-up
 
 
-def _write_files(scratch: str, files: dict[str, str]) -> None:
-    os.chdir(scratch)
-    for name, text in files.items():
-        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-        with open(name, "w", encoding="utf-8", errors="surrogatepass", newline="") as out:
-            out.write(text)
-
-
-def _start_program(job: dict[str, Any], status_fd: int) -> int:
+def _start_program(job: dict[str, Any]) -> tuple[int, Budget | None]:
+    """Fork and execute the program; return its process and the budget that its forks are asked from."""
+    here, there = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
     child = os.fork()
     if child:
-        return child
+        there.close()
+        _, control, _, _ = here.recvmsg(1, 64)
+        here.close()
+        if not job["filters"] or not control:  # without a listener, the program did not start
+            return child, None
+        listener = struct.unpack("i", control[0][2])[0]
+        asked_calls, max_files = job["filters"]["asked_calls"], job["limits"]["max_files"]
+        return child, Budget(job["address_space"], listener, asked_calls, job["scratch"], max_files)
     try:
-        stdin = os.memfd_create("stdin")
-        os.write(stdin, job["stdin"].encode("utf-8", errors="surrogatepass"))
-        os.lseek(stdin, 0, os.SEEK_SET)
-        os.dup2(stdin, 0)
-        os.close(stdin)
+        _redirect_input(job["stdin"])
         os.setsid()
         _drop_privileges(job["uid"])
-        _set_limits(job["limits"])
+        _set_limits(job["limits"], job["address_space"])
+        if job["filters"]:
+            _drop_capabilities()
+            listener = _install_filter(job["filters"]["asking"], job["filters"]["seccomp"], _NEW_LISTENER)
+            rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", listener))
+            here.close()
+            there.sendmsg([b"x"], [rights])
+            os.close(listener)
+            _install_filter(job["filters"]["denying"], job["filters"]["seccomp"], 0)
         os.execve(job["argv"][0], job["argv"], job["env"])
     except (OSError, ValueError) as error:
-        os.write(status_fd, marshal.dumps({"error": str(error)}))
+        os.write(job["status_fd"], marshal.dumps({"error": str(error)}))
     os._exit(127)
+
+
+def _redirect_input(text: str) -> None:
+    stdin = os.memfd_create("stdin", os.MFD_ALLOW_SEALING)
+    data = memoryview(text.encode("utf-8", errors="surrogatepass"))
+    while data:
+        data = data[os.write(stdin, data) :]
+    os.lseek(stdin, 0, os.SEEK_SET)
+    fcntl(stdin, _ADD_SEALS, _ALL_SEALS)  # it would be memory that nobody counts
+    os.dup2(stdin, 0)
+    os.close(stdin)
 
 
 def _drop_privileges(uid: int | None) -> None:
@@ -82,14 +113,24 @@ def _drop_privileges(uid: int | None) -> None:
         os.setresuid(uid, uid, uid)
 
 
-def _set_limits(limits: dict[str, Any]) -> None:
-    cpu = int(limits["cpu_seconds"]) + 1
+def _drop_capabilities() -> None:
+    """Empty the effective, the permitted and the inheritable set."""
+    version_and_process = struct.pack("II", 0x20080522, 0)
+    if _call("capset", version_and_process, bytes(24)):
+        raise OSError("the capabilities cannot be dropped")
+
+
+def _set_limits(limits: dict[str, Any], address_space: int) -> None:
     bounds = {
-        resource.RLIMIT_CPU: cpu,
-        resource.RLIMIT_AS: limits["max_memory"],
+        resource.RLIMIT_CPU: int(limits["cpu_seconds"]) + 1,
+        resource.RLIMIT_AS: address_space,
         resource.RLIMIT_FSIZE: limits["max_file_size"],
-        resource.RLIMIT_NOFILE: 64,
+        resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
+        resource.RLIMIT_SIGPENDING: _MAX_SIGNALS,
+        resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_CORE: 0,
+        _RLIMIT_NICE: 0,
+        _RLIMIT_RTPRIO: 0,
     }
     if limits["max_processes"] is not None:
         bounds[resource.RLIMIT_NPROC] = limits["max_processes"]
@@ -99,34 +140,58 @@ def _set_limits(limits: dict[str, Any]) -> None:
         resource.setrlimit(kind, (value, value))
 
 
-def _supervise(child: int, limits: dict[str, Any]) -> dict[str, Any]:
+def _supervise(child: int, job: dict[str, Any], budget: Budget | None) -> dict[str, Any]:
     """Wait until the program ends or exceeds a limit; exit when the other end of standard input is closed."""
-    deadline = time.monotonic() + limits["wall_seconds"]
+    limits = job["limits"]
+    now = time.monotonic()
+    deadline, tick = now + limits["wall_seconds"], now + _TICK_SECONDS
     poll = select.poll()
     poll.register(0, select.POLLHUP)
     poll.register(os.pidfd_open(child), select.POLLIN)
+    if budget is not None:
+        poll.register(budget.listener, select.POLLIN)
     termination, code, cpu, peak_memory = None, None, 0.0, 0
     while termination is None:
-        ready = poll.poll(min(_TICK_MS, max(0, int(1000 * (deadline - time.monotonic())) + 1)))
+        ready = {fd for fd, _ in poll.poll(1000 * max(0.0, min(tick, deadline) - time.monotonic()))}
         exit_code = _reap(child)
         if exit_code is not None:
             termination, code = "exit" if exit_code >= 0 else "signal", abs(exit_code)
             cpu = max(cpu, _cpu_of_reaped())
             break
-        if any(fd == 0 for fd, _ in ready):
+        if 0 in ready:
             sys.exit("the result is no longer needed")
-        cpu, resident = _usage()
-        peak_memory = max(peak_memory, resident)
-        termination = _exceeded_limit(cpu, resident, deadline, limits)
+        if budget is not None and budget.listener in ready:
+            budget.answer()
+        now = time.monotonic()
+        if now >= min(tick, deadline):
+            found = list_processes()
+            cpu = _cpu_of_reaped() + sum(seconds for _, seconds, _ in found.values())
+            memory, is_kept = _measure_memory(found, job, budget)
+            peak_memory = max(peak_memory, memory)
+            if not is_kept:
+                termination = "memory"
+            elif cpu > limits["cpu_seconds"]:
+                termination = "cpu"
+            elif now >= deadline:
+                termination = "time"
+            tick = time.monotonic() + _TICK_SECONDS
     return {"termination": termination, "code": code, "cpu_seconds": cpu, "peak_memory": peak_memory}
 
 
-def _exceeded_limit(cpu: float, resident: int, deadline: float, limits: dict[str, Any]) -> str | None:
-    if resident > limits["max_memory"]:
-        return "memory"
-    if cpu > limits["cpu_seconds"]:
-        return "cpu"
-    return "time" if time.monotonic() >= deadline else None
+def _measure_memory(
+    found: dict[int, tuple[int, float, int]], job: dict[str, Any], budget: Budget | None
+) -> tuple[int, bool]:
+    """Return the bytes of memory of all processes and the scratch folder, and whether they keep the limits."""
+    memory = sum(map(resident_memory, found))
+    if budget is None:
+        return memory, memory <= job["limits"]["max_memory"]
+    memory += scratch_size(job["scratch"])
+    is_kept = (
+        memory <= job["limits"]["max_memory"]
+        and num_file_locks(_MAX_FILE_LOCKS) < _MAX_FILE_LOCKS
+        and budget.is_kept({pid: size for pid, (_, _, size) in found.items() if size})
+    )
+    return memory, is_kept
 
 
 def _reap(child: int) -> int | None:
@@ -148,48 +213,10 @@ def _cpu_of_reaped() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _usage() -> tuple[float, int]:
-    """Return CPU seconds and bytes of resident memory of all processes."""
-    cpu, memory = _cpu_of_reaped(), 0
-    for pid in _descendants():
-        try:
-            times = _stat(pid)[11:15]
-            with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
-                resident = [line.split()[1] for line in status if line.startswith(("RssAnon:", "RssShmem:"))]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        cpu += sum(map(int, times)) / _CLOCK_TICKS
-        memory += sum(map(int, resident)) * 1024
-    return cpu, memory
-
-
-def _stat(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat after the command's name."""
-    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
-        return stat.read().rpartition(")")[2].split()
-
-
-def _descendants() -> list[int]:
-    """Return the descendants of this process; in a namespace of its own, all other processes."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                children.setdefault(int(_stat(int(name))[1]), []).append(int(name))
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-    if os.getpid() == 1:
-        return [pid for family in children.values() for pid in family if pid != 1]
-    found = list(children.get(os.getpid(), []))
-    for pid in found:
-        found += children.get(pid, [])
-    return found
-
-
 def _kill_descendants() -> None:
     if os.getpid() == 1:
         return  # the kernel does it
-    while remaining := _descendants():
+    while remaining := list_processes():
         for pid in remaining:
             try:
                 os.kill(pid, _SIGKILL)
@@ -199,12 +226,25 @@ def _kill_descendants() -> None:
         time.sleep(0.001)
 
 
+def _install_filter(program: bytes, seccomp: int, flags: int) -> int:
+    """Filter the system calls of this process and its children; return the listener if `flags` ask for one.
+
+    program: instructions of 8 bytes. seccomp: the number of that system call.
+    """
+    address = id(program) + bytes.__basicsize__ - 1  # where an object of this type has its bytes
+    header = struct.pack("HxxxxxxQ", len(program) // 8, address)
+    result = _call("syscall", seccomp, _SET_FILTER, flags, header)
+    if result < 0:
+        raise OSError("the kernel does not filter system calls, or another filter of this kind is in place")
+    return result
+
+
 def _prctl(setting: tuple[int, int]) -> None:
-    import ctypes  # only where needed: it takes a quarter of this process's time
-
-    if ctypes.CDLL(None, use_errno=True).prctl(*setting, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), f"prctl {setting}")
+    if _call("prctl", *setting, 0, 0, 0):
+        raise OSError(f"prctl {setting} failed")
 
 
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
+def _call(name: str, *arguments: int | bytes) -> int:
+    library = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # None is this process
+    result: int = _ctypes.call_function(_ctypes.dlsym(library, name), arguments)
+    return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +41,19 @@ class FailureGuard:
                 f"{metrics['update_error']}, and {MAX_FAILED_STEPS} consecutive updates were skipped; the last good "
                 f"checkpoint is kept in {self.checkpoint}: lower learning_rate and continue with --resume"
             )
+
+
+def check_some_critique(steps: Iterable[Mapping[str, Any]]) -> None:
+    """Raise UserError where every critique of every step failed. steps: the metrics of each step of a run."""
+    last = None
+    for last in steps:
+        if last["critic/failed"] < last["samples"]:
+            return
+    if last is not None:
+        raise UserError(
+            f"nothing was learned: every critique of the run failed, last: {last['critic/error']}; fix the critic and "
+            f"start again in another output_dir"
+        )
 
 
 class EvalScore(NamedTuple):

@@ -18,6 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from text2grad.align.tokens import decode, offsets
 from text2grad.errors import UserError
 from text2grad.models.policy import Scores
+from text2grad.models.special_tokens import encode_texts
 from text2grad.rollout.samplers import Sampler
 from text2grad.schema import Example, Feedback
 from text2grad.trainer.batch import Rollout
@@ -119,8 +120,7 @@ def completion_ids(example: Example, tokenizer: PreTrainedTokenizerBase) -> list
     """
     logged = example.meta.get(IDS)
     if logged is None:
-        encoded: Any = tokenizer(example.completion, add_special_tokens=False, split_special_tokens=True)
-        ids = [*encoded["input_ids"], int(tokenizer.eos_token_id)]
+        ids = [*encode_texts([example.completion], tokenizer)[0], int(tokenizer.eos_token_id)]
     else:
         ids = [int(token) for token in logged]
     if not ids or decode(ids, tokenizer) != example.completion:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,16 +15,16 @@ from datasets import Dataset
 from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from text2grad.checkpoint.checkpoint import load_checkpoint, save_checkpoint
+from text2grad.checkpoint.checkpoint import check_models, find_checkpoint, load_checkpoint, save_checkpoint
 from text2grad.checkpoint.model_card import describe_trained, model_card, read_names
 from text2grad.checkpoint.run_folder import RunFolder
-from text2grad.checkpoint.weights import read_weights, write_weights
-from text2grad.critics.base import Critic, collect_feedback
+from text2grad.checkpoint.weights import check_weights, read_weights, write_weights
+from text2grad.critics.base import Critic, collect_feedback, critic_traits
 from text2grad.distributed.learner import Learner
 from text2grad.distributed.processes import Processes, make_accelerator
 from text2grad.distributed.sharding import place_policy
 from text2grad.errors import UserError
-from text2grad.files import recover_folder
+from text2grad.folders import remove_leftovers
 from text2grad.models import loading
 from text2grad.models.policy import Policy, Scores
 from text2grad.models.prompts import encode_prompts
@@ -35,8 +36,9 @@ from text2grad.schema import Example, Feedback, from_dataset
 from text2grad.trainer.batch import Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
 from text2grad.trainer.callbacks import Callback, Callbacks, Metrics, first_reason
 from text2grad.trainer.config import Text2GradConfig
+from text2grad.trainer.data_checks import data_warnings
 from text2grad.trainer.evaluation import eval_metrics, fixed_subset, should_evaluate
-from text2grad.trainer.guards import BestCheckpoint, FailureGuard
+from text2grad.trainer.guards import BestCheckpoint, FailureGuard, check_some_critique
 from text2grad.trainer.metrics import sample_records, sampling_metrics, step_metrics
 from text2grad.trainer.monitor import RewardHackingMonitor
 from text2grad.trainer.scoring import collect_feedback_during, score
@@ -46,7 +48,12 @@ from text2grad.trainer.update import update
 from text2grad.trainer.utils import StepTimer, learning_rate_factor, release_free_memory
 
 log = logging.getLogger(__name__)
+OnProgress = Callable[[int, int], object]
 NO_GRADIENT = "all advantages are 0, so nothing was learned: check that the critic comments on the completions"
+
+
+def ignore_progress(done: int, total: int) -> None:
+    """Show nothing."""
 
 
 class Text2GradTrainer:
@@ -92,6 +99,8 @@ class Text2GradTrainer:
         self.end_ids = loading.end_ids(model, self.tokenizer)
         self.context = int(getattr(model.config, "max_position_embeddings", 1 << 30))
         self.examples, eval_examples = _to_examples(train_dataset), _to_examples(eval_dataset)
+        for warning in data_warnings(self.examples, eval_examples) if self.processes.is_main else ():
+            log.warning("%s", warning)
         self.prompts = self.encode_prompts(self.examples)
         if eval_examples:
             self.encode_prompts(eval_examples)  # reject a prompt that does not fit now, not after hours of training
@@ -127,10 +136,22 @@ class Text2GradTrainer:
         """Train up to `max_steps`. A resumed run draws the same random numbers as an uninterrupted one.
 
         A failed update is not checkpointed. The run ends early when a callback returns a reason, when
-        `early_stopping_patience` is exceeded, or, with `stop_on_hacking`, at the first sign of reward hacking.
+        `early_stopping_patience` is exceeded, or, with `stop_on_hacking`, at the first sign of reward hacking. Raises
+        UserError where every critique of the run failed.
         """
-        if resume or not self.started:
-            self.start(resume)
+        with self.locked():
+            if resume or not self.started:
+                self.start(resume)
+            self._train()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let no other process write the run folder meanwhile; may be nested."""
+        with ExitStack() as stack:
+            self.processes.run_on_main(lambda: stack.enter_context(self.run.lock()))
+            yield
+
+    def _train(self) -> None:
         self.callbacks.on_start(self.state.step, self.args.max_steps)
         try:
             stop = self._stop_reason()
@@ -138,11 +159,21 @@ class Text2GradTrainer:
                 stop = self._train_step()
             if stop is not None and self.processes.is_main:
                 log.warning("the run ends after step %d: %s", self.state.step, stop)
+            self.processes.run_on_main(lambda: check_some_critique(self.run.steps()))
             if self.args.load_best_model_at_end and self.best_checkpoint.best is not None:
-                self.processes.run_on_all(lambda: read_weights(self.run.best, self.policy.model))
-                self.best_is_loaded, self.started = True, False  # further training resumes from the checkpoint
+                self._load_best_model()
         finally:
             self.callbacks.on_end()
+
+    def _load_best_model(self) -> None:
+        saved, best = self.processes.run_on_main(lambda: check_weights(self.run.best)), self.best_checkpoint.best
+        assert best is not None
+        if saved != best.step:  # the run fell back to a checkpoint before its best step, which then turned out worse
+            if self.processes.is_main:
+                log.warning("the weights of step %d, the best, are lost: the run ends with the last ones", best.step)
+            return
+        self.processes.run_on_all(lambda: read_weights(self.run.best, self.policy.model))
+        self.best_is_loaded, self.started = True, False  # further training resumes from the checkpoint
 
     def step(self, step: int) -> tuple[Metrics, list[dict[str, Any]]]:
         """Run one step. Returns its metrics and the samples to log."""
@@ -225,7 +256,7 @@ class Text2GradTrainer:
             self.callbacks.on_log(metrics)
         # The best weights are saved after a checkpoint of their step: resuming then never restarts before them.
         if not metrics["skipped"] and (last or is_best or self.state.step % self.args.save_steps == 0):
-            self._save_checkpoint()
+            self._save_checkpoint(self.run.previous)
             self.callbacks.on_save(self.run.checkpoint)
         if is_best:
             self.save_model(self.run.best)
@@ -254,14 +285,35 @@ class Text2GradTrainer:
 
     def generate_with_feedback(self, examples: Sequence[Example], reference: bool = False) -> list[Example]:
         """Return completions at the evaluation temperature, with the critic's feedback. reference: as in `generate`."""
-        completed = self.generate(examples, self.args.generation_temperature, reference)
-        feedback = self.processes.map(lambda share: collect_feedback(self.critic, share), completed)
+        return self.add_feedback(self.generate(examples, self.args.generation_temperature, reference))
+
+    def add_feedback(self, completed: Sequence[Example], on_progress: OnProgress = ignore_progress) -> list[Example]:
+        """Return the examples with the critic's feedback. on_progress: as in `generate`."""
+        traits = critic_traits(self.critic)
+        size = max(traits.batch_size, 4 * traits.concurrency)
+
+        def critique(share: list[Example]) -> list[Feedback]:
+            feedback: list[Feedback] = []
+            while len(feedback) < len(share):
+                feedback += collect_feedback(self.critic, share[len(feedback) :][:size])
+                on_progress(len(feedback), len(share))
+            return feedback
+
+        feedback = self.processes.map(critique, completed)
         return [e.model_copy(update={"feedback": item}) for e, item in zip(completed, feedback, strict=True)]
 
     def generate(
-        self, examples: Sequence[Example], temperature: float, reference: bool = False, batch_size: int = 24
+        self,
+        examples: Sequence[Example],
+        temperature: float,
+        reference: bool = False,
+        batch_size: int = 24,
+        on_progress: OnProgress = ignore_progress,
     ) -> list[Example]:
-        """Return one completion per prompt; temperature 0 is greedy. reference: sample from the untrained model."""
+        """Return one completion per prompt; temperature 0 is greedy. reference: sample from the untrained model.
+
+        on_progress: called on each process with the numbers of finished and all examples of its share.
+        """
         completions: list[list[int]] = []
         prompts = self.encode_prompts(examples)
         own = self.processes.local_slice(len(examples))
@@ -270,48 +322,55 @@ class Text2GradTrainer:
                 rows = range(start, min(start + batch_size, own.stop))
                 uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
                 completions += generate([prompts[i] for i in rows], uniforms, temperature).completions
+                on_progress(len(completions), len(own))
                 release_free_memory()
         sampled = gather_samples(Sampled(completions, None), self.processes)
         return make_rollout(examples, prompts, sampled, self.end_ids, self.tokenizer).examples
 
     def start(self, resume: bool = False) -> None:
         """Start a new run in `output_dir`, or with `resume` continue the one there from its last checkpoint."""
-        if resume:
-            self._resume()
-        else:
-            self.processes.run_on_main(self.run.start)
-            self._save_checkpoint()
+        with self.locked():
+            if resume:
+                self._resume()
+            else:
+                self.processes.run_on_main(self.run.start)
+                self._save_checkpoint(previous=None)
         self.started = True
 
     def _resume(self) -> None:
-        for folder in (self.run.checkpoint, self.run.best):
-            self.processes.run_on_main(partial(recover_folder, folder))
-        states = self.processes.run_on_all(lambda: load_checkpoint(self.run.checkpoint, self.policy, self.optimizer))
+        self.processes.run_on_main(lambda: check_models(self.run))
+        folder = self.processes.run_on_main(lambda: find_checkpoint(self.run))
+        self.processes.run_on_main(partial(remove_leftovers, self.run.checkpoint))
+        states = self.processes.run_on_all(lambda: load_checkpoint(folder, self.policy, self.optimizer))
         self.state = TrainerState(**states[self.processes.rank])
         self.processes.run_on_main(lambda: self.run.rewind(self.state.step))
         self.monitor, self.best_checkpoint, self.best_is_loaded = RewardHackingMonitor(), BestCheckpoint(), False
         for metrics in self.run.steps():
-            if metrics["samples"] != self.samples_per_step:  # the run would continue with other prompts
+            if metrics.get("samples") != self.samples_per_step:  # the run would continue with other prompts
                 raise UserError(
-                    f"the run in {self.run.root} has {metrics['samples']} completions per step, but this launch has "
-                    f"{self.samples_per_step} ({self.processes.world_size} times {self.args.samples_per_step}); change "
-                    f"per_device_train_batch_size"
+                    f"the run in {self.run.root} has {metrics.get('samples')} completions per step, but this launch "
+                    f"has {self.samples_per_step} ({self.processes.world_size} times {self.args.samples_per_step}); "
+                    f"change per_device_train_batch_size"
                 )
             self.monitor.observe(metrics)
             self.best_checkpoint.observe(metrics)
         best = self.best_checkpoint.best
         if best is not None and best.step == self.state.step:
             self.save_model(self.run.best)  # the run may have been killed between its checkpoint and this
+        elif best is not None and self.args.load_best_model_at_end:
+            self.processes.run_on_main(lambda: check_weights(self.run.best))  # now, not at the end of the run
 
-    def _save_checkpoint(self) -> None:
-        save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, asdict(self.state), self.processes)
+    def _save_checkpoint(self, previous: Path | None) -> None:
+        save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, asdict(self.state), self.processes, previous)
 
     def save_model(self, folder: Path | None = None) -> Path:
         """Save the trained model or adapter with its tokenizer and card, for `from_pretrained`."""
         folder = folder or self.run.final
         with self.full_policy.summon(reference=False) as policy:
             self.processes.run_on_main(
-                lambda: write_weights(folder, policy.model, self.tokenizer, self.create_model_card())
+                lambda: write_weights(
+                    folder, policy.model, self.tokenizer, self.create_model_card(), step=self.trained_steps
+                )
             )
         self.callbacks.on_save(folder)
         return folder

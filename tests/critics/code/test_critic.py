@@ -57,12 +57,12 @@ def test_a_right_answer_is_praised(critic: CodeCritic) -> None:
 def test_a_wrong_value_is_reported_with_the_expected_one_and_the_suspect(critic: CodeCritic) -> None:
     code = "Sure!\n```python\ndef f(a, b):\n    total = a - b\n    return total\n```\n"
     feedback = critique(critic, code, "assert f(1, 2) == 3\nassert f(0, 0) == 0\n")
-    assert feedback.score == 0.0
+    assert feedback.score == 0.05
     assert feedback.critique == (
         "1 of 2 tests passes. `f(1, 2)` should be `3` but is `-1`. The fault is most likely in line 2, `total = a - b`."
     )
     assert spans(feedback, code) == {"total = a - b": "line 2, `total = a - b`"}
-    assert feedback.spans[0].severity == pytest.approx(0.707)
+    assert feedback.spans[0].severity == 0.5
 
 
 def test_the_branch_that_only_failing_tests_take_is_blamed(critic: CodeCritic) -> None:
@@ -70,7 +70,7 @@ def test_the_branch_that_only_failing_tests_take_is_blamed(critic: CodeCritic) -
     feedback = critique(critic, code, "assert f(-1) == 1\nassert f(2) == 2\nassert f(3) == 3\n")
     assert list(spans(feedback, code)) == ["return x * 1"]
     assert list(spans(feedback, code, "good")) == ["y = x\n    z = y\n    return z + 0"]
-    assert [span.severity for span in feedback.spans if span.label == "good"] == [0.5]
+    assert [span.severity for span in feedback.spans if span.label == "good"] == [0.6667]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_the_branch_that_only_failing_tests_take_is_blamed(critic: CodeCritic) -
     [
         ("def f(x):\n    y = [1]\n    return y[x] + 1", "`f(1)` raises IndexError (list index out of range) in line 3, `y[x]`", "y[x]"),
         ("def f(x):\n    import no_such_module\n", "imports `no_such_module`, which is not installed, in line 2", "import no_such_module"),
-        ("import no_such_module\ndef f(x): return 2", "imports `no_such_module`, which is not installed, in line 1", "import no_such_module"),
+        ("import no_such_module\ndef f(x): return x + 1", "imports `no_such_module`, which is not installed, in line 1", "import no_such_module"),
         ("import sys\ndef f(x):\n    sys.exit(3)", "`f(1)` ends the program with exit code 3 instead of giving a result", "sys.exit(3)"),
         ("def f(x):\n    exit()", "`f(1)` ends the program instead of giving a result", "exit()"),
         ("import os\ndef f(x):\n    os._exit(0)", "`f(1)` ends the whole process in line 3", "os._exit(0)"),
@@ -89,8 +89,8 @@ def test_the_branch_that_only_failing_tests_take_is_blamed(critic: CodeCritic) -
         ("def g(x):\n    return 2", "The tests use `f`, which the answer does not define; it has only line 1", "def g(x):"),
         ("def f(x):\n    return (x", "The answer is not valid Python: '(' was never closed in line 2", "return (x"),
         ("def f(x):\n    return x +* 1", "The answer is not valid Python: invalid syntax in line 2", "return x +* 1"),
-        ("1 / 0\ndef f(x): return 2", "Loading the answer raises ZeroDivisionError (division by zero) in line 1", "1 / 0"),
-        ("import os\nos.kill(-1, 9)\ndef f(x): return 2", "brings down the program that tests it; look at line 2", "os.kill(-1, 9)"),
+        ("1 / 0\ndef f(x): return x + 1", "Loading the answer raises ZeroDivisionError (division by zero) in line 1", "1 / 0"),
+        ("import os\nos.kill(-1, 9)\ndef f(x): return x + 1", "sends a signal to a process, which is forbidden here, in line 2", "os.kill(-1, 9)"),
     ],
 )  # fmt: skip
 def test_each_fault_has_its_sentence(critic: CodeCritic, code: str, sentence: str, blamed: str) -> None:
@@ -166,8 +166,8 @@ def test_no_code_is_an_omission(critic: CodeCritic) -> None:
     ],
 )
 def test_tests_that_cannot_run_fail_their_own_example_only(critic: CodeCritic, tests: str | None, error: str) -> None:
-    good = Example(id="2", prompt="p", completion="def f(x): return 2", tests="assert f(1) == 2")
-    broken = Example(id="1", prompt="p", completion="def f(x): return 2", tests=tests)
+    good = Example(id="2", prompt="p", completion="def f(x): return x + 1", tests="assert f(1) == 2")
+    broken = Example(id="1", prompt="p", completion="def f(x): return x + 1", tests=tests)
     first, second, third = critic.critique([good, broken, good])
     assert (first.score, third.score) == (1.0, 1.0)
     assert second.status == "failed"
@@ -203,6 +203,6 @@ def test_a_broken_sandbox_fails_one_answer_only(critic: CodeCritic, monkeypatch:
         return execute(program, limits, backend)
 
     monkeypatch.setattr("text2grad.sandbox.execute", breaks_once)
-    completions = ["def f(x): return 2", "broken = 1\ndef f(x): return 2", "def f(x): return 2"]
+    completions = ["def f(x): return x + 1", "broken = 1\ndef f(x): return x + 1", "def f(x): return x + 1"]
     examples = [Example(id="1", prompt="p", completion=text, tests="assert f(1) == 2") for text in completions]
     assert [feedback.score for feedback in critic.critique(examples)] == [1.0, None, 1.0]

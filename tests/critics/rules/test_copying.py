@@ -19,9 +19,10 @@ def test_twelve_words_in_a_row_are_copied_and_eleven_are_not():
     assert copied(f"Now {' '.join(words[2:13])}.") == []
 
 
-def test_a_short_sentence_is_copied_when_it_is_whole():
-    assert copied("It moves. Fares will stay the same.") == ["Fares will stay the same"]
-    assert copied("It moves. Fares will stay.") == []
+def test_shorter_runs_are_copied_where_the_caller_says_so():
+    text = parse_text("It moves. Fares will stay the same, eight extra crossings.")
+    assert copied_runs(text, SOURCE, min_run=4) == [range(2, 7)]
+    assert copied_runs(text, SOURCE, min_run=3) == [range(2, 7), range(7, 10)]
 
 
 def test_changed_dropped_and_added_words_do_not_hide_a_copy():

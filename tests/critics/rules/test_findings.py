@@ -1,9 +1,12 @@
+import pytest
+
 from text2grad.critics.rules.findings import (
     Finding,
     FindingsWriter,
     PlacedFinding,
     place_findings,
     select_most_severe,
+    spread,
     total_severity,
 )
 from text2grad.critics.rules.grounding import REMARKS
@@ -27,6 +30,14 @@ def test_a_finding_without_a_free_word_is_dropped():
 
 def test_no_finding_is_more_severe_than_one():
     assert place_findings([Finding("copied", range(2), 1.7, max_words=2)], TEXT)[0].severity == 1.0
+
+
+def test_a_loss_is_spread_by_weight():
+    findings = spread("word", [(range(2), 3.0), (range(4, 5), 1.0)], loss=0.8)
+
+    assert [(finding.words, finding.max_words) for finding in findings] == [(range(2), 2), (range(4, 5), 1)]
+    assert [finding.severity for finding in findings] == pytest.approx([0.6, 0.2])
+    assert spread("word", [(range(2), 3.0)], loss=0.0) == spread("word", [], loss=0.5) == []
 
 
 def test_the_most_severe_findings_are_selected_up_to_the_coverage():
@@ -84,14 +95,6 @@ def test_praise_counts_for_the_score_and_blame_and_omissions_against_it():
     spans = [Span(start=0, end=1, label="good", severity=0.5), Span(start=1, end=2, label="poor", severity=0.7)]
 
     assert total_severity(spans, [Omission(text="x", severity=0.3)]) == -0.5
-
-
-def test_line_breaks_are_named_not_quoted():
-    writer = FindingsWriter("it")
-    writer.add_findings([PlacedFinding("layout", 1, 2, 0.2), PlacedFinding("layout", 3, 4, 0.2)], "a\nb\nc", REMARKS)
-
-    assert writer.text == "It is not running text; it has line breaks or list marks."
-    assert {writer.text[slice(*span.phrase)] for span in writer.spans if span.phrase} == {"line breaks or list marks"}
 
 
 def test_long_quotes_are_shortened():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from text2grad.critics.rules.gold import competing_answers, hedges, parse_gold
+from text2grad.critics.rules.gold import competing_answers, hedges, listed_items, parse_gold
 from text2grad.text.words import parse_text
 
 NOTHING: frozenset[str | float] = frozenset()
@@ -60,6 +60,7 @@ def test_a_right_answer_is_found_in_other_forms(gold: str, answer: str, given: s
         ("Kawann Short", "The leader was Kawann Long."),
         ("economic inequality in towns", "It is about economics."),
         ("24", ""),
+        ("old city schools became new colleges", "colleges new became city old schools"),
     ],
 )
 def test_a_part_that_could_be_another_answer_is_not_right(gold: str, answer: str) -> None:
@@ -114,3 +115,16 @@ def test_what_the_passage_itself_lines_up_is_no_hedge():
 
     assert [quoted(answer, run) for run in hedges(text, given, others, NOTHING, None)] == ["Colorado"]
     assert hedges(text, given, others, NOTHING, parse_text("He lived in Denver, Colorado.")) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "items"),
+    [
+        ("Moe, Hovden, Fedje; Bergen", ["Moe", "Hovden", "Fedje", "Bergen"]),
+        ("It is Moe. It is Hovden. It is 24. It is 9.", ["It is Moe", "It is Hovden", "It is 24", "It is 9"]),
+        ("1871\n1952\n1984", []),
+        ("In Bergen, a town of 9, the engineer Ingrid Moe was born, and she built it in 1871.", []),
+    ],
+)
+def test_an_enumeration_has_four_short_items_or_more(answer: str, items: list[str]) -> None:
+    assert [quoted(answer, item) for item in listed_items(parse_text(answer))] == items

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from text2grad.critics.rules.facts import key_facts
-from text2grad.critics.rules.findings import total_severity
-from text2grad.critics.rules.grounding import COVERAGE, COVERAGE_OF_SHORT_TEXT, GroundingCritic
+from text2grad.critics.rules.grounding import COVERAGE, COVERAGE_OF_SHORT_TEXT, GroundingCritic, judge_summary
+from text2grad.critics.rules.quality import Quality
+from text2grad.critics.rules.source import Source
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Message
 from text2grad.text.words import parse_text
@@ -56,26 +57,47 @@ def sentences(document: str) -> list[str]:
 
 
 def test_the_critique_quotes_what_it_marks_and_names_what_is_missing():
-    feedback = critique(SUMMARY)
+    summary = SUMMARY.replace("Falun", "Stockholm")
+    feedback = critique(summary)
 
     assert feedback.critique == (
-        'It rightly reports "Marta Lindgren", "bakery", "Falun" and "€300". The source does not support "rents". '
-        'It leaves out what the source says about "World Health Organization" and "40 per cent".'
+        'It rightly reports "Marta Lindgren", "bakery" and "€300". The source does not name "Stockholm". '
+        'It leaves out what the source says about "Falun", "World Health Organization" and "40 per cent".'
     )
-    assert marked(feedback, SUMMARY) == [
-        ("good", "Marta Lindgren", 0.5),
-        ("good", "bakery", 0.5),
-        ("good", "Falun", 0.5),
-        ("poor", "rents", 0.25),
-        ("good", "€300", 0.5),
+    assert [(label, quote) for label, quote, _ in marked(feedback, summary)] == [
+        ("good", "Marta Lindgren"),
+        ("good", "bakery"),
+        ("poor", "Stockholm"),
+        ("good", "€300"),
     ]
-    assert [(omission.text, omission.severity) for omission in feedback.omissions] == [
-        ("World Health Organization", 0.3),
-        ("40 per cent", 0.3),
-    ]
-    assert feedback.score == pytest.approx(4 * 0.5 - 0.25 - 2 * 0.3)
     assert feedback.critic == "grounding"
     assert {span.critic for span in feedback.spans} == {"grounding"}
+
+
+def test_the_score_is_the_product_of_the_factors_from_minus_one_to_one():
+    factors = Quality(0.5, 1.0, 1.0, 1.0, 1.0, 0.5, 1.0, 1.0)
+
+    assert factors.score == 2 * 0.25 - 1
+    assert Quality.worst().score == -1
+    assert factors._replace(faithful=1.0, concise=1.0).score == 1
+
+
+def test_blame_says_where_the_factors_lost_what_they_lost():
+    source = Source(parse_text(BAKERY))
+    summary = parse_text(f"{SUMMARY.replace('Falun', 'Stockholm')} It was sold for 7,319 cakes in the")
+    findings, _, quality = judge_summary(summary, source, limit=20)
+
+    blame = {
+        kind: sum(finding.severity for finding in findings if finding.kind in kinds)
+        for kind, kinds in {
+            "errors": ("number", "name", "word", "claim", "uncertain"),
+            "unfinished": ("unfinished",),
+            "padding": ("padding",),
+        }.items()
+    }
+    assert blame["errors"] == pytest.approx(1 - quality.faithful, abs=0.01)
+    assert blame["unfinished"] == pytest.approx(0.05 * (1 - quality.finished), abs=0.01)
+    assert blame["padding"] == pytest.approx(0.05 * (1 - (20 / len(summary.words)) ** 2), abs=0.01)
 
 
 def test_invented_numbers_weigh_more_than_names_and_names_more_than_words():
@@ -83,7 +105,14 @@ def test_invented_numbers_weigh_more_than_names_and_names_more_than_words():
 
     severities = {quote: severity for label, quote, severity in marked(critique(summary), summary) if label == "poor"}
 
-    assert severities == {"1,500": 0.8, "Stockholm": 0.7, "cakes": 0.25, "rents": 0.25}
+    assert severities["1,500 cakes"] > severities["Stockholm"] > severities["rents"]
+
+
+def test_one_more_error_lowers_the_score():
+    one = SUMMARY.replace("1,200", "1,500")
+    two = one.replace("Falun", "Stockholm")
+
+    assert score(SUMMARY) > score(one) + 0.2 > score(two) + 0.4
 
 
 def test_a_wrong_first_name_takes_the_merit_from_the_right_last_name():
@@ -123,14 +152,14 @@ def test_silence_lacks_a_statement_and_every_fact():
         "World Health Organization",
         "40 per cent",
     ]
-    assert feedback.score == pytest.approx(-1 - 6 * 0.3)
+    assert sum(omission.severity for omission in feedback.omissions) == pytest.approx(1, abs=0.01)
+    assert feedback.score == -1
 
 
 def test_a_summary_without_findings_has_a_critique():
-    feedback = critique("There it was, and most of it was still like that.", document="It was there.")
+    feedback = critique("They were here, and it was there.", document="It was there, and they were here.")
 
     assert feedback.critique == "There is nothing to praise and nothing to blame."
-    assert feedback.score == 0
 
 
 def test_facts_beyond_the_length_limit_are_too_late():
@@ -290,14 +319,22 @@ def test_a_clumsy_attempt_beats_silence():
     assert score("The bakery of Marta Lindgren is in a depot in the town.") > score("") + 1
 
 
+def test_words_of_the_source_in_no_order_are_worth_next_to_nothing():
+    rng = random.Random(0)
+    words = SUMMARY.rstrip(".").split()
+    rng.shuffle(words)
+
+    assert score(" ".join(words) + ".") < -0.8
+
+
 def test_marks_on_good_summaries_are_sparse():
     shares = []
     for document, reference in held_out():
         spans = critique(reference, document).spans
         shares.append(sum(span.end - span.start for span in spans) / len(reference))
 
-    assert 0.1 < mean(shares) < 0.3
-    assert max(shares) < 0.45
+    assert 0.1 < mean(shares) < 0.35
+    assert max(shares) < 0.7
 
 
 @pytest.mark.skipif(not DEFACTO.is_file(), reason="needs DeFacto under TEXT2GRAD_DATA")
@@ -309,7 +346,7 @@ def test_summaries_that_people_corrected_score_higher():
         score(row["feedback"]["summary"], row["article"]) - score(row["candidate"], row["article"]) for row in corrected
     ]
 
-    assert mean(gains) > 0.5
+    assert mean(gains) > 0.3
     assert sum(gain > 0 for gain in gains) > 4 * sum(gain < 0 for gain in gains)
 
 
@@ -355,9 +392,11 @@ def test_feedback_is_well_formed_for_any_text(summary, document):
         assert span.phrase is not None
         quote = feedback.critique[slice(*span.phrase)]
         marked_text = summary[span.start : span.end]
-        assert quote in (marked_text, "line breaks or list marks") or marked_text.startswith(quote.removesuffix("…"))
+        assert marked_text.startswith(quote.removesuffix("…"))
     for omission in feedback.omissions:
         assert omission.phrase is not None
         assert feedback.critique[slice(*omission.phrase)] == omission.text
-    assert feedback.score == total_severity(feedback.spans, feedback.omissions)
-    assert sum(span.severity for span in feedback.spans if span.label == "good") <= 3
+    assert -1 <= feedback.score <= 1
+    assert sum(span.severity for span in feedback.spans if span.label == "good") <= 0.6 + 1e-9
+    if not parse_text(summary).words:
+        assert feedback.score == -1

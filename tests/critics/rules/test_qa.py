@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from text2grad.critics.rules.findings import total_severity
 from text2grad.critics.rules.qa import QACritic
 from text2grad.data import fgrlhf, xquad
 from text2grad.errors import UserError
@@ -157,7 +156,7 @@ def test_without_a_right_answer_the_passage_decides():
 def test_without_a_passage_the_right_answer_decides():
     right, wrong = critique("In 1871.", passage=None), critique("In 1900.", passage=None)
 
-    assert (right.score, wrong.score) == (1.0, -1.8)
+    assert (right.score, wrong.score) == (1.0, -0.7)
 
 
 def test_every_span_quotes_its_words_in_the_critique():
@@ -190,7 +189,7 @@ def test_the_passage_may_be_called_passage_and_the_question_may_be_in_the_prompt
 
     (feedback,) = QACritic().critique([example])
 
-    assert feedback.score == -1.8
+    assert feedback.score == -0.7
     echo = example.model_copy(update={"completion": QUESTION})
     assert "an answer" in [omission.text for omission in QACritic().critique([echo])[0].omissions]
 
@@ -202,17 +201,38 @@ def test_the_order_of_answers():
     first_sentence = PASSAGE.partition(". ")[0] + "."
     answers = [
         "In 1871.",
+        first_sentence,
+        "In 1871 or 1952.",
         f"{first_sentence} It stands 24 metres high on a granite islet, and its lamp burned paraffin until 1952.",
+        "In 1952.",
+        "In Bergen.",
         PASSAGE,
         "I don't know.",
-        "In 1952.",
-        "",
     ]
 
     scores = [score(answer) for answer in answers]
 
     assert scores == sorted(scores, reverse=True)
     assert len(set(scores)) == len(scores)
+    assert scores[0] == 1.0
+    assert scores[-1] == score("") == score("\n") == score(QUESTION) == -1.0
+
+
+def test_listing_every_candidate_counts_as_wrong():
+    wrong = score("In 1952.")
+
+    for guess in (
+        *GUESSES[:2],
+        "1871, 1952, 1984, 24",
+        "Skarv, Ingrid Moe, Bergen, Hovden, Fedje, 1871, paraffin, sheep",
+    ):
+        assert score(guess) < wrong
+    assert score("Skarv, Bergen, Hovden, Fedje, Moe", "Ingrid Moe", "Who built it?") < score("Hovden", "Ingrid Moe")
+
+
+def test_a_word_of_the_question_is_no_part_of_an_answer():
+    assert score("The light of Bergen.", "automatic light", "Of what kind is the light?") <= -0.7
+    assert score("The automatic light.", "automatic light", "Of what kind is the light?") == 1.0
 
 
 @pytest.mark.parametrize("gold", ["1871", LONG_GOLD, None])
@@ -235,12 +255,13 @@ def test_a_right_answer_gains_nothing_from_words_beyond_the_limit():
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from([*PASSAGE.split(), "Gustav", "5,000", "or", "unknown", "I", "don't", "know.", "\n"])))
-def test_marks_never_overlap_and_add_up_to_the_score(words: list[str]) -> None:
+def test_marks_never_overlap_and_the_score_is_in_range(words: list[str]) -> None:
     answer = " ".join(words)
     for gold in ("1871", LONG_GOLD, None):
         feedback = critique(answer, gold)
 
-        assert feedback.score == total_severity(feedback.spans, feedback.omissions)
+        assert feedback.score is not None
+        assert -1 <= feedback.score <= 1
         ends = [(span.start, span.end) for span in feedback.spans]
         assert all(before[1] <= after[0] for before, after in pairwise(ends))
         Example(id="", prompt="", completion=answer, feedback=feedback)
@@ -250,7 +271,7 @@ def test_marks_never_overlap_and_add_up_to_the_score(words: list[str]) -> None:
 
 
 @pytest.mark.skipif(not (DATA / "xquad_en").is_dir(), reason="needs XQuAD under TEXT2GRAD_DATA")
-def test_on_xquad_right_beats_the_passage_and_the_passage_a_wrong_answer():
+def test_on_xquad_right_beats_wrong_and_wrong_beats_the_passage_and_silence():
     rng = random.Random(0)
     critic = QACritic()
     examples = list(islice(xquad.read(DATA / "xquad_en" / "xquad.en.json.gz"), 0, None, 5))
@@ -266,8 +287,8 @@ def test_on_xquad_right_beats_the_passage_and_the_passage_a_wrong_answer():
 
     assert mean(a > b for a, b in zip(right, passage, strict=True)) >= 0.99
     assert mean(a > b for a, b in zip(right, wrong, strict=True)) >= 0.98
-    assert mean(a > b for a, b in zip(passage, wrong, strict=True)) >= 0.95
-    assert mean(silence) < mean(passage) - 1
+    assert mean(a > b for a, b in zip(wrong, passage, strict=True)) >= 0.95
+    assert {*silence} == {-1.0}
 
 
 @pytest.mark.skipif(not (DATA / "fgrlhf_qa_feedback").is_dir(), reason="needs QA-Feedback under TEXT2GRAD_DATA")

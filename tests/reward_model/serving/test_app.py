@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 from pydantic import ValidationError
+from serving_support import FirstWord, running
 from support import restore_sigint
 
 from text2grad.errors import UserError
@@ -29,27 +29,12 @@ from text2grad.reward_model.feedback import FeedbackSettings
 from text2grad.reward_model.inputs import InputSettings
 from text2grad.reward_model.model import SpanRewardModel
 from text2grad.reward_model.network import SpanRewardNetwork
-from text2grad.reward_model.serving.app import ServeSettings, bind, create_app, create_server, serve
+from text2grad.reward_model.serving.app import ServeSettings, create_app, serve
 from text2grad.reward_model.settings import RewardModelSettings
 from text2grad.schema import Example, Feedback, Span
 
 ONE = {"prompt": "What is it?", "completion": "It is a fox."}
 WORDS = ["The", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog;", "naïve", "🦊", "foxes,", "too."]
-
-
-class FirstWord:
-    """Blames the first character of every answer and repeats the prompt; waits for `go`."""
-
-    def __init__(self) -> None:
-        self.seen: list[Example] = []
-        self.go = threading.Event()
-        self.go.set()
-
-    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
-        self.seen += examples
-        assert self.go.wait(30)
-        span = Span(start=0, end=1, label="poor", severity=0.25)
-        return [Feedback(critic="first", critique=example.prompt_text, spans=[span]) for example in examples]
 
 
 @pytest.fixture
@@ -62,7 +47,7 @@ def client(critic: FirstWord) -> Iterator[TestClient]:
     settings = ServeSettings(
         name="fox", max_examples=3, max_queue_size=4, max_completion_chars=100, max_body_bytes=2000
     )
-    with TestClient(create_app(critic, settings)) as client:
+    with TestClient(create_app(critic, settings), base_url="http://localhost") as client:
         yield client
 
 
@@ -94,7 +79,9 @@ def test_the_documentation_holds_the_types(client):
     assert {"ScoreRequest", "ScoreExample", "Message", "ScoreResponse", "Feedback", "Span"} <= set(
         page["components"]["schemas"]
     )
-    assert set(page["paths"]["/v1/score"]["post"]["responses"]) == {"200", "400", "408", "413", "422", "503"}
+    assert set(page["paths"]["/v1/score"]["post"]["responses"]) == {
+        *("200", "400", "403", "408", "413", "421", "422", "431", "503")
+    }
 
 
 @pytest.mark.parametrize(
@@ -185,7 +172,7 @@ def test_only_json_is_read(client):
     ids=["examples", "fields", "one field", "messages"],
 )
 def test_a_body_full_of_mistakes_is_refused_at_the_first(critic, hostile):
-    with TestClient(create_app(critic, ServeSettings())) as client:
+    with TestClient(create_app(critic, ServeSettings()), base_url="http://localhost") as client:
         began = time.process_time()
         response = client.post("/v1/score", content=hostile, headers={"Content-Type": "application/json"})
         assert time.process_time() - began < 1
@@ -252,19 +239,6 @@ def reward_model(tiny_model: Path) -> SpanRewardModel:
     torch.manual_seed(1)
     torch.nn.init.normal_(network.head.weight, std=0.5)
     return SpanRewardModel(network, load_tokenizer(tiny_model), settings)
-
-
-@contextmanager
-def running(critic: Any, settings: ServeSettings) -> Iterator[str]:
-    server = create_server(critic, settings)
-    with bind("127.0.0.1", 0) as listening:
-        thread = threading.Thread(target=server.run, args=([listening],))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
 
 
 def drawn_examples(count: int) -> list[Example]:
@@ -336,9 +310,8 @@ def test_slow_and_disconnected_clients_do_not_block_others(critic):
         return socket.create_connection(("127.0.0.1", httpx2.URL(url).port))
 
     body = json.dumps({"examples": [ONE]}).encode()
-    head = (
-        f"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
+    fields = f"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    head = f"POST /v1/score HTTP/1.1\r\n{fields}\r\n"
     with running(critic, ServeSettings(body_timeout=1)) as url, httpx2.Client(base_url=url, timeout=30) as http:
         with connect(url) as leaving:
             leaving.sendall(head.encode() + body[:5])

@@ -102,7 +102,7 @@ def test_an_example_on_which_the_critic_raises_fails_alone(echo, caplog):
     assert echo.batches == [["a", "bad", "b", "c"], ["a", "bad"], ["a"], ["bad"], ["b", "c"]]
 
 
-def test_a_critic_that_returns_too_few_feedbacks_fails(caplog):
+def test_a_critic_that_returns_too_few_feedbacks_fails():
     class Silent:
         def critique(self, examples):
             return []
@@ -110,7 +110,7 @@ def test_a_critic_that_returns_too_few_feedbacks_fails(caplog):
     (failed,) = run(Silent(), lambda batcher: batcher.critique(examples("a")))
 
     assert failed.status == "failed"
-    assert "returned 0 feedbacks for 1 examples" in caplog.text
+    assert "returned 0 feedbacks for 1 examples" in failed.error
 
 
 def test_a_full_queue_rejects_a_request_whole(echo):

@@ -76,7 +76,8 @@ class AttentionScorer:
         answer = f" {completion}"
         context = f"Source: {source}\n\n" if source else ""
         pieces = [context, "Answer:", answer, "\n\nComment:", f" {comment}", "\n\nCorrected answer:", answer]
-        encoded = [self.tokenizer(piece, add_special_tokens=False, return_offsets_mapping=True) for piece in pieces]
+        options = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": True}
+        encoded = [self.tokenizer(piece, **options) for piece in pieces]
         ids = [token_id for piece in encoded for token_id in piece["input_ids"]]
         places = pairwise(accumulate((len(piece["input_ids"]) for piece in encoded), initial=0))
         source_place, _, first, _, comment_place, _, second = (slice(*place) for place in places)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,28 +16,45 @@ _OPERATORS = {
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
 
+_ALIASES = {"np": "numpy"}  # of modules that tests use without importing them
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)
 class Case:
-    """A test case: `source` runs after `setup`. Where it is one comparison, its parts are given as well."""
+    """A test case: `source` runs after `setup`. Where it is one comparison, its parts are given as well.
+
+    is_shown: the prompt shows this test, so passing it proves nothing.
+    """
 
     source: str
     setup: str = ""
     left: str | None = None
     operator: str | None = None
     right: str | None = None
+    is_shown: bool = False
 
 
 @dataclass(frozen=True)
 class Suite:
-    """The cases of one task, the code to run before each, and the names that they use but do not define."""
+    """The cases of one task and the code to run before each.
+
+    required_names: what the tests use but do not define: the answer has to. module_names: modules of the standard
+    library that they use without importing them, by alias. imports: the modules that they do import, by the
+    statements in import_statements.
+    """
 
     setup: str
     cases: tuple[Case, ...]
     required_names: frozenset[str]
-    imports: tuple[str, ...]
+    module_names: tuple[tuple[str, str], ...] = ()
+    imports: tuple[str, ...] = ()
+    import_statements: str = ""
+
+    @property
+    def counted_cases(self) -> tuple[Case, ...]:
+        """The cases that count when they pass: those that the prompt does not show, or all if it shows all."""
+        return tuple(case for case in self.cases if not case.is_shown) or self.cases
 
 
 def parse_tests(tests: str, entry_point: str | None = None) -> Suite | None:
@@ -44,7 +63,8 @@ def parse_tests(tests: str, entry_point: str | None = None) -> Suite | None:
     Asserts at the top level are cases, each after the statements before it. Functions and methods of test classes named
     `test...`, and the statements with asserts in `def check(candidate)`, are cases that run after everything else.
     `check` gets the argument that the script passes to it, else `entry_point`. Any other script is a single case. Code
-    under `if __name__ == "__main__"` runs like the rest.
+    under `if __name__ == "__main__"` runs like the rest. Asserts of constants and built-in functions alone, such as
+    `assert True`, test nothing and are left out.
     """
     module = parse_python(tests)
     if module is None:
@@ -61,7 +81,8 @@ def parse_tests(tests: str, entry_point: str | None = None) -> Suite | None:
         if isinstance(statement, ast.FunctionDef) and statement.name == "check" and len(statement.args.args) == 1:
             found += [(case, True) for case in _check_cases(statement, function)]
         elif not isinstance(statement, _DEFINITIONS) and _has_assert(statement):
-            found.append((_make_case(statement, _unparse(later)), False))
+            if not _tests_nothing(statement):
+                found.append((_make_case(statement, _unparse(later)), False))
             later += _replay(statement)
             current = later
         elif _check_argument(statement) is None:
@@ -72,7 +93,17 @@ def parse_tests(tests: str, entry_point: str | None = None) -> Suite | None:
     if not cases:
         whole = tests if statements == module.body else _unparse(statements)
         setup, cases = [], [Case(whole)]
-    return Suite(_unparse(setup), tuple(cases), _free_names(module, function), _imports(module))
+    free = _free_names(module, function)
+    modules = _module_names(module, free)
+    statements = [one for one in module.body if isinstance(one, ast.Import | ast.ImportFrom)]
+    return Suite(
+        setup=_unparse(setup),
+        cases=tuple(cases),
+        required_names=free - {alias for alias, _ in modules},
+        module_names=modules,
+        imports=_imports(module),
+        import_statements=_unparse([one for one in statements if getattr(one, "module", "") != "answer"]),
+    )
 
 
 def _check_cases(check: ast.FunctionDef, function: str | None) -> list[Case]:
@@ -82,6 +113,8 @@ def _check_cases(check: ast.FunctionDef, function: str | None) -> list[Case]:
     name = check.args.args[0].arg
     binding = f"{name} = {function}\n" if function and function != name else ""
     for statement in check.body:
+        if _tests_nothing(statement):
+            continue
         if _has_assert(statement):
             for node in ast.walk(statement):
                 if isinstance(node, ast.Name) and node.id == name and function:
@@ -112,6 +145,17 @@ def _make_case(statement: ast.stmt, setup: str) -> Case:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return Case(source, setup, ast.unparse(test.operand), "falsy")
     return Case(source, setup, ast.unparse(test), "truthy")
+
+
+def _tests_nothing(statement: ast.stmt) -> bool:
+    names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    return isinstance(statement, ast.Assert) and names <= set(dir(builtins)) and not _calls(statement)
+
+
+def _calls(node: ast.AST) -> list[str]:
+    """Return the names that are called directly."""
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+    return [call.func.id for call in calls if isinstance(call.func, ast.Name)]
 
 
 def _has_assert(statement: ast.AST) -> bool:
@@ -171,14 +215,32 @@ def _free_names(module: ast.Module, function: str | None) -> frozenset[str]:
     used = {node.id for node in names if isinstance(node.ctx, ast.Load)}
     bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     for node in ast.walk(module):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, _DEFINITIONS):
             bound.add(node.name)
         elif isinstance(node, ast.arg):
             bound.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            bound.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             bound |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
     free = used - bound - set(dir(builtins))
-    return frozenset(free | ({function} if function else set()))
+    return frozenset(free | ({function} if function else set())) or _tested_built_in(module, bound)
+
+
+def _tested_built_in(module: ast.Module, bound: set[str]) -> frozenset[str]:
+    """Return the built-in name that most asserts call first, for tests of a function that is named like one."""
+    asserts = [statement for statement in module.body if isinstance(statement, ast.Assert)]
+    called = Counter(name for statement in asserts for name in _calls(statement)[:1] if name not in bound)
+    return frozenset(name for name, _ in called.most_common(1))
+
+
+def _module_names(module: ast.Module, free: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """Return the free names that are used like modules: the judge imports them, the answer cannot replace them."""
+    used = {
+        one.value.id for one in ast.walk(module) if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+    }
+    known = {name: _ALIASES.get(name, name) for name in used & free - set(_calls(module))}
+    return tuple((name, found) for name, found in sorted(known.items()) if found in {"numpy", *sys.stdlib_module_names})
 
 
 def _imports(module: ast.Module) -> tuple[str, ...]:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from text2grad.align.program import Program, extract_program
 from text2grad.critics.code.cases import Suite, parse_tests
 from text2grad.critics.code.review import Review
-from text2grad.critics.code.runner import CaseResult, ExecutionReport, run_suites
+from text2grad.critics.code.runner import CaseResult, ExecutionReport, check_judge, run_suites
+from text2grad.critics.code.scoring import judge_outcome, relevant_results
+from text2grad.critics.code.shown import mark_shown
 from text2grad.sandbox import Sandbox, SandboxError
 from text2grad.schema import Example, Feedback, Omission
 
@@ -20,11 +22,21 @@ class CodeCritic:
     """Runs the code of a completion against the example's tests and reviews it.
 
     `tests` is a script: asserts, a function `check(candidate)`, functions `test_...()`, or anything that raises when
-    the code is wrong. `meta["entry_point"]` names the function to check where the script does not. The score is
-    2 * passed / tests - 1. An example without tests, or whose tests cannot run, gets failed feedback.
+    the code is wrong. `meta["entry_point"]` names the function to check where the script does not. An example without
+    tests, or whose tests cannot run, gets failed feedback.
 
-    test_timeout: CPU seconds of one test. total_timeout: seconds of all tests of one completion.
-    max_blamed_share: the share of a program's statements that may be blamed (at least one is).
+    The score is -1 for an answer without a program, for one that is not valid or does not run, that ends its process
+    or exceeds a limit, or whose result never depends on its arguments; -0.9 for a program that runs and passes no test;
+    1 for one that passes all, linear between. Passing a test that the prompt shows does not count, unless it
+    shows all of them. Spans share out the passed tests as praise and the failed ones as blame, so that the severities
+    of each sum to at most 1.
+
+    The tests are evaluated in a process of their own, which the program cannot reach: it gets calls and returns plain
+    data. Time limits count processor time, and time for which the program is blocked.
+
+    test_timeout: seconds of one test. total_timeout: seconds of all tests of one completion; after two tests in
+    which the program does not end or ends its process, the others are not tried. max_blamed_share: the share of a
+    program's statements that may be blamed (at least one is).
     """
 
     name = "code"
@@ -32,8 +44,8 @@ class CodeCritic:
     def __init__(
         self,
         *,
-        test_timeout: float = 3.0,
-        total_timeout: float = 15.0,
+        test_timeout: float = 1.0,
+        total_timeout: float = 3.0,
         max_blamed_share: float = 0.3,
         sandbox: Sandbox | None = None,
         unsafe: bool = False,
@@ -43,6 +55,7 @@ class CodeCritic:
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """Return one Feedback per example, in order."""
+        check_judge(self.sandbox)
         prepared = [self._prepare(example) for example in examples]
         jobs = [(item[0].source, item[1]) for item in prepared if not isinstance(item, Feedback)]
         reports = run_suites(jobs, self.sandbox, self.test_timeout, self.total_timeout)
@@ -56,6 +69,7 @@ class CodeCritic:
         suite = parse_tests(example.tests, entry_point)
         if suite is None:
             return Feedback.failure(self.name, "the example's tests are not valid Python, or need a test runner")
+        suite = mark_shown(suite, example.prompt_text)
         program = extract_program(example.completion, prompt, suite.required_names)
         if program is None:
             omission = Omission(text="code", phrase=(0, len(_NO_CODE)))
@@ -65,16 +79,28 @@ class CodeCritic:
     def _feedback(self, program: Program, suite: Suite, report: ExecutionReport | SandboxError) -> Feedback:
         if isinstance(report, SandboxError):
             return Feedback.failure(self.name, str(report))
-        broken = next((result for result in report.results if _is_broken_test(result)), None)
-        if broken is not None and broken.missing_name not in suite.required_names:
-            error = f"the example's tests cannot run: {broken.exception}: {broken.message}"
-            return Feedback.failure(self.name, error)
-        return Review(self.name, program, suite.required_names, self.max_blamed_share).write_report(report)
+        if problem := _find_problem(report, suite):
+            return Feedback.failure(self.name, f"the example's tests cannot run: {problem}")
+        outcome = judge_outcome(report, program.source, suite)
+        return Review(self.name, program, suite, self.max_blamed_share, outcome).write_report(report)
+
+
+def _find_problem(report: ExecutionReport, suite: Suite) -> str | None:
+    """Return what is wrong with the tests themselves."""
+    if report.unsupported:
+        return report.unsupported
+    for result in report.results:
+        if _is_broken_test(result) and result.missing_name not in suite.required_names:
+            return f"{result.exception}: {result.message}"
+    if report.results and not relevant_results(report.results, suite):
+        return "they never use the answer"
+    return None
 
 
 def _is_broken_test(result: CaseResult) -> bool:
-    """Whether the set-up failed, other than by calling the program or asserting something about it."""
-    return result.phase == "setup" and not result.traceback and result.exception != "AssertionError"
+    """Whether the set-up failed before it used the program, other than by asserting something."""
+    is_own = not result.num_calls and not result.is_answers
+    return result.phase == "setup" and result.status == "raised" and is_own
 
 
 def _last_function(prompt: str, completion: str) -> str | None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from text2grad.align.program import Extent, Program, find_calls, find_statements, innermost_loop, top_level_names
+from text2grad.critics.code.cases import Suite
 from text2grad.critics.code.runner import CaseResult, ExecutionReport, InvalidSyntax, ParserExtent
+from text2grad.critics.code.scoring import Outcome, relevant_results
 from text2grad.critics.code.spectrum import suspicions
 from text2grad.critics.writer import CritiqueWriter
 from text2grad.schema import Feedback, Label, Omission, Range
@@ -16,6 +19,7 @@ from text2grad.text.words import consecutive_runs
 _MAX_CASES = 3
 _MAX_CODE = 100
 _LOCALISATION_CONFIDENCE = 0.6  # how often a line that is suspected by its spectrum alone is one to change
+_MIN_BLAME = 0.1  # in total, for what is forbidden in a program that passes its tests
 _PROCESS_CALLS = frozenset({"kill", "killpg", "fork", "forkpty", "abort", "system", "Popen", "Process"})
 _LIMITS = {
     "memory": "The answer uses more memory than it may have",
@@ -23,15 +27,20 @@ _LIMITS = {
     "time": "The answer does not finish in the time that it may have",
     "output": "The answer prints more than it may",
     "crash": "The answer brings down the program that tests it",
+    "forgery": "The answer's process sends something that is no result",
 }
 
 
 class Review(CritiqueWriter):
-    """Writes about a program; at most `max_blamed_share` of its statements are blamed, but at least one."""
+    """Writes about a program; at most `max_blamed_share` of its statements are blamed, but at least one.
 
-    def __init__(self, critic: str, program: Program, required_names: frozenset[str], max_blamed_share: float) -> None:
+    The severities of what is praised sum to the share of tests that passed, those of what is blamed or missing to the
+    share that failed.
+    """
+
+    def __init__(self, critic: str, program: Program, suite: Suite, max_blamed_share: float, outcome: Outcome) -> None:
         super().__init__(critic)
-        self.program, self.required_names = program, required_names
+        self.program, self.suite, self.outcome = program, suite, outcome
         self.statements = find_statements(program)
         self.max_blamed = max(1, int(max_blamed_share * len(self.statements)))
         self.failing: list[CaseResult] = []
@@ -44,8 +53,20 @@ class Review(CritiqueWriter):
         elif report.terminated_by:
             self._write_termination(report.terminated_by)
         else:
-            self._write_results(report.results)
-        return self.feedback(report.score)
+            self._write_results(relevant_results(report.results, self.suite))
+        self._share_out()
+        return self.feedback(self.outcome.score)
+
+    def _share_out(self) -> None:
+        """Scale severities to the share of tests that passed, and to that of those that failed."""
+        good = [span for span in self.spans if span.label == "good"]
+        poor: list[Any] = [*(span for span in self.spans if span.label == "poor"), *self.omissions]
+        failed = sum(not result.passed for result in self.failing) / max(1, len(self.failing) + len(self.passing))
+        blame = max(1 - self.outcome.passed_share, failed) or _MIN_BLAME
+        for parts, total in ((good, self.outcome.passed_share), (poor, blame)):
+            scale = total / max(sum(part.severity for part in parts), 1e-9)
+            for part in parts:
+                part.severity = min(1.0, max(1e-3, round(part.severity * scale, 4)))
 
     def _write_invalid_syntax(self, error: InvalidSyntax) -> None:
         with self._sentence(f"The answer is not valid Python: {error.message.rstrip('.')}"):
@@ -77,7 +98,9 @@ class Review(CritiqueWriter):
                     self.write(f"; {len(group) - 1} more fail{'s' if len(group) == 2 else ''} alike")
         if count := sum(map(len, groups[_MAX_CASES:])):
             self.write(f"{count} more test{'s fail' if count > 1 else ' fails'}. ")
-        self._write_suspects()
+        if self.outcome.is_trivial:
+            self.write("The answer does the same whatever its arguments are, so no test counts as passed. ")
+        self._write_suspects(self.failing or (self.passing if self.outcome.is_trivial else []))
         self._write_praise()
 
     @contextmanager
@@ -123,7 +146,7 @@ class Review(CritiqueWriter):
         def key(result: CaseResult) -> tuple[object, ...]:
             if result.status == "failed":
                 return ("failed", result.case.source)
-            return (result.status, result.exception, result.traceback[-1:], result.stack[:1])
+            return (result.status, result.exception, result.traceback[-1:])
 
         groups: dict[tuple[object, ...], list[CaseResult]] = {}
         for result in self.failing:
@@ -156,7 +179,7 @@ class Review(CritiqueWriter):
         self.write(f"{call} should be {expected} but is {_format_code(result.actual)}")
 
     def _write_timeout(self, result: CaseResult, call: str) -> None:
-        line = next(iter(result.stack), result.last_line)
+        line = result.last_line
         loop = innermost_loop(self.program, line) if line else None
         if loop and loop.line >= self.program.first_line:
             self.write(f"{call} does not end: it keeps running in the loop of ")
@@ -177,7 +200,7 @@ class Review(CritiqueWriter):
 
     def _write_exception(self, result: CaseResult, call: str) -> None:
         bases = result.exception_bases
-        if "NameError" in bases and not result.traceback and result.missing_name in self.required_names:
+        if "NameError" in bases and not result.traceback and result.missing_name in self.suite.required_names:
             self._write_not_defined(result.missing_name or "")
             return
         if "TypeError" in bases and not result.traceback:
@@ -236,9 +259,9 @@ class Review(CritiqueWriter):
     def _num_blamed(self) -> int:
         return sum(span.label == "poor" for span in self.spans)
 
-    def _write_suspects(self) -> None:
+    def _write_suspects(self, results: Sequence[CaseResult]) -> None:
         """For wrong values: blame the most suspicious lines, up to the maximum."""
-        wrong = [result.executed_lines for result in self.failing if result.status == "failed"]
+        wrong = [result.executed_lines for result in results if result.status in ("failed", "passed")]
         free = max(0, self.max_blamed - self._num_blamed())
         ranked = suspicions(wrong, [result.executed_lines for result in self.passing], self.statements)
         selected = list(ranked.items())[:free]
@@ -252,10 +275,11 @@ class Review(CritiqueWriter):
                 self._point_to_line(line, span, severity=severity, confidence=_LOCALISATION_CONFIDENCE)
 
     def _write_praise(self) -> None:
-        """Praise the lines that every passing test ran and no failing one."""
-        if not self.passing:
+        """Praise the lines that every passing test ran, or else those that any did, and no failing one."""
+        if not self.passing or not self.outcome.passed_share:
             return
-        shared = frozenset.intersection(*(result.executed_lines for result in self.passing))
+        runs = [result.executed_lines for result in self.passing]
+        shared = frozenset.intersection(*runs) or frozenset().union(*runs)
         doubtful = frozenset().union(*(result.executed_lines for result in self.failing))
         statements = list(self.statements.values())
         for run in consecutive_runs(i for i, one in enumerate(statements) if one.line in shared - doubtful):
@@ -264,8 +288,8 @@ class Review(CritiqueWriter):
             words = f"Line {numbers[0]}" if first == last else f"Lines {numbers[0]} to {numbers[1]}"
             with self._sentence():
                 span = self.program.span(*first.extent()[:2], *last.extent()[2:])
-                self._point(words, span, "good", severity=0.5 if self.failing else 1.0)
-                self.write(" ran in every test that passes")
+                self._point(words, span, "good")
+                self.write(" ran in tests that pass")
 
 
 def _parser_span(program: Program, extent: ParserExtent) -> Range | None:

@@ -68,9 +68,10 @@ class LLMCritic:
             await self.aclose()
 
     async def _critique_one(self, example: Example, slots: asyncio.Semaphore) -> Feedback:
+        prompt = self._template.render(example, unknown_tokenizer=True)
         try:
             async with slots:
-                completion = await self._endpoint.complete(self._template.render(example))
+                completion = await self._endpoint.complete(prompt)
         except CompletionError as error:
             return Feedback.failure(self.name, str(error), error.raw)
         feedback = reply_to_feedback(completion.content, example, self.name, self.settings.threshold)

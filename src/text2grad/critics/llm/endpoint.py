@@ -112,6 +112,8 @@ class Endpoint:
         """Return the body of a response; leave out parameters that the server rejects, and remember what it accepts."""
         import openai
 
+        from text2grad.critics.llm.limited_client import ResponseLimitError
+
         client, parameters = self._open_client(), self._parameters
         while True:
             try:
@@ -119,6 +121,8 @@ class Endpoint:
                 # response that it cannot parse.
                 body = await client.post("/chat/completions", cast_to=str, body=parameters.body(prompt, self.settings))
                 break
+            except ResponseLimitError as error:
+                raise self._failure(str(error)) from None
             except openai.APIConnectionError as error:
                 raise self._connection_error(error) from None
             except openai.APIStatusError as error:
@@ -145,6 +149,12 @@ class Endpoint:
     def _status_error(self, error: openai.APIStatusError) -> Exception:
         """Return UserError for an HTTP error that concerns every prompt, else CompletionError."""
         status, excerpt = error.status_code, self._excerpt(error.response.text)
+        if 300 <= status < 400:
+            target = self._excerpt(error.response.headers.get("location", "nowhere"))
+            return UserError(
+                f"{self.url} redirects to {target} (HTTP {status}), which is not followed: your key would go there; "
+                f"give the final address as --base-url if you trust it"
+            )
         if status in (401, 403):
             return UserError(
                 f"{self.url} rejects the key (HTTP {status}); put a valid one into the environment variable "
@@ -220,10 +230,15 @@ class Endpoint:
         """Return a client whose connections belong to the running event loop."""
         import openai
 
+        from text2grad.critics.llm.limited_client import LimitedClient
+
         loop = asyncio.get_running_loop()
         if self._client is None or self._client[0] is not loop:
             retries, timeout = self.settings.max_retries, self.settings.timeout
             key = self._key or "none"  # local servers accept any
-            client = openai.AsyncOpenAI(api_key=key, base_url=self.url, max_retries=retries, timeout=timeout)
+            limited = LimitedClient(self.settings.max_reply_bytes, max_seconds=2 * timeout)
+            client = openai.AsyncOpenAI(
+                api_key=key, base_url=self.url, max_retries=retries, timeout=timeout, http_client=limited
+            )
             self._client = loop, client
         return self._client[1]

@@ -20,6 +20,7 @@ _LABELS: dict[str, Label] = {
 }
 _THINK_START = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _THINK_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_CRITIQUE = re.compile(r"""(?<!\\)["']critique["']\s*:\s*(["'])((?:\\.|(?!\1)[^\\]){0,200})""")
 # Appended to a reply before it is repaired: values that contain it were not finished. A letter, so that it also turns a
 # truncated number into text.
 _END_MARK = "\ua66e"
@@ -131,7 +132,8 @@ def reply_to_feedback(raw: str, example: Example, critic: str, threshold: float 
 def parse_reply(raw: str) -> Reply:
     """Parse JSON as language models write it: in prose, in a fence, wrongly quoted or truncated.
 
-    Values that are not finished are dropped; raises UnreadableReplyError if the critique is among them.
+    Values that are not finished are dropped; raises UnreadableReplyError if the critique is among them, and if there
+    are several critiques: one may be the answer's own, which the model has quoted.
     """
     error = "the reply has no JSON object"
     for value in _json_objects(_without_thinking(raw)):
@@ -161,7 +163,10 @@ def _without_thinking(raw: str) -> str:
 
 
 def _json_objects(text: str) -> list[dict[str, Any]]:
-    """Return the object from the first to the last brace if it is valid JSON, else those that json_repair finds."""
+    """Return the object from the first to the last brace if it is valid JSON, else those that json_repair finds.
+
+    Which of several objects json_repair keeps is not to be relied on.
+    """
     start, end = text.find("{"), text.rfind("}") + 1
     if start < 0:
         return []
@@ -169,6 +174,8 @@ def _json_objects(text: str) -> list[dict[str, Any]]:
         return [json.loads(text[start:end], strict=False)]
     except (ValueError, RecursionError):  # also for numbers with thousands of digits
         pass
+    if len(set(_CRITIQUE.findall(text))) > 1:
+        raise UnreadableReplyError("the reply has several critiques")
     try:
         repaired = _finished(json_repair.loads(text[start:] + _END_MARK, skip_json_loads=True))
     except (ValueError, RecursionError):

@@ -21,7 +21,9 @@ class LLMSettings(Settings):
     """Settings of an LLM critic. The API key is read from the environment variable `api_key_env`.
 
     base_url: the environment variable OPENAI_BASE_URL by default, else OpenAI's.
-    timeout, max_retries: of the OpenAI SDK, per request; it waits between retries, or as long as Retry-After says.
+    timeout, max_retries: of the OpenAI SDK, per request; it waits between retries, or as long as Retry-After says. A
+        response that has begun may take twice the timeout in all.
+    max_reply_bytes: of a response, after decompression.
     breaker_failures, breaker_seconds: when the run is aborted because the endpoint is down, see CircuitBreaker.
     price_in, price_out: per million tokens; max_cost: in the same currency.
     """
@@ -39,6 +41,7 @@ class LLMSettings(Settings):
     threshold: Annotated[float, Field(gt=0, le=1)] = 0.75
     concurrency: Annotated[int, Field(ge=1)] = 16
     timeout: Annotated[float, Field(gt=0)] = 120.0
+    max_reply_bytes: Annotated[int, Field(ge=1)] = 1 << 22
     max_retries: Annotated[int, Field(ge=0)] = 5
     breaker_failures: Annotated[int, Field(ge=1)] = 10
     breaker_seconds: Annotated[float, Field(ge=0)] = 30.0

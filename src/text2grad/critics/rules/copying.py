@@ -8,7 +8,6 @@ from text2grad.critics.rules.source import Source
 from text2grad.text.words import Key, Text
 
 MIN_RUN = 12
-MIN_SENTENCE, MIN_SENTENCE_SHARE = 4, 0.85
 
 _SEED = 3
 # Words of the summary and of the source that a run may skip at once: changed, dropped or inserted ones.
@@ -19,11 +18,11 @@ _MAX_CANDIDATES = 4
 
 class _Run(NamedTuple):
     end: int
-    source_words: list[int]
+    num_copied: int
 
 
-def copied_runs(summary: Text, source: Source) -> list[range]:
-    """Return word ranges, each within a sentence, that copy MIN_RUN words or nearly all of a sentence of the source.
+def copied_runs(summary: Text, source: Source, min_run: int = MIN_RUN) -> list[range]:
+    """Return word ranges, each within a sentence, that copy at least `min_run` words of the source, three or more.
 
     A single word changed, dropped or inserted does not end a run.
     """
@@ -32,7 +31,7 @@ def copied_runs(summary: Text, source: Source) -> list[range]:
         start = sentence.start
         while start < sentence.stop:
             run = _longest_run(summary.keys, start, sentence.stop, source)
-            if run is not None and _is_copy(run.source_words, source.text):
+            if run is not None and run.num_copied >= min_run:
                 runs.append(range(start, run.end))
                 start = run.end
             else:
@@ -46,15 +45,15 @@ def _longest_run(keys: tuple[Key, ...], start: int, stop: int, source: Source) -
     if candidates is None:
         return None
     runs = [_extend(keys, start, stop, source.text.keys, position) for position in candidates[:_MAX_CANDIDATES]]
-    return max(runs, key=lambda run: len(run.source_words))
+    return max(runs, key=lambda run: run.num_copied)
 
 
 def _extend(summary: tuple[Key, ...], i: int, stop: int, source: tuple[Key, ...], j: int) -> _Run:
     """Extend a run from word `i` of the summary and word `j` of the source, through small edits, up to `stop`."""
-    source_words = []
+    num_copied = 0
     while True:
         while i < stop and j < len(source) and summary[i] == source[j]:
-            source_words.append(j)
+            num_copied += 1
             i, j = i + 1, j + 1
         for skip, skip_source in _EDITS:
             a, b = i + skip, j + skip_source
@@ -62,16 +61,4 @@ def _extend(summary: tuple[Key, ...], i: int, stop: int, source: tuple[Key, ...]
                 i, j = a, b
                 break
         else:
-            return _Run(i, source_words)
-
-
-def _is_copy(copied: list[int], source: Text) -> bool:
-    if len(copied) >= MIN_RUN:
-        return True
-    if len(copied) < MIN_SENTENCE_SHARE * MIN_SENTENCE:
-        return False
-    sentences = [source.sentences[number] for number in {source.words[i].sentence for i in copied}]
-    return any(
-        len(sentence) >= MIN_SENTENCE and sum(i in sentence for i in copied) >= MIN_SENTENCE_SHARE * len(sentence)
-        for sentence in sentences
-    )
+            return _Run(i, num_copied)

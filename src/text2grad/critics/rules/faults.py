@@ -5,22 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from text2grad.critics.rules.findings import MAX_MARKED_WORDS, Finding, PlacedFinding
+from text2grad.critics.rules.findings import Finding
 from text2grad.critics.rules.source import Source
-from text2grad.text.lexicon import ARTICLES, AUXILIARIES, CONJUNCTIONS, IRREGULAR_VERBS, SUBJECTS, word_set
+from text2grad.text.lexicon import ARTICLES, CONJUNCTIONS, word_set
 from text2grad.text.words import Key, Text, consecutive_runs
 
 NUMBER, NAME, WORD = 0.8, 0.7, 0.25
-COPIED_MIN, COPIED_PER_WORD, COPIED_CHUNK = 0.6, 0.05, 20
-REPEATED_MIN, REPEATED_PER_WORD = 0.3, 0.05
-LISTED_MIN, LISTED_PER_WORD = 0.3, 0.1
-PADDING_PER_WORD = 0.05
-FILLER, BROKEN, LAYOUT, UNFINISHED = 0.5, 0.3, 0.2, 0.3
+REPEATED_MIN, REPEATED_PER_WORD, REPEATED_CHUNK = 0.3, 0.05, 20
+FILLER, BROKEN, UNFINISHED = 0.5, 0.3, 0.3
 
-_CHUNK = 2 * MAX_MARKED_WORDS
 _REPEATED_RUN, _REPEATED_CONTENT = 4, 2
 _RESTATED_CONTENT, _RESTATED_SHARE = 4, 0.8
-_MIN_SENTENCE = 4
+_MIN_SENTENCE = 5
 _MIN_FUNCTION_SHARE = 0.1
 _ENUMERATION_SEPARATORS, _ENUMERATION_ITEM = 4, 5
 
@@ -42,8 +38,6 @@ _FILLER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _COMMA = re.compile("[,;:|/]")
-_LIST_MARK = r"[-*•#>]+[^\S\n]+"
-_LINE_BREAK = re.compile(rf"(?<!\s)\s*\n\s*(?:{_LIST_MARK})?|\A{_LIST_MARK}")
 _COMPLETE = re.compile(r"[.!?…。！？][\"'”’»)\]*]*\Z")
 
 
@@ -83,14 +77,6 @@ def fillers(summary: Text, source: Source) -> Iterator[Finding]:
             yield Finding("filler", range(opening[0], opening[-1] + 1), FILLER)
 
 
-def copies(runs: Iterable[range]) -> Iterator[Finding]:
-    """Yield the continuation of each copied run, not its start: any summary shares a few words with its source."""
-    for run in runs:
-        for chunk in _chunks(run, COPIED_CHUNK):
-            continuation = chunk[min(MAX_MARKED_WORDS, len(chunk) // 2) :]
-            yield Finding("copied", continuation, max(COPIED_MIN, COPIED_PER_WORD * len(chunk)))
-
-
 def repetitions(summary: Text) -> Iterator[Finding]:
     """Yield doubled words, runs of words that occurred before, and sentences with little new content."""
     yield from _doubled_words(summary)
@@ -122,7 +108,7 @@ def _repeated_runs(summary: Text) -> Iterator[Finding]:
                 end += 1
             repeated_until = end
             if sum(summary.words[j].is_content for j in range(i, end)) >= _REPEATED_CONTENT:
-                for chunk in _chunks(range(i, end), COPIED_CHUNK):
+                for chunk in _chunks(range(i, end), REPEATED_CHUNK):
                     yield Finding("repeated", chunk, max(REPEATED_MIN, REPEATED_PER_WORD * len(chunk)))
 
 
@@ -137,14 +123,13 @@ def _restated_sentences(summary: Text, excluded: set[int]) -> Iterator[Finding]:
 
 
 def non_sentences(summary: Text) -> list[range]:
-    """Return what is no sentence: fragments, key words without function words, enumerations, no sign of a verb."""
+    """Return what is no sentence: fragments, key words without function words, enumerations."""
     return [
         sentence
         for sentence in summary.sentences
         if len(sentence) < _MIN_SENTENCE
         or sum(not summary.words[i].is_content for i in sentence) < _MIN_FUNCTION_SHARE * len(sentence)
         or _is_enumeration(summary, sentence)
-        or not any(_suggests_verb(summary, i, sentence) for i in sentence)
     ]
 
 
@@ -160,30 +145,6 @@ def _is_enumeration(summary: Text, sentence: range) -> bool:
     return separators >= _ENUMERATION_SEPARATORS and max(longest, length + 1) <= _ENUMERATION_ITEM
 
 
-def _suggests_verb(summary: Text, i: int, sentence: range) -> bool:
-    """Whether word `i` is an auxiliary, a past form, a subject pronoun, or a word in -s that is likely a verb."""
-    word = summary.words[i]
-    lowered = word.text.lower()
-    if lowered in AUXILIARIES or lowered in SUBJECTS:
-        return True
-    if not word.text.islower() or word.lexeme.is_number:
-        return False
-    if lowered in IRREGULAR_VERBS or (lowered.endswith("ed") and not lowered.endswith("eed")):
-        return True
-    if not lowered.endswith("s") or lowered.endswith(("ss", "us", "is")) or i in (sentence[0], sentence[-1]):
-        return False
-    before, after = summary.words[i - 1], summary.words[i + 1]
-    follows_noun = before.is_content and not before.lexeme.is_number
-    return follows_noun and (not after.is_content or after.lexeme.is_number or after.text[0].isupper())
-
-
-def listings(non_sentences: Iterable[range]) -> Iterator[Finding]:
-    """Yield what is no sentence, in chunks."""
-    for sentence in non_sentences:
-        for chunk in _chunks(sentence, _CHUNK):
-            yield Finding("listed", chunk, max(LISTED_MIN, LISTED_PER_WORD * len(chunk)))
-
-
 def broken_grammar(summary: Text) -> Iterator[Finding]:
     """Yield articles and prepositions before words that never follow them ("the of", "a was"), and a final "the"."""
     for i, word in enumerate(summary.words):
@@ -197,26 +158,16 @@ def broken_grammar(summary: Text) -> Iterator[Finding]:
             yield Finding("broken", range(i, i + 1), BROKEN, max_words=1)
 
 
-def padding(summary: Text, limit: int) -> Iterator[Finding]:
-    """Yield the words beyond the limit, sentence by sentence."""
-    for sentence in summary.sentences:
-        for chunk in _chunks(range(max(limit, sentence.start), sentence.stop), _CHUNK):
-            yield Finding("padding", chunk, PADDING_PER_WORD * len(chunk), max_words=MAX_MARKED_WORDS // 2)
-
-
-def layout(summary: Text) -> Iterator[PlacedFinding]:
-    """Yield line breaks and list marks between words; white space around the summary does not count."""
-    body = summary.string.strip()
-    offset = summary.string.find(body)
-    for match in _LINE_BREAK.finditer(body):
-        yield PlacedFinding("layout", offset + match.start(), offset + match.end(), LAYOUT)
-
-
 def unfinished(summary: Text) -> Iterator[Finding]:
     """Yield the last word if no full stop follows it."""
-    if summary.words and not _COMPLETE.search(summary.string.rstrip()):
+    if summary.words and not ends_with_full_stop(summary):
         last = len(summary.words) - 1
         yield Finding("unfinished", range(last, last + 1), UNFINISHED, max_words=1)
+
+
+def ends_with_full_stop(summary: Text) -> bool:
+    """Whether the text ends with a full stop, a question mark or the like."""
+    return _COMPLETE.search(summary.string.rstrip()) is not None
 
 
 def _chunks(words: range, size: int) -> Iterator[range]:

@@ -14,7 +14,7 @@ PRAISE = frozenset({"fact", "correct", "relevant"})
 # A long fault is marked over a few words only: there it could still have been avoided.
 MAX_MARKED_WORDS = 6
 MAX_QUOTE = 80
-_LINE_BREAKS = "line breaks or list marks"
+MIN_SEVERITY = 0.001
 _NO_FINDINGS = "There is nothing to praise and nothing to blame."
 
 
@@ -25,6 +25,16 @@ class Finding(NamedTuple):
     words: range
     severity: float
     max_words: int = MAX_MARKED_WORDS
+
+
+def spread(kind: str, runs: Sequence[tuple[range, float]], loss: float, max_words: int | None = None) -> list[Finding]:
+    """Return one finding per run of words; their severities are in proportion to the weights and sum to `loss`."""
+    total = math.fsum(weight for _, weight in runs)
+    return [
+        Finding(kind, words, max(MIN_SEVERITY, loss * weight / total), max_words or len(words))
+        for words, weight in runs
+        if loss > 0 and total > 0
+    ]
 
 
 class PlacedFinding(NamedTuple):
@@ -63,7 +73,7 @@ def place_findings(findings: Iterable[Finding], text: Text, only_marked: bool = 
         if run:
             taken.update(run if only_marked else finding.words)
             start, end = text.words[run[0]].start, text.words[run[-1]].end
-            placed.append(PlacedFinding(finding.kind, start, end, round(min(1.0, finding.severity), 2)))
+            placed.append(PlacedFinding(finding.kind, start, end, round(min(1.0, finding.severity), 3)))
     return placed
 
 
@@ -89,10 +99,7 @@ class FindingsWriter(CritiqueWriter):
         """Write one sentence per kind, in the order of `remarks`: (opening of the sentence, reason of the spans)."""
         for kind, (opening, reason) in remarks.items():
             alike = [finding for finding in findings if finding.kind == kind]
-            if kind == "layout":
-                phrases = self._write_sentence(opening, [_LINE_BREAKS] * len(alike), quote="")
-            else:
-                phrases = self._write_sentence(opening, [_shorten(string[item.start : item.end]) for item in alike])
+            phrases = self._write_sentence(opening, [_shorten(string[item.start : item.end]) for item in alike])
             for finding, phrase in zip(alike, phrases, strict=True):
                 place = (finding.start, finding.end)
                 self.mark(place, phrase, finding.label, severity=finding.severity, reason=reason)
@@ -106,10 +113,11 @@ class FindingsWriter(CritiqueWriter):
         for (text, severity), phrase in zip(missing, phrases, strict=True):
             self.omissions.append(Omission(text=text, severity=severity, phrase=phrase))
 
-    def scored_feedback(self) -> Feedback:
-        """Return the finished feedback, with the spans in reading order and the sum of all severities as score."""
+    def scored_feedback(self, score: float | None = None) -> Feedback:
+        """Return the finished feedback, with the spans in reading order; default score: the sum of all severities."""
         self.spans.sort(key=lambda span: span.start)
-        return self.feedback(total_severity(self.spans, self.omissions), default=_NO_FINDINGS)
+        total = total_severity(self.spans, self.omissions) if score is None else score
+        return self.feedback(total, default=_NO_FINDINGS)
 
     def _write_sentence(self, opening: str, items: Sequence[str], quote: str = '"') -> list[Range]:
         distinct = list(dict.fromkeys(items))

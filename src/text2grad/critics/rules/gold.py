@@ -13,7 +13,10 @@ Kind = Literal["number", "name", "phrase"]
 
 # An answer with more than this share of a gold answer's words is correct, and worth that share.
 MIN_SHARE = 0.5
+MIN_ITEMS = 4
 _MAX_GAP = 1
+_MAX_ITEM = 4  # words
+_MIN_ORDERED = 5  # words
 _LEAD = "is "  # within a sentence, capitals indicate names
 _SEPARATOR = re.compile(r"\s*(?:[,;/]?\s*\b(?:or|and)\b|[,;/]|\n\s*[-*•]?)\s*", re.IGNORECASE)
 
@@ -29,12 +32,15 @@ class Gold(NamedTuple):
     def mentions(self, answer: Text) -> Iterator[tuple[range, float]]:
         """Yield runs of words, each within a sentence, that give this answer, with the share of its words.
 
-        They need all of its numbers, and more than half of its words or the last word of a name.
+        They need all of its numbers, and more than half of its words or the last word of a name; the words of a long
+        one in their order.
         """
         for sentence in answer.sentences:
             for group in _groups(answer, [i for i in sentence if answer.keys[i] in self.keys]):
                 distinct = {answer.keys[i] for i in group}
                 share = len(distinct) / len(set(self.keys))
+                if len(self.keys) >= _MIN_ORDERED:
+                    share = min(share, common_in_order(self.keys, [answer.keys[i] for i in group]) / len(self.keys))
                 is_surname = self.kind == "name" and self.keys[-1] in distinct
                 if self.values <= distinct and (share > MIN_SHARE or is_surname):
                     yield range(group[0], group[-1] + 1), share
@@ -75,7 +81,18 @@ def competing_answers(answer: Text, gold: Gold, question: frozenset[Key], names:
         is_name = word.looks_like_name or (word.text[0].isupper() and word.lexeme.key in names)
         return is_name if gold.kind == "name" else True
 
-    return [run for sentence in answer.sentences for run in consecutive_runs(i for i in sentence if competes(i))]
+    runs = [run for sentence in answer.sentences for run in consecutive_runs(i for i in sentence if competes(i))]
+    return [part for run in runs for part in _split_list(answer, run)]
+
+
+def _split_list(answer: Text, run: range) -> Iterator[range]:
+    """Yield the parts of a run between commas, semicolons, slashes and line breaks; each number is a part."""
+    start = run.start
+    for i in run:
+        are_numbers = all(word.lexeme.is_number for word in answer.words[i : i + 2])
+        if i + 1 == run.stop or are_numbers or _SEPARATOR.fullmatch(answer.after(i)):
+            yield range(start, i + 1)
+            start = i + 1
 
 
 def hedges(
@@ -94,6 +111,23 @@ def hedges(
     offered = [run for run in listed[1:] if passage is None or not _in_passage(passage, answer, given, run)]
     alone = [run for run in others if run not in listed and _is_alone(answer, run, given, question)]
     return sorted([*offered, *alone], key=lambda run: run.start)
+
+
+def listed_items(answer: Text) -> list[range]:
+    """Return the items of an enumeration: at least MIN_ITEMS short ones in a row, in one sentence or one sentence each.
+
+    "Moe, Hovden, Fedje, Bergen" and "It is Moe. It is Hovden. It is Fedje. It is Bergen." have four.
+    """
+    items: list[range] = []
+    start = 0
+    for i in range(len(answer.words)):
+        is_last = i + 1 == len(answer.words)
+        if is_last or answer.words[i + 1].starts_sentence or _SEPARATOR.fullmatch(answer.after(i)):
+            items.append(range(start, i + 1))
+            start = i + 1
+    short = [len(item) <= _MAX_ITEM for item in items]
+    runs = consecutive_runs(i for i, is_short in enumerate(short) if is_short)
+    return [items[i] for run in runs if len(run) >= MIN_ITEMS for i in run]
 
 
 def _is_alone(answer: Text, run: range, given: range, question: frozenset[Key]) -> bool:
@@ -115,6 +149,16 @@ def _in_passage(passage: Text, answer: Text, one: range, other: range) -> bool:
     """Whether the passage has the words from one to the other in a row."""
     both = answer.keys[min(one.start, other.start) : max(one.stop, other.stop)]
     return any(passage.keys[i : i + len(both)] == both for i in range(len(passage.keys) - len(both) + 1))
+
+
+def common_in_order(keys: Sequence[Key], others: Sequence[Key]) -> int:
+    """Return the length of the longest common subsequence."""
+    lengths = [0] * (len(others) + 1)
+    for key in keys:
+        diagonal = 0
+        for j, other in enumerate(others, 1):
+            diagonal, lengths[j] = lengths[j], diagonal + 1 if key == other else max(lengths[j], lengths[j - 1])
+    return lengths[-1]
 
 
 def _groups(answer: Text, indices: Sequence[int]) -> list[list[int]]:

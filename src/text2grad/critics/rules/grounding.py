@@ -1,64 +1,69 @@
-"""A rule critic for summaries: are they supported by the source, and do they state its key facts?
+"""A rule critic for summaries: are they supported by the source, do they say enough of it, and are they well formed?
 
-The critic needs no model and no reference. The source is `meta["document"]` of an example, or its prompt. The score is
-the sum of all severities: praise is positive, blame and omissions are negative. Since a policy is optimised against
-that sum, the rules are designed so that only a good summary has a high one.
+The critic needs no model and no reference. The source is `meta["document"]` of an example, or its prompt.
 
-Praise
-    fact        +0.5  A key fact, once: one of up to six names, numbers and central words, at most two from one
-                      sentence of the source. It counts where a proper sentence of the summary, within the length limit,
-                      has at least two words of its context in the source near it.
+The score is from -1 to 1: `2 * q - 1`, where q is the product of the factors in `quality`. A product, because a policy
+is optimised against it: an empty summary, a refusal, a copy of the source, key words and shuffled words each bring one
+factor close to 0, and nothing makes up for that.
 
-Blame
-    number      -0.8  A number whose value the source does not have; after "about" and the like, none within 10% of it.
-    name        -0.7  A name, or a part of one, that the source does not have, neither as demonym nor as acronym.
-    word        -0.25 Any other content word that the source does not have in any form. Very general words are free.
-    filler      -0.5  "Here is a summary", "The text discusses ...", where the source does not use these words.
-    copied      -0.6 to -1  Twelve words, or nearly all of a sentence, in the words and the order of the source.
-    repeated    -0.3 to -1  Four words, two of them content, that occurred before; a sentence with four fifths of its
-                      content from earlier sentences; a doubled word.
-    listed      -0.3 to -1  No sentence: under four words, hardly any function words, an enumeration, no verb.
-    broken      -0.3  "the of", "a was", "of and", "the.": the grammar of shuffled words.
-    padding     -0.05 per word beyond the length limit: 45% of the source, at least 15, at most 60 words.
-    layout      -0.2  Line breaks and list marks.
-    unfinished  -0.3  No full stop at the end.
+Blame says where a factor lost what it lost. The severities of the first five kinds sum to one minus `faithful`; those
+of each other kind to a twentieth of what its factor, in brackets, lost: the score pays for that, and errors come first.
+    number, name, word, claim, uncertain   Words that are likely part of an error (`support`): a number, a name or a
+                word that the source does not have, words of the source that it has in another connection; where none
+                is likely, the likeliest word
+    copied      Runs of four or more words of the source, where they are four fifths of the summary. (original)
+    repeated    Four words, two of them content, that occurred before; a sentence with four fifths of its content from
+                earlier sentences; a doubled word. (fresh)
+    broken      Words in an order that makes no sentence: "the of", "a was", "in the." (ordered)
+    listed      No sentence: under five words, hardly any function words, an enumeration. (worded)
+    padding     Words beyond the length limit: 40% of the source, at least 15, at most 150 words. (concise)
+    unfinished  No full stop at the end, or an end after a word that ends no sentence. (finished)
 
-Omissions, which are charged to the end token
-    a fact      -0.3  A key fact that no sentence within the length limit mentions. A copied one is not missing.
-    a statement -1    Fewer than eight words: an empty summary must cost more than a clumsy attempt.
+Praise is for key facts, once each: up to six names, numbers and central words, at most two from one sentence of the
+source, where at least two words of its context in the source are near it. Omissions are the key facts that nothing
+within the length limit mentions; their severities sum to one minus the factor `informative`.
 
-So a shorter summary earns less praise and has more omissions; a longer one pays for padding and repetition and gains
-nothing, since every fact is praised once; a copied sentence pays as much as the omission of its facts would cost, and
-earns no praise; a list of key words is no sentence and states nothing. Marks never overlap, long faults are marked over
-at most six words, and marks cover at most 40% of a text (60 characters of a short one), most severe first: marks all
-over a text teach nothing.
+Marks never overlap, long faults are marked over at most six words, and marks cover at most 80% of a text (60
+characters of a short one), most severe first: marks all over a text teach nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from text2grad.critics.rules import faults
+from text2grad.critics.rules import copying, facts, faults, findings, quality, support, word_order
+from text2grad.critics.rules import source as source_module
 from text2grad.critics.rules.copying import copied_runs
 from text2grad.critics.rules.facts import Fact, match_facts
 from text2grad.critics.rules.findings import (
+    MAX_MARKED_WORDS,
     Finding,
     FindingsWriter,
     PlacedFinding,
     place_findings,
     select_most_severe,
+    spread,
     word_indices,
 )
+from text2grad.critics.rules.quality import Quality
 from text2grad.critics.rules.source import Source
+from text2grad.critics.rules.support import SentenceSupport, assess_support, support_weights
+from text2grad.critics.rules.word_order import ends_sentence, transition_information
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback
-from text2grad.text.words import Text, find_names, parse_text
+from text2grad.text.words import Text, consecutive_runs, find_names, parse_text
 
-FACT, MISSING, TOO_SHORT = 0.5, 0.3, 1.0
-MIN_SUMMARY_WORDS = 8
-LENGTH_SHARE, MIN_LIMIT, MAX_LIMIT = 0.45, 15, 60
-COVERAGE, COVERAGE_OF_SHORT_TEXT = 0.4, 60
+FACT = 0.1
+FORM_WEIGHT = 0.05
+LENGTH_SHARE, MIN_LIMIT, MAX_LIMIT = 0.4, 15, 150
+COVERAGE, COVERAGE_OF_SHORT_TEXT = 0.8, 60
+MIN_COPIED_RUN = 4
+MAX_BROKEN, MAX_BROKEN_INFORMATION = 3, -0.7
 
 # By kind: the opening of the sentence in the critique, in this order, and the reason of each span.
 REMARKS = {
@@ -66,15 +71,23 @@ REMARKS = {
     "number": ("The source does not give the number", "number that is not in the source"),
     "name": ("The source does not name", "name that is not in the source"),
     "word": ("The source does not support", "word that the source does not support"),
-    "filler": ("It talks about the text instead of telling what it says in", "talk about the text"),
+    "claim": ("The source hardly bears out", "words of the source in another connection"),
+    "uncertain": ("Its weakest point is", "the least supported word"),
     "copied": ("It copies the source instead of summing it up in", "copied from the source"),
     "repeated": ("It repeats itself in", "said before"),
     "listed": ("It strings words together instead of making a sentence in", "no sentence"),
     "broken": ("The grammar breaks down in", "broken grammar"),
     "padding": ("It is too long; it should have ended before", "beyond the length of a summary"),
-    "layout": ("It is not running text; it has", "line break or list mark"),
     "unfinished": ("It breaks off after", "unfinished sentence"),
 }
+
+
+class Judgement(NamedTuple):
+    """Findings in reading order, key facts that are not mentioned, and the factors of the score."""
+
+    findings: list[PlacedFinding]
+    missing: list[Fact]
+    quality: Quality
 
 
 class GroundingCritic:
@@ -90,6 +103,10 @@ class GroundingCritic:
             raise UserError(f"grounding: max_words is {max_words}; give at least 1, or None for a share of the source")
         self.max_words = max_words
 
+    def fingerprint(self) -> str:
+        """Return a digest of the rules and weights, and the settings."""
+        return f"grounding {_rules_digest()} {self.max_words}"
+
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """Return one Feedback per example; a failed one where the source has no words."""
         return [self._critique(example) for example in examples]
@@ -103,13 +120,17 @@ class GroundingCritic:
                 f'{example.id}: no source text; put it into the prompt or, as a string, into meta["document"]',
             )
         summary = parse_text(example.completion)
-        findings, missing = evaluate_summary(summary, source, self.max_words or length_limit(source))
+        judgement = judge_summary(summary, source, self.max_words or length_limit(source))
         writer = FindingsWriter(self.name)
-        writer.add_findings(findings, summary.string, REMARKS)
-        if len(summary.words) < min(MIN_SUMMARY_WORDS, len(source.text.words)):
-            writer.add_omissions("It lacks", [("a complete statement", TOO_SHORT)], quote="")
-        writer.add_omissions("It leaves out what the source says about", [(fact.text, MISSING) for fact in missing])
-        return writer.scored_feedback()
+        writer.add_findings(judgement.findings, summary.string, REMARKS)
+        is_silent = not summary.words
+        lost = (1 - judgement.quality.informative) / max(1, len(judgement.missing) + is_silent)
+        severity = max(findings.MIN_SEVERITY, round(lost, 3))
+        if is_silent:
+            writer.add_omissions("It lacks", [("a complete statement", severity)], quote="")
+        missing = [(fact.text, severity) for fact in judgement.missing]
+        writer.add_omissions("It leaves out what the source says about", missing)
+        return writer.scored_feedback(judgement.quality.score)
 
 
 @lru_cache(maxsize=4096)
@@ -117,44 +138,117 @@ def _parse_source(document: str) -> Source:
     return Source(parse_text(document))
 
 
+@lru_cache(maxsize=1)
+def _rules_digest() -> str:
+    modules = (copying, facts, faults, findings, quality, source_module, support, word_order, sys.modules[__name__])
+    parts = [*map(inspect.getsource, modules), repr(support_weights()), repr(word_order.information_table())]
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
+
+
 def length_limit(source: Source) -> int:
     """Return the maximum number of words of a summary of this source."""
     return min(MAX_LIMIT, max(MIN_LIMIT, round(LENGTH_SHARE * len(source.text.words))))
 
 
-def evaluate_summary(summary: Text, source: Source, limit: int) -> tuple[list[PlacedFinding], list[Fact]]:
-    """Return the findings on a summary, in reading order, and the facts that it does not mention."""
-    names = list(find_names(summary))
-    invented = list(faults.unsupported_names(summary, names, source))
-    copied = copied_runs(summary, source)
-    non_sentences = faults.non_sentences(summary)
-    wrong = word_indices(finding.words for finding in invented)
-    # in "Anna Falcato" for Inês Falcato, "Falcato" earns no praise
-    partly_invented = [name for name in names if not wrong.isdisjoint(name)]
-    stated, missing = match_facts(
-        summary,
-        source.facts,
-        ignored=word_indices([*non_sentences, range(limit, len(summary.words))]),
-        not_stating=word_indices([*copied, *partly_invented]),
-    )
-    # in order of precedence: a word belongs to the first finding that has it
-    findings = [
-        *faults.unsupported_numbers(summary, source),
-        *invented,
-        *faults.fillers(summary, source),
-        *faults.repetitions(summary),
-        *faults.broken_grammar(summary),
-        *faults.unsupported_words(summary, names, source),
-        *(Finding("fact", words, FACT, max_words=len(words)) for words in stated),
-        *faults.copies(copied),
-        *faults.listings(non_sentences),
-        *faults.padding(summary, limit),
-        *faults.unfinished(summary),
-    ]
-    placed = [*place_findings(findings, summary), *faults.layout(summary)]
-    return select_most_severe(placed, max_coverage(summary)), missing
-
-
 def max_coverage(text: Text) -> int:
     """Return how many characters of a text may be marked."""
     return max(COVERAGE_OF_SHORT_TEXT, int(COVERAGE * len(text.string)))
+
+
+def judge_summary(summary: Text, source: Source, limit: int) -> Judgement:
+    """Return findings, missing facts and the factors of the score."""
+    if not summary.words:
+        return Judgement([], list(source.facts), Quality.worst())
+    beyond = set(range(limit, len(summary.words)))
+    sentences = assess_support(summary, source)
+    copied = copied_runs(summary, source, MIN_COPIED_RUN)
+    repeated = word_indices(finding.words for finding in faults.repetitions(summary))
+    listed = faults.non_sentences(summary)
+    original = quality.originality(summary, copied)
+    faithful = quality.faithfulness(sentences)
+    unsupported = list(_unsupported(summary, sentences, source, 1 - faithful))
+    blamed = word_indices(finding.words for finding in unsupported if finding.kind != "uncertain")
+    # in "Anna Falcato" for Inês Falcato, "Falcato" earns no praise
+    misnamed = [name for name in find_names(summary) if not blamed.isdisjoint(name)]
+    not_stating = blamed | word_indices([*misnamed, *listed, *(copied if original < 1 else [])])
+    stated, missing = match_facts(summary, source.facts, ignored=beyond, not_stating=not_stating)
+    is_finished = faults.ends_with_full_stop(summary) and ends_sentence(summary, summary.sentences[-1])
+    factors = Quality(
+        faithful=faithful,
+        informative=quality.informativeness(summary, source, beyond, len(stated)),
+        original=original,
+        ordered=quality.orderliness(summary),
+        worded=1 - len(word_indices(listed)) / len(summary.words),
+        concise=quality.conciseness(summary, limit),
+        fresh=quality.freshness(summary, repeated),
+        finished=1.0 if is_finished else quality.UNFINISHED,
+    )
+    last = len(summary.words) - 1
+    # in order of precedence: a word belongs to the first finding that has it
+    found = [
+        *_form_faults("unfinished", [(range(last, last + 1), 1.0)], factors.finished),
+        *unsupported,
+        *_form_faults("repeated", _weighted(consecutive_runs(sorted(repeated))), factors.fresh),
+        *_form_faults("broken", list(_broken(summary)), factors.ordered),
+        *(Finding("fact", words, FACT, max_words=len(words)) for words in stated),
+        *_form_faults("copied", _weighted(copied), factors.original),
+        *_form_faults("listed", _weighted(listed), factors.worded),
+        *_form_faults("padding", [(range(limit, last + 1), 1.0)], factors.concise),
+    ]
+    return Judgement(select_most_severe(place_findings(found, summary), max_coverage(summary)), missing, factors)
+
+
+def _form_faults(kind: str, runs: Sequence[tuple[range, float]], factor: float) -> list[Finding]:
+    return spread(kind, runs, FORM_WEIGHT * (1 - factor), MAX_MARKED_WORDS)
+
+
+def _weighted(runs: Iterable[range]) -> list[tuple[range, float]]:
+    return [(run, float(len(run))) for run in runs]
+
+
+def _unsupported(summary: Text, sentences: Iterable[SentenceSupport], source: Source, loss: float) -> Iterator[Finding]:
+    """Yield runs of words that are likely part of an error; where no word is likely, the likeliest one.
+
+    The weakest point of a good summary is marked too: its severity, the small remaining risk, tells it from others.
+    """
+    in_names = word_indices(find_names(summary))
+    risks = {i: risk for sentence in sentences for i, risk in zip(sentence.words, sentence.risks, strict=True)}
+    blamed = set(_riskiest(summary, risks))
+    if not blamed:
+        weakest = max(risks, key=lambda i: (summary.words[i].is_content, risks[i], -i))
+        yield from spread("uncertain", [(range(weakest, weakest + 1), 1.0)], loss)
+    runs = [
+        (run, sum(risks[i] for i in run))
+        for sentence in summary.sentences
+        for run in consecutive_runs(i for i in sentence if i in blamed)
+    ]
+    for finding in spread("claim", runs, loss):
+        yield finding._replace(kind=_reason(summary, finding.words, in_names, source))
+
+
+def _riskiest(summary: Text, risks: dict[int, float]) -> Iterator[int]:
+    """Yield the words above the threshold, likeliest first, as many as may be marked together."""
+    threshold, room = support_weights().threshold, max_coverage(summary)
+    for i, risk in sorted(risks.items(), key=lambda item: (-item[1], item[0])):
+        room -= summary.words[i].end - summary.words[i].start + 1
+        if room < 0 or risk <= threshold:
+            return
+        yield i
+
+
+def _reason(summary: Text, words: range, in_names: set[int], source: Source) -> str:
+    missing = [i for i in words if support.is_unsupported(summary, i, i in in_names, source)]
+    if any(summary.words[i].lexeme.is_number for i in missing):
+        return "number"
+    if any(i in in_names for i in missing):
+        return "name"
+    return "word" if missing else "claim"
+
+
+def _broken(summary: Text) -> Iterator[tuple[range, float]]:
+    """Yield the least likely neighbours of the summary, at most MAX_BROKEN."""
+    pairs = [pair for sentence in summary.sentences for pair in transition_information(summary, sentence)]
+    for word, information in sorted(pairs, key=lambda pair: pair[1])[:MAX_BROKEN]:
+        if information < MAX_BROKEN_INFORMATION:
+            stop = summary.sentences[summary.words[word].sentence].stop
+            yield range(word, min(word + 2, stop)), -information

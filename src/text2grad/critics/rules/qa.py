@@ -2,12 +2,19 @@
 
 The critic needs no model. The passage is `meta["document"]` or `meta["passage"]`, the question `meta["question"]` or
 the prompt without the passage, the gold answers are the reference, one or several; passage or reference may be missing,
-not both. As in the grounding critic, the score is the sum of all severities, and the rules are designed so that only a
-good answer has a high one.
+not both.
+
+The score, from -1 to 1, is a product (formula in `qa_score`): how correct the answer is, whether it is an attempt at
+all, how little else it says, and how much of that is supported. A correct answer in a few words scores 1 or just below,
+a sentence around it little less. A wrong answer scores at most -0.7: nothing but the gold answer earns more. Silence, a
+refusal and the question repeated score -1. Every other candidate that is offered takes two thirds of what
+an answer is worth, and every 25 words that it does not need divide it by e: the whole passage and a list of all its
+names score below a wrong answer, though they contain the right one. Spans and omissions say where the score comes from;
+their severities are:
 
 Praise
     correct     +1    The first place that gives a gold answer of up to 12 words; less for a part of it. All of its
-                      numbers are needed.
+                      numbers are needed, and of a long one the order of its words.
     fact        +0.5  A key fact of a long gold answer, once, as in the grounding critic.
     relevant    +0.3  Without a gold answer: a key fact of the two sentences of the passage that are closest to the
                       question, once.
@@ -16,7 +23,7 @@ Blame
     wrong       -0.8  Another answer instead of the gold one: the first of its kind (a number or date, a name), else the
                       first words that are not in the question.
     hedged      -0.6  Another answer in addition to the correct one, as in "24, 308 or 136" and "It was 24. It was
-                      308."; three at most.
+                      308.", and every item of a longer enumeration; three are marked at most.
     refusal     -0.5  "I don't know", "The passage does not say".
     number -0.8, name -0.7, word -0.25  Found neither in the passage nor in the question or a gold answer.
     sentence    -0.8  Instead of its words, a sentence with at least four content words, more than half unsupported, and
@@ -27,13 +34,10 @@ Blame
     padding     -0.05 per word, at most -0.8, marked at the length limit: 25 words, or one and a half times the longest
                       gold answer; without one, 45% of the passage, 15 to 60 words.
 
-Omissions, which are charged to the end token
+Omissions
     the answer  -1    No gold answer of up to 12 words is given.
     a fact      -0.3  A key fact of a long gold answer is not mentioned.
-    an answer   -1    Nothing but words of the question: an empty answer must cost more than a wrong one.
-
-So a correct answer in a few words scores best; the whole passage contains it too, but pays for copying and padding, and
-still scores better than a wrong answer, which scores better than an empty one.
+    an answer   -1    Nothing but words of the question or of the instruction.
 """
 
 from __future__ import annotations
@@ -68,6 +72,9 @@ REMARKS = {
 }
 
 
+NOTHING_TO_SAY = "There is nothing to praise and nothing to blame."
+
+
 class QACritic:
     """Compares answers with their passage and with gold answers by the rules in the module's docstring.
 
@@ -94,11 +101,13 @@ class QACritic:
                 self.name,
                 f'{example.id}: neither a passage nor a gold answer; put them into meta["document"] and reference',
             )
-        question = example.meta.get("question") or example.prompt_text.replace(passage, " ")
-        criteria = build_criteria(str(question), passage, golds, self.max_words)
+        instruction = example.prompt_text.replace(passage, " ")
+        question = example.meta.get("question") or instruction
+        criteria = build_criteria(str(question), passage, golds, self.max_words, instruction)
         answer = parse_text(example.completion)
-        findings, missing = evaluate_answer(answer, criteria)
+        findings, missing, score = evaluate_answer(answer, criteria)
         writer = FindingsWriter(self.name)
         writer.add_findings(findings, answer.string, REMARKS)
         writer.add_omissions("It should have said", missing, shorten=True)
-        return writer.scored_feedback()
+        writer.spans.sort(key=lambda span: span.start)
+        return writer.feedback(score, default=NOTHING_TO_SAY)

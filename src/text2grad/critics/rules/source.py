@@ -39,6 +39,20 @@ class Source:
             positions[self.text.keys[start : start + 3]].append(start)
         return dict(positions)
 
+    @cached_property
+    def positions(self) -> dict[Key, list[int]]:
+        """The positions of each word."""
+        positions: dict[Key, list[int]] = defaultdict(list)
+        for position, key in enumerate(self.text.keys):
+            positions[key].append(position)
+        return dict(positions)
+
+    @cached_property
+    def sentence_content(self) -> tuple[frozenset[Key], ...]:
+        """The content words of each sentence."""
+        text = self.text
+        return tuple(frozenset(text.keys[i] for i in s if text.words[i].is_content) for s in text.sentences)
+
     def supports_word(self, word: Word) -> bool:
         """Whether the source has the word, an inflection of it, or a compound that shares a prefix with it."""
         if word.lexeme.stem in self._stems or word.lexeme.is_general:

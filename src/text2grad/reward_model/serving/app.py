@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -12,22 +13,28 @@ from typing import Annotated, Any, Self
 import uvicorn
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 from text2grad.critics.base import Critic
 from text2grad.errors import UserError
 from text2grad.reward_model.serving.batcher import Batcher, QueueFullError
 from text2grad.reward_model.serving.body_limit import BodyLimitMiddleware
+from text2grad.reward_model.serving.connection_limit import LimitedProtocol
+from text2grad.reward_model.serving.docs_page import docs_policy, render_docs
 from text2grad.reward_model.serving.messages import Health, Problem, ScoreRequest, ScoreResponse, describe_errors
+from text2grad.reward_model.serving.request_guard import RequestGuardMiddleware
 from text2grad.settings import Settings
 
 _BACKLOG = 2048  # connections that the kernel queues, as uvicorn's default
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "The body cannot be decoded."},
+    403: {"model": Problem, "description": "A web page of another origin sent the request."},
     408: {"model": Problem, "description": "The body took too long to arrive."},
     413: {"model": Problem, "description": "The body is too large."},
+    421: {"model": Problem, "description": "The Host header does not name this server."},
     422: {"model": Problem, "description": "The body is not JSON, or a field is missing, unknown, wrong or too long."},
+    431: {"model": Problem, "description": "The headers are too many or too large."},
     503: {"model": Problem, "description": "The queue is full; Retry-After says when to retry."},
 }
 
@@ -38,6 +45,7 @@ class ServeSettings(Settings):
     name: str = Field("reward", description="the model's name in /health")
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = Field(8008, description="0 picks a free one")
+    allowed_hosts: list[str] = Field([], description='names of this server beside localhost and its address; "*": any')
     max_batch_size: PositiveInt = Field(32, description="examples per call of the model")
     max_wait_ms: NonNegativeFloat = Field(5.0, description="how long an idle model waits to fill a batch")
     max_queue_size: PositiveInt = Field(1024, description="examples waiting for the model; more get 503")
@@ -45,6 +53,11 @@ class ServeSettings(Settings):
     max_completion_chars: PositiveInt = Field(20_000, description="characters per completion")
     max_body_bytes: PositiveInt = Field(1 << 20, description="bytes per request body")
     body_timeout: PositiveFloat = Field(30.0, description="seconds that a request body may take to arrive")
+    max_headers: PositiveInt = Field(64, description="headers per request")
+    max_header_bytes: PositiveInt = Field(1 << 14, description="bytes of a request's headers")
+    header_timeout: PositiveFloat = Field(10.0, description="seconds that the headers of a request may take")
+    response_timeout: PositiveFloat = Field(30.0, description="seconds that a client may leave a response unread")
+    max_connections: PositiveInt = Field(1024, description="open connections; more get 503")
     shutdown_timeout: PositiveInt = Field(30, description="seconds that running requests have to finish at shutdown")
 
     @model_validator(mode="after")
@@ -58,7 +71,7 @@ class ServeSettings(Settings):
 
 
 def create_app(critic: Critic, settings: ServeSettings) -> FastAPI:
-    """Create the application with POST /v1/score and GET /health. The critic is called from a single thread."""
+    """Create the application: POST /v1/score, GET /health and /docs. The critic is called from a single thread."""
     max_wait = settings.max_wait_ms / 1000
     batcher = Batcher(critic, settings.name, settings.max_batch_size, max_wait, settings.max_queue_size)
 
@@ -67,8 +80,21 @@ def create_app(critic: Critic, settings: ServeSettings) -> FastAPI:
         async with batcher:
             yield
 
-    app = FastAPI(title="text2grad reward model", version=version("text2grad"), lifespan=lifespan)
+    # FastAPI's own pages load scripts from another server.
+    app = FastAPI(
+        title="text2grad reward model",
+        version=version("text2grad"),
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
     app.add_middleware(BodyLimitMiddleware, max_bytes=settings.max_body_bytes, max_seconds=settings.body_timeout)
+    app.add_middleware(
+        RequestGuardMiddleware,
+        allowed_hosts=[settings.host, *settings.allowed_hosts],
+        max_headers=settings.max_headers,
+        max_header_bytes=settings.max_header_bytes,
+    )
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
@@ -90,6 +116,10 @@ def create_app(critic: Critic, settings: ServeSettings) -> FastAPI:
         """Respond at once, also while the model is busy."""
         return Health(model=settings.name, queue_size=batcher.queue_size)
 
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(render_docs(app.openapi()), headers={"Content-Security-Policy": docs_policy()})
+
     return app
 
 
@@ -105,9 +135,20 @@ def serve(critic: Critic, settings: ServeSettings) -> None:
 
 def create_server(critic: Critic, settings: ServeSettings) -> uvicorn.Server:
     """Create the uvicorn server that runs the application."""
+    protocol: Any = functools.partial(
+        LimitedProtocol,
+        max_connections=settings.max_connections,
+        header_timeout=settings.header_timeout,
+        response_timeout=settings.response_timeout,
+    )
     config = uvicorn.Config(
         create_app(critic, settings),
+        http=protocol,
+        h11_max_incomplete_event_size=settings.max_header_bytes,
         ws="none",
+        proxy_headers=False,
+        server_header=False,
+        log_config=None,
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=settings.shutdown_timeout,

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Self
 
-from text2grad.critics.base import Critic, collect_feedback
+from text2grad.critics.base import Critic, validate_batch
 from text2grad.schema import Example, Feedback
 
 _log = logging.getLogger(__name__)
@@ -86,10 +86,10 @@ class Batcher:
     def _critique(self, examples: list[Example]) -> list[Feedback]:
         """Split a batch on which the critic raises in half, until the example that causes it is alone."""
         try:
-            return collect_feedback(self._critic, examples)
+            return validate_batch(self._critic.critique(examples), examples, self._critic)
         except Exception as error:
             if len(examples) == 1:
-                _log.exception("the critic failed on example %s", examples[0].id)
+                _log.exception("the critic failed on example %r", examples[0].id)
                 message = f"the critic failed with {type(error).__name__}; see the server's log"
                 return [Feedback.failure(self._name, message)]
             middle = len(examples) // 2
