@@ -2,10 +2,11 @@
 
 mutmut changes one expression at a time and runs the tests that reach it; [tool.mutmut] in pyproject.toml names the code
 and the tests. Operators of our own are added: a call is removed, the condition of an `if` is forced, limits are dropped,
-minimum and maximum are exchanged. A mutant is killed where a test fails. Of the trainer, only a step is changed.
+minimum and maximum are exchanged. A mutant is killed where a test fails or runs out of time.
 
-Survivors are printed as differences, with the reason where `SURVIVORS` has one. --quick: the losses and the state only.
-Takes about 1 hour of one core; work that has been done is kept in `mutants/` until the code changes.
+Survivors are listed as differences, with the reason where benchmarks/mutation_survivors.py has one. What was killed is
+remembered in `mutants/`, so an interrupted run continues; delete the folder to start anew. --quick: losses and state
+only. Takes about 30 minutes of one core.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import libcst as cst
 from _pytest.nodes import Node
 from mutation_survivors import SURVIVORS
 from mutmut.__main__ import _run, collect_source_file_mutation_data
+from mutmut.mutation import file_mutation
 from mutmut.mutation.diff_apply import get_diff_for_mutant
 from mutmut.mutation.mutators import mutation_operators
 from mutmut.state import state
@@ -30,19 +32,18 @@ from mutmut.stats import status_by_exit_code
 from mutmut.workers.isolation import ForkServerRunner
 
 MODULES = [
-    "trainer.losses",
-    "trainer.state",
     "rewards.credit",
-    "critics.base",
-    "align.tokens",
-    "trainer.batch",
     "trainer.advantages",
+    "trainer.batch",
+    "trainer.losses",
     "trainer.update",
+    "trainer.state",
+    "trainer.trainer",
+    "align.tokens",
+    "critics.base",
 ]
-PARTS = {name: f"text2grad.{name}.*" for name in MODULES} | {
-    "trainer.trainer: step": "text2grad.trainer.trainer.xǁText2GradTrainerǁstep__mutmut_*",
-    "trainer.trainer: set_learning_rate": "text2grad.trainer.trainer.xǁText2GradTrainerǁset_learning_rate__mutmut_*",
-}
+QUICK = ["trainer.losses", "trainer.state"]
+STEP = {"step", "set_learning_rate"}  # of the trainer; the rest of its class is files, logs and distribution
 LIMITS = {"clamp", "clip", "detach", "nan_to_num"}
 EXCHANGED = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 KILLED = ("killed", "timeout")
@@ -73,8 +74,8 @@ def exchanged_extreme(node: cst.Call) -> Iterator[cst.CSTNode]:
         yield node.with_deep_changes(name, value=EXCHANGED[name.value])
 
 
-def prepare() -> None:
-    """Add the operators, and adapt mutmut 3.8: to pytest 9, and to run the fast tests of a mutant first."""
+def prepare_mutmut() -> None:
+    """Add the operators, change only the steps of the trainer, and run the fast tests of a mutant first."""
     operators: Any = [
         (cst.Expr, without_call),
         (cst.If, forced_condition),
@@ -82,61 +83,82 @@ def prepare() -> None:
         (cst.Call, exchanged_extreme),
     ]
     cast(list[Any], mutation_operators).extend(operators)
-    Node._nodeid = property(lambda self: self.nodeid)  # type: ignore[attr-defined]
-    submit = ForkServerRunner.submit
+    Node._nodeid = property(lambda self: self.nodeid)  # type: ignore[attr-defined]  # mutmut 3.8 reads pytest 8's name
+    create, submit = file_mutation.create_mutations, ForkServerRunner.submit
+
+    def create_chosen(filename: str, *arguments: Any) -> Any:
+        module, mutations, *ignored = create(filename, *arguments)
+        if str(filename).endswith("trainer/trainer.py"):
+            functions = [getattr(m.contained_by_top_level_function, "name", None) for m in mutations]
+            mutations = [m for m, name in zip(mutations, functions, strict=True) if name and name.value in STEP]
+        return module, mutations, *ignored
 
     def submit_sorted(self: ForkServerRunner, mutant: str, tests: list[str], limit: int, estimate: float) -> None:
         submit(self, mutant, sorted(tests, key=lambda test: (state().duration_by_test[test], test)), limit, estimate)
 
+    file_mutation.create_mutations = create_chosen
     ForkServerRunner.submit = submit_sorted  # type: ignore[method-assign]
 
 
-def results(patterns: list[str]) -> dict[str, dict[str, str]]:
-    """The status of every mutant that was tested, by part and name."""
-    found: dict[str, dict[str, str]] = {}
-    for part, pattern in PARTS.items():
-        if pattern in patterns:
-            mutants, _ = collect_source_file_mutation_data(mutant_names=[pattern])
-            found[part] = {name: status_by_exit_code[code] for _, name, code in mutants}
-    return found
+def forget_survivors() -> None:
+    """Have the survivors of an earlier run tested again: the tests may have changed."""
+    _, modules = collect_source_file_mutation_data(mutant_names=[])
+    for module in modules.values():
+        for mutant, code in module.exit_code_by_key.items():
+            if status_by_exit_code[code] not in KILLED:
+                module.exit_code_by_key[mutant] = None
+        if module.exit_code_by_key:
+            module.save()
 
 
 def change(mutant: str) -> str:
     """The changed lines of a mutant: `before -> after`."""
     lines = [line for line in get_diff_for_mutant(mutant).splitlines() if line[:3] not in ("---", "+++", "@@ ")]
-    before, after = (" ".join(" ".join(x[1:] for x in lines if x[:1] == sign).split()) for sign in "-+")
+    before, after = (" ".join(" ".join(line[1:] for line in lines if line[:1] == sign).split()) for sign in "-+")
     return f"{before} -> {after}"
 
 
-def main() -> None:
-    args = harness.options(__doc__ or "")
-    os.chdir(harness.ROOT)
-    chosen = ["trainer.losses", "trainer.state"] if args.quick else list(PARTS)
-    patterns = [PARTS[part] for part in chosen]
-    prepare()
-    _run(patterns, max_children=1)
-    statuses = results(patterns)
-    rows, modules, survivors = [], {}, []
-    for part, found in statuses.items():
-        count = Counter(found.values())
-        killed = sum(count[status] for status in KILLED)
-        modules[part] = {"mutants": len(found), "killed": killed, "timeouts": count["timeout"]}
-        rows.append([part, str(len(found)), str(killed), f"{killed / len(found):.1%}"])
-        for mutant, status in found.items():
-            if status not in KILLED:
-                said = change(mutant)
-                function = mutant.rpartition(".")[2].rpartition("__mutmut_")[0].replace("ǁ", ".")
-                survivors.append({"part": part, "function": function, "change": said, "status": status})
-    figures: dict[str, Any] = {
-        "modules": modules,
-        "mutants": sum(m["mutants"] for m in modules.values()),
-        "killed": sum(m["killed"] for m in modules.values()),
+def measure(modules: list[str]) -> dict[str, Any]:
+    """Return the number of mutants and of killed ones of every module, and the survivors."""
+    counts, survivors = {}, []
+    for module in modules:
+        mutants, _ = collect_source_file_mutation_data(mutant_names=[f"text2grad.{module}.*"])
+        statuses = {name: status_by_exit_code[code] for _, name, code in mutants}
+        by_status = Counter(statuses.values())
+        killed = sum(by_status[status] for status in KILLED)
+        counts[module] = {"mutants": len(statuses), "killed": killed, "timeouts": by_status["timeout"]}
+        for mutant in (name for name, status in statuses.items() if status not in KILLED):
+            function = mutant.rpartition(".")[2].partition("__mutmut_")[0].replace("ǁ", ".").removeprefix("x_")
+            place, what = f"{module}.{function.removeprefix('x.')}", change(mutant)
+            reason = SURVIVORS.get(f"{place}: {what}", "")
+            survivors.append({"place": place, "change": what, "status": statuses[mutant], "reason": reason})
+    total, killed = (sum(count[key] for count in counts.values()) for key in ("mutants", "killed"))
+    return {
+        "modules": counts,
+        "mutants": total,
+        "killed": killed,
+        "killed_share": killed / total,
+        "survivors_without_a_reason": sum(not survivor["reason"] for survivor in survivors),
         "survivors": survivors,
     }
-    figures["killed_share"] = figures["killed"] / figures["mutants"]
-    harness.show("Mutants", ["module", "mutants", "killed", ""], rows)
-    for s in survivors:
-        print(s)
+
+
+def main() -> None:
+    """Test all mutants; the bar is 90% killed."""
+    args = harness.options(__doc__ or "")
+    os.chdir(harness.ROOT)
+    modules = QUICK if args.quick else MODULES
+    prepare_mutmut()
+    forget_survivors()
+    _run([f"text2grad.{module}.*" for module in QUICK] if args.quick else [], max_children=1)
+    figures = measure(modules)
+    rows = [
+        [module, str(count["mutants"]), str(count["killed"]), f"{count['killed'] / count['mutants']:.1%}"]
+        for module, count in figures["modules"].items()
+    ]
+    harness.show("Mutants", ["module", "mutants", "killed", "share"], rows)
+    for survivor in figures["survivors"]:
+        print(f"{survivor['place']}: {survivor['change']}\n    {survivor['reason'] or survivor['status']}")
     harness.report("mutation", figures, {"killed_share": harness.Bar(at_least=0.9)}, args)
 
 
