@@ -1,8 +1,8 @@
 """Whether the tests notice changes of the code that computes rewards, advantages and updates.
 
 mutmut changes one expression at a time and runs the tests that reach it; [tool.mutmut] in pyproject.toml names the code
-and the tests. Operators of our own are added: a call is removed, the condition of an `if` is forced, limits are dropped,
-minimum and maximum are exchanged. A mutant is killed where a test fails or runs out of time.
+and the tests. Operators of our own are added: a call is removed, an `if` is forced, a limit is dropped, minimum and
+maximum are exchanged. A mutant is killed where a test fails or runs out of time.
 
 Survivors are listed as differences, with the reason where benchmarks/mutation_survivors.py has one. What was killed is
 remembered in `mutants/`, so an interrupted run continues; delete the folder to start anew. --quick: losses and state

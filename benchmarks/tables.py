@@ -198,10 +198,10 @@ def growth(results: Results) -> str:
 
 
 def mutation(results: Results) -> str:
-    counts = [*results["modules"].items(), ("all", results)]
+    counts = {f"`{name}`": count for name, count in results["modules"].items()} | {"all": results}
     modules = [
-        [f"`{name}`" if name != "all" else name, str(n["mutants"]), str(n["killed"]), f"{n['killed'] / n['mutants']:.1%}"]
-        for name, n in counts
+        [name, str(count["mutants"]), str(count["killed"]), f"{count['killed'] / count['mutants']:.1%}"]
+        for name, count in counts.items()
     ]
     survivors = [
         [f"`{s['place']}`", f"`` {s['change'].replace('|', chr(92) + '|')} ``", s["reason"] or "not looked at"]

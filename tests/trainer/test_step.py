@@ -1,4 +1,4 @@
-"""What a step of the trainer hands from stage to stage: a stage that is left out or gets another's data fails a test."""
+"""What a step of the trainer hands from stage to stage: a stage left out, or one that gets other data, fails a test."""
 
 from __future__ import annotations
 
