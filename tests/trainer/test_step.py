@@ -40,7 +40,7 @@ def plant(trainer: Text2GradTrainer, monkeypatch: pytest.MonkeyPatch) -> Rollout
         name: [row[:n] for row, n in zip(getattr(drawn, name), LENGTHS, strict=True)]
         for name in ("completions", "offsets")
     }
-    rollout = replace(drawn, **cut, sampled_logprobs=torch.full((4, 10), -2.0))
+    rollout = replace(drawn, **cut, sampled_logprobs=torch.full((4, 10), -6.0))
     after_end = 1 - rollout.mask
     current = trainer.score(rollout)
     current = current._replace(logprobs=current.logprobs + 9 * after_end)
@@ -147,7 +147,8 @@ def test_the_batch_is_made_of_this_steps_scores_rewards_and_settings(
     assert torch.equal(batch.reference_logprobs, reference.logprobs)
     assert batch.mask.sum(1).tolist() == [10, 0, 7, 2]
     assert batch.importance_weights is not None
-    assert torch.equal(batch.importance_weights, (current.logprobs + 2).exp().clamp(max=1.5))
+    weights = (current.logprobs + 6).exp()
+    assert torch.equal(batch.importance_weights, weights.clamp(max=1.5))
     # Scores of 0.5, -1 and 1, less 1 for truncation: a mean of -5/6.
     scale = trainer.state.reward_scale
     assert (scale.count, scale.mean) == (3, pytest.approx(-5 / 6))
@@ -155,9 +156,24 @@ def test_the_batch_is_made_of_this_steps_scores_rewards_and_settings(
     means = batch.advantages.sum(1) / batch.mask.sum(1)
     others = torch.tensor([-0.5 + 1.0, 0.0, -2.0 + 0.25, 0.0 + 1.25]) / scale.std
     assert means[[0, 2, 3]].tolist() == pytest.approx(others[[0, 2, 3]].tolist(), abs=1e-5)
-    assert metrics["sampling/importance_ratio/mean"] == pytest.approx(
-        float((current.logprobs + 2).exp().clamp(max=1.5)[batch.mask.bool()].mean())
-    )
+    valid = weights[batch.mask.bool()]
+    assert valid.min() < 1.5 < valid.max()
+    assert metrics["sampling/importance_ratio/mean"] == pytest.approx(valid.clamp(max=1.5).mean().item())
+
+
+def test_the_behaviour_policy_can_be_the_reference(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for completions that another policy wrote."""
+    trainer = make_trainer(critic=Scored())
+    rollout, batches = plant(trainer, monkeypatch), capture(monkeypatch)
+    _, _, reference = trainer.critique_and_score(rollout)
+
+    def behaviour_scores(current: Scores, reference: Scores) -> Scores:
+        return reference
+
+    monkeypatch.setattr(trainer, "behaviour_scores", behaviour_scores)
+    metrics, _ = trainer.step(1)
+    assert torch.equal(batches[0].old_logprobs, reference.logprobs)
+    assert metrics["kl"] == pytest.approx((10 * 0.1 + 4 * 0.2 + 7 * 0.3 + 2 * 0.4) / 4, rel=1e-5)  # of the policy
 
 
 def test_shuffled_rewards_are_drawn_anew_for_every_step_and_seed(
