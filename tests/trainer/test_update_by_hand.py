@@ -10,8 +10,9 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from text2grad.distributed.learner import Learner
+from text2grad.distributed.learner import IDLE, Learner, MicroBatch
 from text2grad.models.batching import TokenBatch
+from text2grad.models.packing import pad_rows
 from text2grad.models.policy import Scores
 from text2grad.schema import Example
 from text2grad.trainer.batch import Batch, Rollout
@@ -69,11 +70,13 @@ def batch_of(**fields: Any) -> Batch:
     return Batch(**(given | fields))
 
 
-def updated(policy: Numbers, batch: Batch | None = None, **settings: Any) -> UpdateResult:
+def updated(
+    policy: Numbers, batch: Batch | None = None, learner_type: type[Learner] = Learner, **settings: Any
+) -> UpdateResult:
     """Update with a learning rate of 1: a token's log-probability changes by its advantage / 3 valid tokens."""
     defaults = {"max_grad_norm": 1e6, "epsilon": 1e6, "epsilon_value": 1e6, "vf_coef": 0.0, "beta": 0.0}
     args = PolicySettings.model_validate(defaults | settings)
-    learner = Learner(policy, torch.optim.SGD(policy.parameters(), lr=1.0), Accelerator(cpu=True))
+    learner = learner_type(policy, torch.optim.SGD(policy.parameters(), lr=1.0), Accelerator(cpu=True))
     return update(learner, ROLLOUT, batch or batch_of(), args)
 
 
@@ -129,6 +132,22 @@ def test_the_policy_is_called_for_valid_samples_in_training_mode() -> None:
     plain = Numbers()
     updated(plain)
     assert [(c["samples"], c["entropy_gradient"]) for c in plain.calls] == [([0, 1], False)]
+
+
+class WithIdlePass(Learner):
+    """A process with fewer samples than the others: it takes part in another pass, of which nothing counts."""
+
+    def micro_batches(self, *arguments: Any) -> list[MicroBatch]:
+        idle = pad_rows(ROLLOUT.prompts, ROLLOUT.completions, [IDLE], torch.device("cpu"))
+        return [([], idle), *super().micro_batches(*arguments)]
+
+
+def test_an_idle_pass_contributes_nothing() -> None:
+    plain, idle = Numbers(), Numbers()
+    results = [updated(plain, rollback_kl=9.0), updated(idle, learner_type=WithIdlePass, rollback_kl=9.0)]
+    assert [len(policy.calls) for policy in (plain, idle)] == [2, 4]
+    torch.testing.assert_close(idle.logprobs, plain.logprobs, rtol=0, atol=0)
+    assert results[1].stats == pytest.approx(results[0].stats)
 
 
 def test_without_a_valid_sample_there_is_no_update() -> None:
