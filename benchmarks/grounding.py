@@ -1,4 +1,7 @@
-"""The grounding critic against people: DeFacto's validation split, which nothing was fitted or tuned on.
+"""The grounding critic against people, on DeFacto's validation split.
+
+Weights and thresholds were fitted to the training split, and choices made by cross-validation there. The validation
+split was looked at three times on the way: the AUC of blame was .780, .788 and .791.
 
 Agreement: the area under the ROC curve of the critic's blame (severities of poor spans) and of its score for "a person
 found an error in this summary", and the F1 of the words that it blames for those that people changed; counting words

@@ -27,6 +27,7 @@ STEPS, GROUP = 100, 4
 RUNS_AT_ONCE = 20
 MAX_LENGTH_RATIO = 2.0
 BARS = {
+    "failed_runs": harness.Bar(at_most=0),
     "min_non_empty": harness.Bar(at_least=0.95),
     "min_with_code": harness.Bar(at_least=0.9),
     "length_drifts": harness.Bar(at_most=0),
@@ -43,7 +44,10 @@ def main() -> None:
         ThreadPoolExecutor(1 if args.device == "cpu" else RUNS_AT_ONCE) as pool,
     ):
         futures = [pool.submit(train, task, estimator, Path(folder), args.quick) for task, estimator in jobs]
-        runs = [{"task": task, "estimator": name} | f.result() for (task, name), f in zip(jobs, futures, strict=True)]
+        results = [future.result() for future in futures]
+    runs, failed = [run for run in results if "error" not in run], [run for run in results if "error" in run]
+    for run in failed:
+        print(f"{run['task']} with {run['estimator']} failed:\n{run['error']}", file=sys.stderr)
     columns = [
         "task, estimator",
         "score before",
@@ -65,14 +69,15 @@ def main() -> None:
         for run in runs
     ]
     harness.show(f"Held-out completions before and after {STEPS} steps", columns, rows)
-    results: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "runs": runs,
+        "failed_runs": len(failed),
         "min_non_empty": min(run["non_empty"] for run in runs),
         "min_with_code": min((run["with_code"] for run in runs if run["with_code"] is not None), default=1.0),
         "length_drifts": sum(length_drifted(run) for run in runs),
         "min_score_gain": min(run["score_after"] - run["score_before"] for run in runs),
     }
-    harness.report("stability", results, {} if args.quick else BARS, args)
+    harness.report("stability", figures, {} if args.quick else BARS, args)
 
 
 def length_drifted(run: dict[str, Any]) -> bool:
@@ -82,7 +87,7 @@ def length_drifted(run: dict[str, Any]) -> bool:
 
 
 def train(task: str, estimator: EstimatorName, folder: Path, quick: bool) -> dict[str, Any]:
-    """Train in a process of its own and return what the held-out completions are like."""
+    """Train in a process of its own and return what the held-out completions are like, or an "error"."""
     output = folder / f"{task}-{estimator}"
     settings = [
         f"policy.estimator={estimator}",
@@ -96,9 +101,12 @@ def train(task: str, estimator: EstimatorName, folder: Path, quick: bool) -> dic
     log = output.with_suffix(".log")
     with log.open("w", encoding="utf-8") as out:
         code = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=False).returncode
+    names = {"task": task, "estimator": estimator}
     if code:
-        sys.exit(f"{task} with {estimator} failed:\n{log.read_text(encoding='utf-8')[-3000:]}")
-    return describe(json.loads((output / "evaluation.json").read_text(encoding="utf-8")), task)
+        return names | {"error": log.read_text(encoding="utf-8")[-3000:]}
+    found = names | describe(json.loads((output / "evaluation.json").read_text(encoding="utf-8")), task)
+    print(json.dumps(found), flush=True)
+    return found
 
 
 def describe(evaluation: dict[str, Any], task: str) -> dict[str, Any]:

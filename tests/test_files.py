@@ -1,3 +1,4 @@
+import errno
 import json
 import subprocess
 import sys
@@ -6,13 +7,28 @@ from pathlib import Path
 import pytest
 
 from text2grad.errors import UserError
-from text2grad.files import append_json_lines, exclusive_lock, read_json_lines, replace_text
+from text2grad.files import append_json_lines, disk_errors, exclusive_lock, read_json_lines, replace_text
 
 
 def test_a_really_full_disk_is_named(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
     with pytest.raises(UserError, match="disk is full while saving"):
         append_json_lines(tmp_path / "metrics.jsonl", [{"step": 1}])
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "disk is full while saving here"),
+        (Exception("No space left on device (os error 28)"), "disk is full while saving here"),
+        (RuntimeError("Error while serializing: I/O error: Permission denied (os error 13)"), "here cannot be written"),
+    ],
+)
+def test_errors_of_libraries_are_recognised(error: Exception, said: str) -> None:
+    with pytest.raises(UserError, match=said), disk_errors(Path("here")):
+        raise error
+    with pytest.raises(ValueError, match="other"), disk_errors(Path("here")):
+        raise ValueError("other")
 
 
 def test_a_file_that_may_not_be_written_is_named(tmp_path: Path) -> None:

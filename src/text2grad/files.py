@@ -56,10 +56,10 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 
 def _error_number(error: Exception) -> int:
-    """Return the operating system's error number; safetensors has it in the text of its own exception. 0: none."""
+    """Return the operating system's error number; safetensors and tokenizers have it in the text. 0: none."""
     if isinstance(error, OSError):
         return error.errno or 0
-    found = re.search(r"os error (\d+)", str(error)) if type(error).__name__ == "SafetensorError" else None
+    found = re.search(r"\(os error (\d+)\)", str(error))
     return int(found[1]) if found else 0
 
 

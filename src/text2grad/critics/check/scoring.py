@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from text2grad.critics.base import Critic, collect_feedback, critic_traits
-from text2grad.errors import UserError
 from text2grad.evaluation.metrics import critic_score
 from text2grad.schema import Example, Feedback
 
@@ -35,15 +34,7 @@ def score_answers(
     scored: list[ScoredAnswer] = []
     for start in range(0, len(examples), size):
         batch = examples[start : start + size]
-        try:
-            feedback = collect_feedback(critic, batch)
-        except UserError:
-            raise
-        except Exception as error:
-            raise UserError(
-                f"{type(critic).__name__} raised {type(error).__name__} ({error}) on a batch with example "
-                f'"{batch[0].id}"; return Feedback.failure(...) for what it cannot judge (--debug shows where)'
-            ) from error
+        feedback = collect_feedback(critic, batch)
         scored += map(ScoredAnswer, batch, feedback)
         on_progress(len(batch))
     return scored

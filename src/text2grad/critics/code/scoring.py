@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from text2grad.critics.code.cases import Suite
 from text2grad.critics.code.runner import CaseResult, ExecutionReport
-from text2grad.critics.code.trivial import repeats_shown_test, returns_one_constant
+from text2grad.critics.code.trivial import repeats_shown_test, returns_argument, returns_one_constant
 
 _RUNS = 0.1  # what a program that runs and is wrong earns more than none
 _ENDS_PROCESS = frozenset({"SystemExit", "MemoryError", "KeyboardInterrupt"})
@@ -48,12 +48,13 @@ def judge_outcome(report: ExecutionReport, source: str, suite: Suite) -> Outcome
 
 
 def _is_trivial(report: ExecutionReport, source: str, suite: Suite) -> bool:
-    """Whether the program does the same whatever its arguments are.
+    """Whether the program does the same whatever its arguments are, or gives an argument back.
 
     A right program can seem to, where all tests expect the same: one that passes all has to be written that way.
     """
-    if not report.is_constant or not all(result.passed for result in report.results):
-        return report.is_constant
+    passes_all = all(result.passed for result in report.results)
+    if not report.is_constant or not passes_all:
+        return report.is_constant or (not passes_all and returns_argument(source, suite.required_names))
     return returns_one_constant(source, suite.required_names) or repeats_shown_test(source, suite)
 
 

@@ -52,7 +52,7 @@ from text2grad.critics.rules.findings import (
 )
 from text2grad.critics.rules.quality import Quality
 from text2grad.critics.rules.source import Source
-from text2grad.critics.rules.support import SentenceSupport, assess_support, support_weights
+from text2grad.critics.rules.support import SentenceSupport, assess_support, support_weights, unsupported_words
 from text2grad.critics.rules.word_order import ends_sentence, transition_information
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback
@@ -211,7 +211,7 @@ def _unsupported(summary: Text, sentences: Iterable[SentenceSupport], source: So
 
     The weakest point of a good summary is marked too: its severity, the small remaining risk, tells it from others.
     """
-    in_names = word_indices(find_names(summary))
+    in_names, unsupported = word_indices(find_names(summary)), unsupported_words(summary, source)
     risks = {i: risk for sentence in sentences for i, risk in zip(sentence.words, sentence.risks, strict=True)}
     blamed = set(_riskiest(summary, risks))
     if not blamed:
@@ -223,7 +223,7 @@ def _unsupported(summary: Text, sentences: Iterable[SentenceSupport], source: So
         for run in consecutive_runs(i for i in sentence if i in blamed)
     ]
     for finding in spread("claim", runs, loss):
-        yield finding._replace(kind=_reason(summary, finding.words, in_names, source))
+        yield finding._replace(kind=_reason(summary, finding.words, in_names, unsupported))
 
 
 def _riskiest(summary: Text, risks: dict[int, float]) -> Iterator[int]:
@@ -236,11 +236,11 @@ def _riskiest(summary: Text, risks: dict[int, float]) -> Iterator[int]:
         yield i
 
 
-def _reason(summary: Text, words: range, in_names: set[int], source: Source) -> str:
-    missing = [i for i in words if support.is_unsupported(summary, i, i in in_names, source)]
+def _reason(summary: Text, words: range, in_names: set[int], unsupported: set[int]) -> str:
+    missing = unsupported.intersection(words)
     if any(summary.words[i].lexeme.is_number for i in missing):
         return "number"
-    if any(i in in_names for i in missing):
+    if not missing.isdisjoint(in_names):
         return "name"
     return "word" if missing else "claim"
 

@@ -56,7 +56,7 @@ class LintCritic:
     target_version: the Python version of the code, as "py311"; default: the running one.
     timeout: seconds for one call of ruff.
 
-    The score is minus the sum of the severities. A completion without code gets failed feedback.
+    The score is minus the sum of the severities, at least -1. A completion without code gets failed feedback.
     """
 
     name = "lint"
@@ -113,7 +113,7 @@ class LintCritic:
             writer.write(". ")
             reason = f"{diagnostic.rule}: {diagnostic.message}"
             writer.mark(place, phrase, severity=self.severity(diagnostic.rule), reason=reason)
-        score = -round(sum(span.severity for span in writer.spans), 6) if writer.spans else 0.0
+        score = max(-1.0, -round(sum(span.severity for span in writer.spans), 6)) if writer.spans else 0.0
         return writer.feedback(score, default=_CLEAN)
 
     def _lint(self, sources: Sequence[str]) -> list[list[Diagnostic] | None]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from text2grad.critics.rules.source import Source
 from text2grad.text.lexicon import word_set
-from text2grad.text.words import Text, find_names
+from text2grad.text.words import Text, Word, find_names
 
 FEATURES = (
     "content",  # no function word
@@ -42,6 +42,7 @@ FEATURES = (
 _PLACE_PREPOSITIONS = word_set("in at near")
 # Common words have many positions; the limit bounds the time for long sources.
 _MAX_POSITIONS = 40
+_MAX_COUNT = 10
 _POWER = 3
 
 
@@ -96,14 +97,16 @@ def combined_risk(risks: Sequence[float]) -> float:
 def support_features(summary: Text, source: Source) -> list[list[list[float]]]:
     """Return the FEATURES of each word of each sentence."""
     in_names = {i for name in find_names(summary) for i in name}
-    return [_sentence_features(summary, sentence, in_names, source) for sentence in summary.sentences]
+    unsupported = unsupported_words(summary, source)
+    return [_sentence_features(summary, sentence, in_names, unsupported, source) for sentence in summary.sentences]
 
 
-def _sentence_features(summary: Text, sentence: range, in_names: set[int], source: Source) -> list[list[float]]:
+def _sentence_features(
+    summary: Text, sentence: range, in_names: set[int], unsupported: set[int], source: Source
+) -> list[list[float]]:
     content = [i for i in sentence if summary.words[i].is_content]
     keys = {summary.keys[i] for i in content}
     overlaps = [len(keys & source_keys) / max(1, len(content)) for source_keys in source.sentence_content]
-    unsupported = {i for i in sentence if is_unsupported(summary, i, i in in_names, source)}
     new = {i for i in content if i in unsupported or summary.keys[i] not in source.positions}
     names = [i for i in sentence if i in in_names]
     unsupported_names = sum(i in unsupported for i in names) / max(1, len(names))
@@ -135,14 +138,31 @@ def _sentence_features(summary: Text, sentence: range, in_names: set[int], sourc
     return rows
 
 
-def is_unsupported(summary: Text, i: int, is_name: bool, source: Source) -> bool:
-    """Whether the source does not have word `i` in any form: as number, as name, or as any other content word."""
-    word = summary.words[i]
-    if word.lexeme.is_number:
-        return not source.supports_number(word, None if word.starts_sentence else summary.words[i - 1])
-    if not word.is_content or summary.keys[i] in source.positions:
-        return False
-    return not (source.supports_name([word])[0] if is_name else source.supports_word(word))
+def unsupported_words(summary: Text, source: Source) -> set[int]:
+    """Return the numbers, the words of names and the other content words that the source does not have in any form.
+
+    Small numbers in words are not among them.
+    """
+    unsupported: set[int] = set()
+    in_names: set[int] = set()
+    for name in find_names(summary):
+        in_names.update(name)
+        supported = source.supports_name(summary.words[name.start : name.stop])
+        unsupported |= {i for i, is_supported in zip(name, supported, strict=True) if not is_supported}
+    for i, word in enumerate(summary.words):
+        if word.lexeme.is_number:
+            previous = None if word.starts_sentence else summary.words[i - 1]
+            is_supported = _is_count(word) or source.supports_number(word, previous)
+        else:
+            is_supported = i in in_names or not word.is_content or source.supports_word(word)
+        if not is_supported:
+            unsupported.add(i)
+    return unsupported
+
+
+def _is_count(word: Word) -> bool:
+    """Whether the word may count what the source only lists: "two", "third"."""
+    return word.text.isalpha() and word.lexeme.values[0] <= _MAX_COUNT
 
 
 def _proximity(summary: Text, i: int, neighbour: int | None, source: Source) -> float:
