@@ -24,7 +24,7 @@ test-all: lint model test-wheel  ## with the slow tests: soak, load, commands of
 test-wheel: $(INSTALLED)  ## build the wheel, install it into an empty environment, run the quickstart there
 	$(BIN)/python tests/check_wheel.py
 
-mutation: $(INSTALLED)  ## whether the tests notice changes of the code: docs/mutation.md; about 30 minutes, continues
+mutation: $(INSTALLED)  ## whether the tests notice changes of the code: docs/mutation.md; about 10 minutes, continues
 	$(BIN)/python benchmarks/mutation.py
 
 lint: $(INSTALLED)

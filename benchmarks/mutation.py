@@ -6,7 +6,7 @@ maximum are exchanged. A mutant is killed where a test fails or runs out of time
 
 Survivors are listed as differences, with the reason where benchmarks/mutation_survivors.py has one. What was killed is
 remembered in `mutants/`, so an interrupted run continues; delete the folder to start anew. --quick: losses and state
-only. Takes about 30 minutes of one core.
+only. Takes about 10 minutes of one core.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from os.path import commonprefix
 from typing import Any, cast
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -22,7 +23,7 @@ os.environ["CI"] = "1"  # Hypothesis draws the same examples for every mutant
 import harness
 import libcst as cst
 from _pytest.nodes import Node
-from mutation_survivors import SURVIVORS
+from mutation_survivors import reason
 from mutmut.__main__ import _run, collect_source_file_mutation_data
 from mutmut.mutation import file_mutation
 from mutmut.mutation.diff_apply import get_diff_for_mutant
@@ -111,11 +112,23 @@ def forget_survivors() -> None:
             module.save()
 
 
-def change(mutant: str) -> str:
-    """The changed lines of a mutant: `before -> after`."""
+def changed_lines(mutant: str) -> tuple[str, str]:
+    """The lines before and after the change."""
     lines = [line for line in get_diff_for_mutant(mutant).splitlines() if line[:3] not in ("---", "+++", "@@ ")]
     before, after = (" ".join(" ".join(line[1:] for line in lines if line[:1] == sign).split()) for sign in "-+")
-    return f"{before} -> {after}"
+    return before, after
+
+
+def describe(before: str, after: str, context: int = 30) -> str:
+    """`before -> after`, shortened to the surroundings of what differs."""
+    same = len(commonprefix([before, after]))
+    same_end = min(len(commonprefix([before[::-1], after[::-1]])), len(before) - same, len(after) - same)
+
+    def shortened(line: str) -> str:
+        start, end = max(0, same - context), min(len(line), len(line) - same_end + context)
+        return f"{'…' * (start > 0)}{line[start:end]}{'…' * (end < len(line))}"
+
+    return f"{shortened(before)} -> {shortened(after)}"
 
 
 def measure(modules: list[str]) -> dict[str, Any]:
@@ -129,9 +142,9 @@ def measure(modules: list[str]) -> dict[str, Any]:
         counts[module] = {"mutants": len(statuses), "killed": killed, "timeouts": by_status["timeout"]}
         for mutant in (name for name, status in statuses.items() if status not in KILLED):
             function = mutant.rpartition(".")[2].partition("__mutmut_")[0].replace("ǁ", ".").removeprefix("x_")
-            place, what = f"{module}.{function.removeprefix('x.')}", change(mutant)
-            reason = SURVIVORS.get(f"{place}: {what}", "")
-            survivors.append({"place": place, "change": what, "status": statuses[mutant], "reason": reason})
+            place, (before, after) = f"{module}.{function.removeprefix('x.')}", changed_lines(mutant)
+            survivor = {"function": place, "change": describe(before, after), "status": statuses[mutant]}
+            survivors.append(survivor | {"reason": reason(place, after)})
     total, killed = (sum(count[key] for count in counts.values()) for key in ("mutants", "killed"))
     return {
         "modules": counts,
@@ -158,7 +171,7 @@ def main() -> None:
     ]
     harness.show("Mutants", ["module", "mutants", "killed", "share"], rows)
     for survivor in figures["survivors"]:
-        print(f"{survivor['place']}: {survivor['change']}\n    {survivor['reason'] or survivor['status']}")
+        print(f"{survivor['function']}: {survivor['change']}\n    {survivor['reason'] or survivor['status']}")
     harness.report("mutation", figures, {"killed_share": harness.Bar(at_least=0.9)}, args)
 
 

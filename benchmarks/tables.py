@@ -204,7 +204,7 @@ def mutation(results: Results) -> str:
         for name, count in counts.items()
     ]
     survivors = [
-        [f"`{s['place']}`", f"`` {s['change'].replace('|', chr(92) + '|')} ``", s["reason"] or "not looked at"]
+        [f"`{s['function']}`", f"`` {s['change'].replace('|', chr(92) + '|')} ``", s["reason"] or "not looked at"]
         for s in results["survivors"]
     ]
     return "\n\n".join(
