@@ -25,7 +25,7 @@ test-wheel: $(INSTALLED)  ## build the wheel, install it into an empty environme
 	$(BIN)/python tests/check_wheel.py
 
 mutation: $(INSTALLED)  ## whether the tests notice changes of the code: docs/mutation.md; about 10 minutes, continues
-	$(BIN)/python benchmarks/mutation.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutation.py
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .

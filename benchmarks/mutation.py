@@ -14,11 +14,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Any, cast
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ["CI"] = "1"  # Hypothesis draws the same examples for every mutant
 
 import harness
 import libcst as cst
@@ -121,14 +118,19 @@ def changed_lines(mutant: str) -> tuple[str, str]:
 
 def describe(before: str, after: str, context: int = 30) -> str:
     """`before -> after`, shortened to the surroundings of what differs."""
-    same = len(commonprefix([before, after]))
-    same_end = min(len(commonprefix([before[::-1], after[::-1]])), len(before) - same, len(after) - same)
+    same = _common_length(before, after)
+    same_end = min(_common_length(before[::-1], after[::-1]), len(before) - same, len(after) - same)
 
     def shortened(line: str) -> str:
         start, end = max(0, same - context), min(len(line), len(line) - same_end + context)
         return f"{'…' * (start > 0)}{line[start:end]}{'…' * (end < len(line))}"
 
     return f"{shortened(before)} -> {shortened(after)}"
+
+
+def _common_length(one: str, other: str) -> int:
+    """Length of the longest common prefix."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def measure(modules: list[str]) -> dict[str, Any]:
@@ -160,6 +162,7 @@ def main() -> None:
     """Test all mutants; the bar is 90% killed."""
     args = harness.options(__doc__ or "")
     os.chdir(harness.ROOT)
+    os.environ["CI"] = "1"  # Hypothesis draws the same examples for every mutant
     modules = QUICK if args.quick else MODULES
     prepare_mutmut()
     forget_survivors()
