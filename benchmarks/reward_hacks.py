@@ -20,6 +20,7 @@ from text2grad.critics.code import CodeCritic
 from text2grad.schema import Example, Feedback
 
 BATCH = 32
+DELAYS = ("endless loop", "endless computation in C", "endless sleep", "endless short sleeps", "endless output")
 MAX_SECONDS = 20.0  # of a batch of three on a busy machine
 
 
@@ -49,7 +50,7 @@ def main() -> None:
     show(
         f"{len(names)} dishonest programs; an honest wrong one scores {wrong.score:+.2f}", ["", "score", "s", ""], rows
     )
-    longer = {name: _delay(critic, hacks.ENDLESS[name]) for name in (["endless loop"] if args.quick else hacks.ENDLESS)}
+    longer = {name: _delay(critic, hacks.ENDLESS[name]) for name in (DELAYS[:1] if args.quick else DELAYS)}
     show(f"A batch of {BATCH} with one endless answer", ["", "s longer"], [[k, f"{v:+.2f}"] for k, v in longer.items()])
     for title, found in {"paid": paid, "invalid": invalid, "slow": slow, "seen by others": seen}.items():
         if found:

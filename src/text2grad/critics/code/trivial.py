@@ -56,9 +56,15 @@ def _functions(source: str, names: frozenset[str]) -> list[ast.FunctionDef | ast
 
 
 def repeats_shown_test(source: str, suite: Suite) -> bool:
-    """Whether the program has the arguments of a test that the prompt shows among its constants."""
+    """Whether the program has the arguments of tests that the prompt shows among its constants.
+
+    All of them, or those of one that has a long text or a large number.
+    """
     constants = _constants(parse_python(source))
-    return any(case.is_shown and _is_telling(shown := _arguments(case)) and shown <= constants for case in suite.cases)
+    cases = [_arguments(case) for case in suite.cases if case.is_shown]
+    if len(cases) > 1 and all(shown and shown <= constants for shown in cases):
+        return True
+    return any(_is_telling(shown) and shown <= constants for shown in cases)
 
 
 def _arguments(case: Case) -> set[object]:

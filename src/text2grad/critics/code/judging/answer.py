@@ -102,15 +102,15 @@ class _Server:
         while (request := receive(self.fd)) is not None:
             operation, *parts = request
             if operation == "name":
-                self._reply(partial(self._encode_name, space, parts[0]), is_test=False)
+                self._reply(partial(self._encode_name, module, parts[0]), is_test=False)
             elif operation == "call":
                 self._call(*parts)
             else:
                 self._operate(operation, parts)
         os._exit(0)
 
-    def _encode_name(self, space: dict[str, Any], name: str) -> Any:
-        return self.encoder.encode(space[name])
+    def _encode_name(self, module: Any, name: str) -> Any:
+        return self.encoder.encode(getattr(module, name))
 
     def _operate(self, operation: str, parts: list[Any]) -> None:
         values = [self.decoder.decode(part) for part in parts]

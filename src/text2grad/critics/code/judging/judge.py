@@ -68,7 +68,8 @@ class _Judge:
     def __init__(self, payload: dict[str, Any], starter: Starter, lines: mmap.mmap) -> None:
         self.payload, self.starter, self.lines = payload, starter, lines
         self.cpu_seconds = 0.0
-        self.calls: list[list[Call]] = []  # of each case that counts
+        self.calls: list[Call] = []  # in cases that count
+        self.shown: list[Any] = []  # arguments of calls in cases that the prompt shows
         builtins.input = _no_input
         _signal.signal(_signal.SIGPROF, _raise_timeout)
 
@@ -114,8 +115,10 @@ class _Judge:
         pid, fd = self.starter.start(tracing)
         session = Session(fd, pid, seconds)
         result = self._evaluate(case, session)
+        if case["is_shown"]:
+            self.shown += [call.args for call in session.calls]
         if case["is_counted"] and session.ended is None:
-            self.calls.append(session.calls)
+            self.calls += session.calls
         session.close()
         usage = self.starter.stop()
         self.cpu_seconds += usage["cpu_seconds"]
@@ -165,8 +168,7 @@ class _Judge:
         That is so if its calls in the tests that count all did the same, and if they still do so with other arguments.
         Where the prompt shows all tests, a program can list their results: then only other arguments tell.
         """
-        known = [call for calls in self.calls for call in calls]
-        behaviours = {call.behaviour for call in known if call.args[1] and not call.raised}
+        behaviours = {call.behaviour for call in self.calls if call.args[1] and not call.raised}
         if not behaviours or (len(behaviours) > 1 and not self.payload["all_shown"]):
             return False
         if self.payload["all_shown"]:
@@ -190,7 +192,8 @@ class _Judge:
             for call in list(session.calls[:2]):
                 arguments = session.plain_arguments(call)
                 for variant in variants(arguments) if arguments else []:
-                    found.append(session.behaviour(call, variant))
+                    probe = session.probe(call, variant)
+                    found += [probe.behaviour] if probe.args not in self.shown else []
         except (AnswerEnded, Unsupported):
             found.append("ended")
         session.close()
@@ -248,8 +251,14 @@ def _extents(data: Any) -> list[list[int]]:
 
 def _provide_answer_module(session: Session) -> None:
     """Make `import answer` in the tests give the program's names."""
+
+    def get(name: str) -> Any:
+        if name.startswith("__"):  # the import system asks for its own attributes
+            raise AttributeError(name)
+        return session.name(name)
+
     module = type(sys)("answer")
-    module.__getattr__ = session.name  # type: ignore[method-assign]
+    module.__getattr__ = get  # type: ignore[method-assign]
     sys.modules["answer"] = module
 
 

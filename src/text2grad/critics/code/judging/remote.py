@@ -56,6 +56,7 @@ def _session(remote: Remote) -> Any:
 
 
 def number_of(remote: Remote) -> int:
+    """Return the number by which the answer's process knows an object."""
     found: int = object.__getattribute__(remote, "_remote_number")
     return found
 

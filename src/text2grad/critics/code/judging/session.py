@@ -93,13 +93,13 @@ class Session:
         value = self._receive([list(args), kwargs], call)
         return self.decode(value)
 
-    def behaviour(self, call: Call, args: list[Any]) -> str:
-        """Repeat a call with other arguments and return what it does, without raising what it raises."""
+    def probe(self, call: Call, args: list[Any]) -> Call:
+        """Repeat a call with other arguments, without raising what it raises."""
         probe = Call(call.label, call.function, self._encode(args), call.kwargs)
         self._send(["call", probe.function, probe.args, probe.kwargs])
         with suppress(Exception):  # what it raises is part of what it does
             self._receive(None, probe)
-        return probe.behaviour
+        return probe
 
     def plain_arguments(self, call: Call) -> list[Any] | None:
         """Return the arguments of a call as values; None if there are none, or some are not plain data."""

@@ -59,9 +59,7 @@ class Encoder:
         kind = type(value)
         if value is None or kind is bool:
             return value
-        self._remaining -= 1
-        if depth > MAX_DEPTH or self._remaining < 0:
-            raise TooLargeError
+        self._spend(1 if depth <= MAX_DEPTH else MAX_ITEMS + 1)
         if kind not in _BUILT_IN:
             found = self._standard(value, kind, depth)
             if found is not None:
@@ -72,12 +70,18 @@ class Encoder:
             kind = base
         return self._built_in(value, kind, depth)
 
+    def _spend(self, items: int) -> None:
+        self._remaining -= items
+        if self._remaining < 0:
+            raise TooLargeError
+
     def _built_in(self, value: Any, kind: Any, depth: int) -> Json:
         if kind is str:
-            self._remaining -= str.__len__(value) // 8
+            self._spend(str.__len__(value) // 8)
             return str.__str__(value)
         if kind is int:
             number = int.__int__(value)
+            self._spend(number.bit_length() // 64)
             return number if -_SMALL < number < _SMALL else ["int", hex(number)]
         if kind is float:
             real = float.__float__(value)
@@ -87,7 +91,7 @@ class Encoder:
         if kind is complex:
             return ["complex", repr(complex.real.__get__(value)), repr(complex.imag.__get__(value))]
         if kind in (bytes, bytearray):
-            self._remaining -= kind.__len__(value) // 8
+            self._spend(kind.__len__(value) // 8)
             return [kind.__name__, bytes(value).hex()]
         return [_ITERABLES[kind], self._items(kind.__iter__(value), depth)]
 
@@ -162,9 +166,9 @@ class Decoder:
             raise InvalidMessageError("a value of unknown form")
         tag, *parts = data
         if tag in ("list", "tuple", "set", "frozenset"):
-            return _TYPES[tag](self._items(parts[0], depth))
+            return _TYPES[tag](self._items(_one(parts), depth))
         if tag == "dict":
-            return self._pairs(parts[0], depth)
+            return self._pairs(_one(parts), depth)
         simple = _SIMPLE.get(tag)
         if simple is not None:
             return simple(*parts)
@@ -182,18 +186,18 @@ class Decoder:
         import collections
 
         if tag == "defaultdict":
-            return collections.defaultdict(None, self._pairs(parts[0], depth))
+            return collections.defaultdict(None, self._pairs(_one(parts), depth))
         if tag in _MAPPINGS:
-            return getattr(collections, tag)(self._pairs(parts[0], depth))
+            return getattr(collections, tag)(self._pairs(_one(parts), depth))
         if tag == "items":
-            return self._pairs(parts[0], depth).items()
+            return self._pairs(_one(parts), depth).items()
         if tag == "namedtuple":
             name, fields, items = parts
             key = (name, *_checked(fields, list))
             if key not in self._named_tuples:
                 self._named_tuples[key] = collections.namedtuple(_checked(name, str), fields)
             return self._named_tuples[key](*self._items(items, depth))
-        values = self._items(parts[0], depth)
+        values = self._items(_one(parts), depth)
         if tag == "keys":
             return dict.fromkeys(values).keys()
         return dict(enumerate(values)).values() if tag == "values" else collections.deque(values)
@@ -203,6 +207,11 @@ def _checked(value: Any, kind: type) -> Any:
     if type(value) is not kind:
         raise InvalidMessageError(f"a {type(value).__name__} instead of a {kind.__name__}")
     return value
+
+
+def _one(parts: list[Json]) -> Json:
+    (part,) = parts
+    return part
 
 
 def _integer(text: Json) -> int:
