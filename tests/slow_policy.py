@@ -103,8 +103,10 @@ def estimate(name: str, rewards: Rows, values: Rows, group_size: int, gamma: flo
     return Targets(advantages, credit)
 
 
-def with_outcomes(advantages: Rows, rewards: Rows, outcomes: Sequence[float | None], group_size: int) -> Rows:
-    """A_t = (S_i - b_i) + c_t - mean c for the samples with an outcome, c_t less the others' mean at t."""
+def with_outcomes(
+    advantages: Rows, rewards: Rows, outcomes: Sequence[float | None], group_size: int, decay: float
+) -> Rows:
+    """A_t = (S_i - b_i) + (c_t - mean c) / n for the samples with an outcome, c_t less the others' mean at t."""
     totals = {
         i: sum(row) + o for i, (row, o) in enumerate(zip(rewards, outcomes, strict=True)) if row and o is not None
     }
@@ -118,7 +120,8 @@ def with_outcomes(advantages: Rows, rewards: Rows, outcomes: Sequence[float | No
         usual = sum(compared) / len(compared) if compared else 0.0
         others = [other for j, other in enumerate(advantages) if other and j != i]
         credit = [a - mean_at(others, t) for t, a in enumerate(row)]
-        shifted.append([totals[i] - usual + c - sum(credit) / len(credit) for c in credit])
+        mean, reach = sum(credit) / len(credit), sum(decay**t for t in range(len(credit)))
+        shifted.append([totals[i] - usual + (c - mean) / reach for c in credit])
     return shifted
 
 

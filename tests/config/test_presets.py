@@ -12,7 +12,7 @@ from text2grad.config.packaged import PRESETS, preset_names
 from text2grad.config.run import load_config
 from text2grad.pipeline import run
 
-SMALL = ["policy.max_steps=2", "policy.per_device_train_batch_size=2", "policy.max_completion_length=6"]
+SMALL = ["policy.max_steps=2", "policy.per_device_train_batch_size=4", "policy.max_completion_length=6"]
 
 
 @pytest.fixture

@@ -267,14 +267,17 @@ def test_what_an_estimator_needs_is_named(arguments: dict[str, Any], message: st
 def test_outcomes_by_hand() -> None:
     # totals: 0 - 1 + 0.5 = -0.5 and 0 + 0.5 = 0.5; credit: (0 - 0, -1 - 0) and (0 - 0, 0 + 1), of means -0.5 and 0.5
     rewards = torch.tensor([[0.0, -1.0], [0.0, 0.0]])
-    result = add_outcomes(rewards, rewards, torch.tensor([0.5, 0.5]), torch.ones(2, 2), group_size=2)
+    result = add_outcomes(rewards, rewards, torch.tensor([0.5, 0.5]), torch.ones(2, 2), group_size=2, decay=0.0)
     assert result.tolist() == [[-0.5, -1.5], [0.5, 1.5]]
+    # with a decay of 1, a reward reaches both tokens and is halved
+    result = add_outcomes(rewards, rewards, torch.tensor([0.5, 0.5]), torch.ones(2, 2), group_size=2, decay=1.0)
+    assert result.tolist() == [[-0.75, -1.25], [0.75, 1.25]]
 
 
 def test_a_sample_without_an_outcome_keeps_its_advantages_and_is_not_compared_with() -> None:
     rewards = torch.tensor([[0.25, -1.0], [0.0, 0.0], [0.5, 0.0]])
     outcomes = torch.tensor([math.nan, 1.0, 2.0])
-    result = add_outcomes(rewards, rewards, outcomes, torch.ones(3, 2), group_size=3)
+    result = add_outcomes(rewards, rewards, outcomes, torch.ones(3, 2), group_size=3, decay=0.0)
     assert result[0].tolist() == rewards[0].tolist()
     assert result[1:].mean(1).tolist() == [1.0 - 2.5, 2.5 - 1.0]
 

@@ -183,7 +183,8 @@ def slow_targets(case: Case) -> slow_policy.Targets:
     )
     bound = settings.reward_clip
     outcomes = [None if o is None else max(-bound, min(bound, o / scale)) for o in case.outcomes]
-    advantages = slow_policy.with_outcomes(targets.advantages, usable(rewards), outcomes, settings.group_size)
+    decay = settings.gamma * settings.lam
+    advantages = slow_policy.with_outcomes(targets.advantages, usable(rewards), outcomes, settings.group_size, decay)
     return slow_policy.Targets(slow_policy.normalized(advantages, settings.normalization), targets.returns)
 
 

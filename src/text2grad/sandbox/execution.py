@@ -76,6 +76,7 @@ def _job(program: Script, limits: ResourceLimits, backend: Backend, scratch: str
     return {
         "argv": [PYTHON, "-s", "-S", "-B", "-c", _MAIN],
         "env": {
+            "PYTHONHASHSEED": "0",  # the order of sets must not change what a program earns
             "HOME": scratch,
             "TMPDIR": scratch,
             "PATH": "/usr/bin:/bin",

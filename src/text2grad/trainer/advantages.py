@@ -91,10 +91,14 @@ def span_advantages(
     estimate = settings.compute(EstimatorInputs(rewards, values, mask, group_size, gamma, lam))
     if outcomes is None:
         return estimate
-    return estimate._replace(advantages=add_outcomes(estimate.advantages, rewards, outcomes, mask, group_size))
+    return estimate._replace(
+        advantages=add_outcomes(estimate.advantages, rewards, outcomes, mask, group_size, gamma * lam)
+    )
 
 
-def add_outcomes(advantages: Tensor, rewards: Tensor, outcomes: Tensor, mask: Tensor, group_size: int) -> Tensor:
+def add_outcomes(
+    advantages: Tensor, rewards: Tensor, outcomes: Tensor, mask: Tensor, group_size: int, decay: float
+) -> Tensor:
     """Turn the advantages of token rewards into those of completions with an outcome.
 
     advantages, rewards, mask, result: (samples, tokens); outcomes: (samples,), NaN for samples to leave as they are.
@@ -102,19 +106,24 @@ def add_outcomes(advantages: Tensor, rewards: Tensor, outcomes: Tensor, mask: Te
     (of the batch where it is the only one), a the estimator's advantages, and m the mean a of the other samples of the
     batch at the same index,
 
-        A_t = (S_i - b_i) + c_t - mean_t c_t,    c_t = a_t - m_t
+        A_t = (S_i - b_i) + (c_t - mean_t c_t) / n_i,    c_t = a_t - m_t,    n_i = sum_{t < T_i} decay^t
 
     The whole completion is compared by its total, as in scalar RL; the estimator decides how that is distributed over
     its tokens. The mean advantage is S_i - b_i whatever the estimator's reach: a completion with a lower total is not
-    raised over one with a higher total, and ending early is worth what the total says. Without m, a long reach would
-    favour late tokens over early ones wherever there is more blame than praise.
+    raised over one with a higher total, and ending early is worth what the total says. A token reward reaches up to n_i
+    tokens; divided by that, it weighs as much with a long reach as with a short one, and less than a difference in
+    score, which every token gets. Otherwise blame would drive a policy away from all that is ever blamed, such as
+    writing code, where most completions score alike. Without m, a long reach would favour late tokens over early ones
+    wherever there is more blame than praise.
     """
-    scored = mask.any(1) & ~outcomes.isnan()
+    lengths = mask.sum(1)
+    scored = (lengths > 0) & ~outcomes.isnan()
     totals = (rewards * mask).sum(1) + outcomes.nan_to_num()
     levels = totals - mean_of_others(totals, scored, group_size)
     credit = (advantages - leave_one_out_baseline(advantages, mask, len(mask))) * mask
-    means = credit.sum(1) / mask.sum(1).clamp(min=1)
-    shaped = credit + (levels - means).unsqueeze(1)
+    credit = credit - (credit.sum(1) / lengths.clamp(min=1)).unsqueeze(1)
+    reach = (decay ** torch.arange(mask.shape[1], dtype=mask.dtype, device=mask.device) * mask).sum(1).clamp(min=1)
+    shaped = levels.unsqueeze(1) + credit / reach.unsqueeze(1)
     return torch.where(scored.unsqueeze(1), shaped, advantages) * mask
 
 

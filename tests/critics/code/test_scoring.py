@@ -35,7 +35,8 @@ def critique(critic: CodeCritic, completion: str, tests: str = TESTS, prompt: st
     [
         (RIGHT, 1.0),
         ("def is_even(n):\n    return n % 4 == 0\n", 0.05),  # one of the two tests that are not shown: 1/2 - 1/2 * 0.9
-        ("def is_even(n):\n    return n\n", -0.9),
+        ("def is_even(n):\n    return n\n", -1.0),
+        ("def is_even(n):\n    return n % 2 + 3\n", -0.9),
         ("def is_even(n):\n    return True\n", -1.0),  # passes two of three
         ("def is_even(n):\n    return n == n\n", -1.0),
         ("def is_even(n):\n    if n == 4: return True\n    return False\n", -1.0),
