@@ -190,6 +190,18 @@ def test_truncation_is_a_part_of_the_total() -> None:
     assert found.rewards.sum() + found.outcome == pytest.approx(-0.55)
 
 
+def test_the_default_credit() -> None:
+    """The score, less 1 where it is truncated; spans divide their severity among their tokens, at most 1 in all."""
+    assert Credit().model_dump() == {
+        "mode": "normalized",
+        "total": "score",
+        "max_span_total": 1.0,
+        "truncation_penalty": 1.0,
+    }
+    found = token_rewards(SCORED, OFFSETS, truncated=True)
+    assert found.rewards.sum() + found.outcome == pytest.approx(-1.3)
+
+
 def test_the_total_of_spans_ignores_the_score() -> None:
     assert rewards(SCORED, "normalized", total="spans") == rewards(BLAMED, "normalized")
 

@@ -61,7 +61,7 @@ def batch_of(**fields: Any) -> Batch:
     given = {
         "mask": MASK,
         "old_logprobs": OLD,
-        "reference_logprobs": OLD,
+        "reference_logprobs": OLD + 1.0,  # without a coefficient it does not count
         "old_values": torch.zeros_like(OLD),
         "advantages": ADVANTAGES,
         "returns": torch.zeros_like(OLD),
@@ -129,6 +129,9 @@ def test_the_policy_is_called_for_valid_samples_in_training_mode() -> None:
     updated(policy, temperature=0.7, entropy_coef=0.1, num_iterations=2, max_tokens_per_batch=1)
     call = {"temperature": 0.7, "entropy_gradient": True, "training": True}
     assert sorted(policy.calls, key=lambda c: c["samples"]) == [call | {"samples": [i]} for i in (0, 0, 1, 1)]
+    guarded = Numbers()
+    updated(guarded, temperature=0.7, rollback_kl=100.0)
+    assert [c["temperature"] for c in guarded.calls] == [0.7, 0.7]
     plain = Numbers()
     updated(plain)
     assert [(c["samples"], c["entropy_gradient"]) for c in plain.calls] == [([0, 1], False)]
