@@ -34,6 +34,11 @@ SURVIVORS = [
         r"device=None|dtype=mask.dtype, \)",
         "the tests run on the CPU, where tensors are made",
     ),
+    (
+        "trainer.advantages.add_outcomes",
+        r"torch.arange\(mask.shape\[1\], (dtype=None, )?device=mask.device\)",
+        "integers as exponents give the same powers",
+    ),
     ("trainer.advantages.explained_variance", "NAN", "Python reads both spellings"),
     (
         "trainer.advantages.local_credit",
