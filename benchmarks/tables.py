@@ -197,6 +197,25 @@ def growth(results: Results) -> str:
     return "\n\n".join(tables)
 
 
+def mutation(results: Results) -> str:
+    counts = {f"`{name}`": count for name, count in results["modules"].items()} | {"all": results}
+    modules = [
+        [name, str(count["mutants"]), str(count["killed"]), f"{count['killed'] / count['mutants']:.1%}"]
+        for name, count in counts.items()
+    ]
+    survivors = [
+        [f"`{s['function']}`", f"`` {s['change'].replace('|', chr(92) + '|')} ``", s["reason"] or "not looked at"]
+        for s in results["survivors"]
+    ]
+    return "\n\n".join(
+        [
+            _table(["module", "mutants", "killed", "share"], modules),
+            "Survivors:",
+            _table(["function", "change", "why no test notices it"], survivors),
+        ]
+    )
+
+
 def plain(results: Results, bars: dict[str, Any]) -> str:
     """Return a table of all results that are a number or a range, with their bars."""
     rows = []
@@ -274,6 +293,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "growth": growth,
     "code_blame": code_blame,
     "locality": locality,
+    "mutation": mutation,
     "rewards": rewards,
     "injections": injections,
 }

@@ -27,6 +27,11 @@ CHAT_TEMPLATE = (
 WORDS = "The quick brown fox jumps over the lazy dog. Write a summary of the text in one sentence: 1234567890."
 
 
+def pytest_collection_finish() -> None:
+    """Spare the collections after each test the objects of all imports."""
+    gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown() -> Iterator[None]:
     """Collect garbage after each test, so that unclosed resources are reported by the test that left them open."""

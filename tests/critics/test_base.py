@@ -238,3 +238,44 @@ def test_whatever_is_assigned_afterwards_is_validated(fields: dict[str, Any]) ->
     assert (checked.status, fine.status) == ("failed", "ok")
     assert str(checked.error).startswith("invalid: ")
     assert Feedback.model_validate_json(checked.model_dump_json()) == checked
+
+
+class Unreadable(Feedback):
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        raise ValueError("no fields")
+
+
+def test_feedback_that_cannot_be_read_is_reported_with_the_exception() -> None:
+    checked = validate_feedback(Unreadable(critic="fixed", raw="{"), EXAMPLES[0], "class")
+    assert (checked.critic, checked.status, checked.raw) == ("class", "failed", None)
+    assert str(checked.error).startswith("invalid: ValueError: no fields (test_base.py, line ")
+
+
+def test_the_name_raw_reply_and_reason_of_invalid_feedback() -> None:
+    assert validate_feedback({}, EXAMPLES[0]).critic == "unknown"
+    half = "half a smile \ud83d"
+    checked = validate_feedback(assigned(critique=half, raw="reply"), EXAMPLES[0])
+    assert (checked.error, checked.raw) == ("invalid: text with an unpaired surrogate", "reply")
+    replaced = validate_feedback(assigned(critic=half, raw=half, score=math.nan), EXAMPLES[0])
+    assert (replaced.critic, replaced.raw) == ("half a smile ?", "half a smile ?")
+    for name in ("", 3, None):
+        unnamed = validate_feedback(assigned(critic=name, raw=3, score=math.nan), EXAMPLES[0], "class")
+        assert (unnamed.critic, unnamed.raw) == ("class", None)
+
+
+class Echo:
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return [Feedback(critic="echo", critique=example.completion) for example in examples]
+
+    async def acritique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return self.critique(examples)
+
+
+def test_the_critic_sees_the_examples() -> None:
+    for said in (collect_feedback(Echo(), EXAMPLES), asyncio.run(acollect_feedback(Echo(), EXAMPLES))):
+        assert [one.critique for one in said] == ["four", "five!"]
+
+
+def test_an_example_that_has_feedback_is_critiqued_anew() -> None:
+    example = EXAMPLES[0].model_copy(update={"feedback": Feedback(critic="other", critique="Old.")})
+    assert [one.critique for one in collect_feedback(Echo(), [example])] == ["four"]

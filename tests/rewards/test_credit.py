@@ -55,8 +55,17 @@ def test_shuffled_moves_span_rewards_but_not_the_charge_of_the_end_token() -> No
 
 
 def test_shuffled_needs_a_generator() -> None:
-    with pytest.raises(ValueError, match="credit mode shuffled needs rng"):
+    with pytest.raises(ValueError, match=r"^credit mode shuffled needs rng: pass numpy\.random\.default_rng\(seed\)$"):
         token_rewards(BLAMED, OFFSETS, credit=Credit(mode="shuffled"))
+
+
+@pytest.mark.parametrize("mode", ["uniform", "normalized", "first"])
+def test_other_modes_ignore_the_generator(mode: str) -> None:
+    feedback = Feedback(critic="c", scores=[(4 * t, 4 * t + 1, (t + 1) / 8) for t in range(5)])
+    for seed in range(5):
+        credit, rng = Credit.model_validate({"mode": mode}), np.random.default_rng(seed)
+        values = token_rewards(feedback, OFFSETS, credit=credit, rng=rng).rewards
+        assert values.tolist() == token_rewards(feedback, OFFSETS, credit=credit).rewards.tolist()
 
 
 def test_a_completion_without_tokens_is_invalid() -> None:
@@ -71,6 +80,35 @@ def test_a_token_that_overlaps_a_span_by_one_character_is_rewarded() -> None:
 def test_overlapping_spans_add_up_within_one() -> None:
     feedback = Feedback(critic="c", spans=[poor(0, 8, 0.7), poor(4, 11, 0.6), good(8, 15, 0.6)])
     assert rewards(feedback, "uniform") == [-0.7, -1.0, 0.0, 0.6, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("uniform", [0.5, 1.0, 0.75, 0, 0, 0]),
+        ("normalized", [0.25, 0.625, 0.375, 0, 0, 0]),
+        ("first", [0.5, 0.75, 0, 0, 0, 0]),
+    ],
+)
+def test_every_mode_adds_up_praise_within_one(mode: str, expected: list[float]) -> None:
+    feedback = Feedback(critic="c", spans=[good(0, 8, 0.5), good(4, 11, 0.75)])
+    assert rewards(feedback, mode) == expected
+
+
+@pytest.mark.parametrize("mode", ["normalized", "first"])
+def test_the_bounds_of_a_token_hold_in_every_mode(mode: str) -> None:
+    feedback = Feedback(critic="c", spans=[good(0, 4, 0.7), good(0, 4, 0.7), poor(4, 8), poor(4, 8)])
+    assert rewards(feedback, mode) == [1, -1, 0, 0, 0, 0]
+
+
+def test_a_span_without_a_token_does_not_hide_the_next_one() -> None:
+    assert rewards(Feedback(critic="c", spans=[poor(18, 19), poor(0, 4)]), "uniform") == [-1, 0, 0, 0, 0, 0]
+
+
+def test_a_token_without_width_inside_a_span_earns_nothing() -> None:
+    offsets = [(0, 4), (4, 4), (4, 8), (8, 8)]
+    values = token_rewards(Feedback(critic="c", spans=[poor(0, 8)]), offsets).rewards
+    assert values.tolist() == [-0.5, 0, -0.5, 0]
 
 
 def test_graded_scores_replace_spans() -> None:
@@ -93,6 +131,7 @@ def test_not_stopping_costs_more_than_stopping() -> None:
 def test_failed_feedback_is_invalid_and_earns_nothing() -> None:
     values, outcome, valid = token_rewards(Feedback.failure("c", "timeout"), OFFSETS, truncated=True)
     assert (outcome, valid) == (None, False)
+    assert (values.shape, values.dtype) == ((6,), np.float32)
     assert not values.any()
 
 
@@ -151,8 +190,29 @@ def test_truncation_is_a_part_of_the_total() -> None:
     assert found.rewards.sum() + found.outcome == pytest.approx(-0.55)
 
 
+def test_the_default_credit() -> None:
+    """The score, less 1 where it is truncated; spans divide their severity among their tokens, at most 1 in all."""
+    assert Credit().model_dump() == {
+        "mode": "normalized",
+        "total": "score",
+        "max_span_total": 1.0,
+        "truncation_penalty": 1.0,
+    }
+    found = token_rewards(SCORED, OFFSETS, truncated=True)
+    assert found.rewards.sum() + found.outcome == pytest.approx(-1.3)
+
+
 def test_the_total_of_spans_ignores_the_score() -> None:
     assert rewards(SCORED, "normalized", total="spans") == rewards(BLAMED, "normalized")
+
+
+@pytest.mark.parametrize("severity", [0.3, 1.0])  # below and above the largest sum
+@pytest.mark.parametrize("mode", ["uniform", "normalized", "first", "sequence"])
+def test_rewards_are_single_precision_and_sum_to_the_score_in_double(mode: str, severity: float) -> None:
+    feedback = Feedback(critic="c", spans=[good(0, 4, severity), poor(4, 18, severity / 3)], score=0.1)
+    found = token_rewards(feedback, OFFSETS, credit=Credit.model_validate({"mode": mode}))
+    assert found.rewards.dtype == np.float32
+    assert found.rewards.sum(dtype=np.float64) + found.outcome == pytest.approx(0.1, abs=1e-15)
 
 
 def test_spans_are_bounded_together_and_keep_their_proportions() -> None:

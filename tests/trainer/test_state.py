@@ -29,6 +29,12 @@ def test_equal_totals_do_not_blow_rewards_up() -> None:
     assert scale.std == 1.0
 
 
+def test_small_differences_of_totals_are_differences() -> None:
+    scale = RunningScale()
+    scale.update(torch.tensor([0.0, 2e-5]))
+    assert scale.std == pytest.approx(1e-5)
+
+
 def test_adaptive_kl_control_raises_beta_above_the_target_and_lowers_it_below() -> None:
     control = KLController(beta=0.1, target=6.0, horizon=100)
     control.update(kl=60.0, samples=10)
