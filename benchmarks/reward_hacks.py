@@ -2,6 +2,7 @@
 
 Each program runs in one batch between a right and a wrong answer, whose feedback has to stay the same to the letter.
 Then batches of 32 right answers, with and without one endless answer among them: how much longer does a step take?
+At last, the attacks of `sandbox_attacks.py` on each backend of the sandbox.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import reward_hacks_programs as hacks
+import sandbox_attacks
 from harness import Bar, options, report, show
 
 from text2grad.critics.base import validate_feedback
@@ -71,7 +73,8 @@ def main() -> None:
     }
     bars |= {"processes_left_behind": Bar(at_most=0), "endless_seconds_longer_max": Bar(at_most=2.0)}
     bars |= {} if args.quick else {"programs": Bar(at_least=60)}
-    report("reward_hacks", figures, bars, args)
+    attack_figures, attack_bars = sandbox_attacks.measure(args.quick)
+    report("reward_hacks", figures | attack_figures, bars | attack_bars, args)
 
 
 def _example(source: str) -> Example:

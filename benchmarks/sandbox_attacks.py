@@ -55,7 +55,12 @@ class AttackResult:
 
 def main() -> None:
     args = options(__doc__ or "")
-    attacks = ATTACKS[::QUICK_EVERY] if args.quick else ATTACKS
+    report("sandbox_attacks", *measure(args.quick), args)
+
+
+def measure(quick: bool) -> tuple[dict[str, Any], dict[str, Bar]]:
+    """Attack every backend that is installed; return the figures and their bars."""
+    attacks = ATTACKS[::QUICK_EVERY] if quick else ATTACKS
     figures: dict[str, Any] = {}
     bars: dict[str, Bar] = {}
     for backend in probe.installed_backends():
@@ -70,11 +75,11 @@ def main() -> None:
             f"{backend}_seconds": sum(result.wall_seconds for result in results),
         }
         bars |= {
-            f"{backend}_attacks": Bar(at_least=0 if args.quick else 50),
+            f"{backend}_attacks": Bar(at_least=0 if quick else 50),
             f"{backend}_through": Bar(at_most=0),
             f"{backend}_peak_memory_over_limit": Bar(at_most=MAX_MEMORY_RATIO),
         }
-    report("sandbox_attacks", figures, bars, args)
+    return figures, bars
 
 
 def run_attacks(backend: Backend, attacks: Sequence[Attack] = ATTACKS) -> list[AttackResult]:
