@@ -246,10 +246,12 @@ def _running(marker: str) -> bool:
 def _peak_memory() -> Iterator[list[int]]:
     """Sample the memory of the processes below the supervisor and its scratch folder; yield the peak, in a list."""
     peak, stop = [0], threading.Event()
+    others = set(_children([os.getpid()]))
 
     def sample() -> None:
         while not stop.wait(0.01):
-            programs = _children(_children(_children([os.getpid()])))
+            started = [pid for pid in _children([os.getpid()]) if pid not in others]
+            programs = _children(_children(started))
             family = list(programs)
             while programs := _children(programs):
                 family += programs

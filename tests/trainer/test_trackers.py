@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,7 @@ def test_a_resumed_run_takes_the_place_of_what_was_logged_after_its_checkpoint(m
     settings = {"max_steps": 4, "save_steps": 3, "report_to": ["tensorboard"]}
     with pytest.raises(KilledError):
         make_trainer(callbacks=[Kill()], **settings).train()  # after three steps, saved
+    time.sleep(1)  # TensorBoard orders its files by the second in their names
     resumed = make_trainer(**settings)
     resumed.start(resume=True)
     resumed.state.step = 2  # as if the third had not been saved
