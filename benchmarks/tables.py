@@ -50,6 +50,19 @@ def stability(results: Results) -> str:
     )
 
 
+def grounding(results: Results) -> str:
+    people = [
+        ["AUC of the blame", f"{results['blame_auc']:.3f}", f"{results['new_words_auc']:.3f}"],
+        ["AUC of the score", f"{results['score_auc']:.3f}", f"{results['new_words_auc']:.3f}"],
+        ["F1 of blamed words", f"{results['word_f1']:.3f}", f"{results['new_words_f1']:.3f}"],
+    ]
+    sets = ("scitldr", "quickstart", "defacto")
+    kinds = [name.removeprefix("quickstart_") for name in results if name.startswith("quickstart_")]
+    means = [[_label(kind), *(f"{results[f'{one}_{kind}']:.2f}" for one in sets)] for kind in kinds if kind != "margin"]
+    agreement = _table([f"{results['summaries']} summaries", "grounding", "new words alone"], people)
+    return f"{agreement}\n\n{_table(['mean score', *sets], means)}"
+
+
 def alignment(results: Results) -> str:
     return _table(
         ["completions", "tokens", "wrong tokens, ours", "wrong tokens, greedy", "speed-up"],
@@ -284,6 +297,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
     "stability": stability,
+    "grounding": grounding,
     "freeform": freeform,
     "copy_fields": copy_fields,
     "reward_model": reward_model,
