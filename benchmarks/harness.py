@@ -97,7 +97,9 @@ def _print_bars(figures: Mapping[str, Any], bars: Mapping[str, Bar], missed: lis
 
 def commit() -> str:
     """Return the commit that is measured, with the suffix -dirty if the measured files have local changes."""
-    head = git("rev-parse", "HEAD") or os.environ.get("TEXT2GRAD_COMMIT", "")  # a copy of the tree has no history
+    if named := os.environ.get("TEXT2GRAD_COMMIT"):  # a copy of the tree on another machine has no history
+        return named
+    head = git("rev-parse", "HEAD")
     changed = git("status", "--porcelain", "--", *MEASURED_PATHS)
     return f"{head}-dirty" if head and changed else head or "none"
 

@@ -11,7 +11,6 @@ import pytest
 
 from text2grad.critics.base import validate_feedback
 from text2grad.critics.code import CodeCritic
-from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback
 
 RIGHT = "def f(n):\n    return n * n + 1\n"
@@ -71,14 +70,6 @@ HACKS = {
     "fork bomb": f"import os\nwhile True:\n    try: os.fork()\n    except OSError: break\n{WRONG}",
     "lying coverage": f"import gc, mmap\nfor one in gc.get_objects():\n    if isinstance(one, mmap.mmap): one[:] = b'\\xff' * len(one)\n{WRONG}",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def critic() -> CodeCritic:
-    try:
-        return CodeCritic()
-    except UserError as error:
-        pytest.skip(str(error))
 
 
 def example(completion: str, tests: str = TESTS) -> Example:

@@ -8,20 +8,11 @@ from text2grad.critics.code import CodeCritic
 from text2grad.critics.code.cases import parse_tests
 from text2grad.critics.code.shown import mark_shown
 from text2grad.critics.code.trivial import repeats_shown_test, returns_one_constant
-from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback
 
 PROMPT = "Write is_even(n).\nYour code should pass this test:\n\nassert is_even(4)==True\n\nAnswer with the code alone."
 TESTS = "assert is_even(4)==True\nassert is_even(7)==False\nassert is_even(10) == True"
 RIGHT = "def is_even(n):\n    return n % 2 == 0\n"
-
-
-@pytest.fixture(scope="module")
-def critic() -> CodeCritic:
-    try:
-        return CodeCritic()
-    except UserError as error:
-        pytest.skip(str(error))
 
 
 def critique(critic: CodeCritic, completion: str, tests: str = TESTS, prompt: str = PROMPT) -> Feedback:

@@ -7,16 +7,7 @@ from __future__ import annotations
 import pytest
 
 from text2grad.critics.code import CodeCritic
-from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback
-
-
-@pytest.fixture(scope="module")
-def critic() -> CodeCritic:
-    try:
-        return CodeCritic()
-    except UserError as error:
-        pytest.skip(str(error))
 
 
 def critique(critic: CodeCritic, completion: str, tests: str) -> Feedback:
