@@ -130,7 +130,7 @@ class Session:
         if self.ended is not None:
             raise AnswerEnded(self.ended)
         try:
-            send(self.fd, dump(message))
+            send(self.fd, dump(message), self._wait_to_write)
         except OSError:
             self._end("died")
 
@@ -182,6 +182,11 @@ class Session:
         if "raised" in reply:
             return None, self._exception(_dictionary(reply["raised"]))
         return reply["value"], None
+
+    def _wait_to_write(self, fd: int) -> None:
+        limit = self._watch.wait(self.seconds, writing=True)
+        if limit is not None:
+            self._end(limit)
 
     def _wait(self, fd: int) -> None:
         limit = self._watch.wait(self.seconds)

@@ -43,6 +43,7 @@ class Starter:
                 os._exit(1)
         control.close()
         data.close()
+        self._data.setblocking(False)  # an answer that does not read must not block the judge
 
     def configure(self, settings: dict[str, Any]) -> dict[str, Any] | None:
         """Send the program and what it may know; return the compiler's error if it is not valid Python."""

@@ -16,22 +16,25 @@ class Watch:
     """
 
     def __init__(self, pid: int, fd: int) -> None:
-        self._poll = select.poll()
-        self._poll.register(fd, select.POLLIN)
+        self._readable, self._writable = select.poll(), select.poll()
+        self._readable.register(fd, select.POLLIN)
+        self._writable.register(fd, select.POLLOUT)
         self._clock = (~pid << 3) | 2  # the kernel's number of that process's CPU clock
         self._status = f"/proc/{pid}/stat"
         self._blocked = 0.0
         self._last = time.monotonic()
 
-    def wait(self, seconds: float) -> str | None:
-        """Return None once there is something to read; "timeout" or "idle" at a limit, "died" at its end."""
-        while True:
-            if self._poll.poll(int(1000 * _TICK)):
-                self._last = time.monotonic()
-                return None
+    def wait(self, seconds: float, writing: bool = False) -> str | None:
+        """Return None once there is something to read, or room to write; "timeout" or "idle" at a limit, or "died"."""
+        poll = self._writable if writing else self._readable
+        while not poll.poll(int(1000 * _TICK)):
             limit = self._look(seconds)
+            if limit == "died" and poll.poll(0):
+                break
             if limit is not None:
                 return limit
+        self._last = time.monotonic()
+        return None
 
     def _look(self, seconds: float) -> str | None:
         now = time.monotonic()
@@ -42,7 +45,7 @@ class Watch:
         except OSError:
             state = b"Z"
         if state in (b"Z", b"X"):
-            return None if self._poll.poll(0) else "died"
+            return "died"
         if state in (b"S", b"T", b"t"):
             self._blocked += min(now - self._last, 2 * _TICK)
         self._last = now

@@ -252,10 +252,12 @@ def dump(message: Json) -> bytes:
     return len(data).to_bytes(_HEADER, "little") + data
 
 
-def send(fd: int, data: bytes) -> None:
-    """Write all of `data`."""
+def send(fd: int, data: bytes, wait: Callable[[int], None] | None = None) -> None:
+    """Write all of `data`. `wait` returns once there is room to write."""
     view = memoryview(data)
     while view:
+        if wait is not None:
+            wait(fd)
         view = view[os.write(fd, view) :]
 
 
