@@ -1,6 +1,6 @@
 """Comments by rule on spans of public texts, with known places: training data of the learned aligner.
 
-The answers are a few sentences of SciTLDR's training abstracts and half of QA-Feedback's answers. A target is a number, a
+The answers are SciTLDR's training summaries, a few sentences of its abstracts, and half of QA-Feedback's answers. A target is a number, a
 name, a phrase, a clause or a sentence. In some answers it is corrupted first, by words of another text, so that the
 source does not contain it. The comment says something about the target in some of its words, in words about its
 kind ("the year"), or in words around it.
@@ -56,6 +56,27 @@ the part about {p} is clear and correct
 {p} is exactly right
 nicely put: {p}
 """.strip().splitlines()
+_IN_CONTEXT = """
+the summary says {p} but the source text says {o}
+the summary states that {p}, but the article says that {o}
+it says {p}, however {s} is not mentioned in the source
+the summary mentions {p}, but the source does not say {s}
+the article says {o}, it does not say {s}
+according to the text {o}
+in the source it was {o}, not {s}
+the summary claims that {p}. the source only says {o}
+the answer says {p} which is not supported by the article
+{s} is wrong, it was {o}
+the source text doesn't mention that {p}
+""".strip().splitlines()
+_INSTRUCTIONS = """
+remove the information about {p} from the summary
+replace the information about {p} with the information about {o}
+modify the information about {p} in the summary
+delete {p}
+change {p} to {o}
+please take out {p}
+""".strip().splitlines()
 _KIND_BLAME = """
 the {k} of {c} is wrong
 the {k} is wrong
@@ -70,9 +91,9 @@ the summary includes the {k}, which the article does not mention
 modify the information about the {k} of {c} in the summary
 """.strip().splitlines()
 _KINDS = {
-    "year": "year date time".split(),
-    "number": "number figure amount value total".split(),
-    "name": "name person location place title".split(),
+    "year": ["year", "date", "time"],
+    "number": ["number", "figure", "amount", "value", "total"],
+    "name": ["name", "person", "location", "place", "title"],
 }
 
 
@@ -116,6 +137,10 @@ def _texts(folder: Path) -> list[tuple[str, str, str | None]]:
         if len(words) < 30:
             continue
         starts = [0, *(i for i in range(1, len(words)) if words[i].sentence != words[i - 1].sentence)]
+        summary = example.reference[0] if example.reference else ""
+        found.append((example.id, summary, source))
+        if rng.random() < 0.5:
+            continue
         first = rng.randrange(len(starts))
         last = min(first + rng.choice((1, 1, 2, 3, 5)), len(starts))
         end = words[starts[last] - 1].end if last < len(starts) else words[-1].end
@@ -130,26 +155,23 @@ def _train_half(folder: Path) -> list:
 
 def _case(group: str, answer: str, source: str | None, other: str, rng: random.Random) -> Case | None:
     words, others = split_words(answer), split_words(other)
-    target = _target(words, rng)
-    corrupt = rng.random() < 0.6
+    corrupt = rng.random() < 0.7
+    targets: list[Target] = []
+    for _ in range(rng.choice((1, 1, 2, 2, 3))):
+        target = _target(words, rng)
+        if not any(start < target[1] and target[0] < end for start, end in targets):
+            targets.append(target)
+    original = words
     if corrupt:
-        answer, target = _corrupt(answer, words, target, others, rng)
+        answer = _corrupt(words, targets, others, rng)
         words = split_words(answer)
-    if source is not None and (not corrupt or rng.random() < 0.35):
+    if not corrupt or rng.random() < 0.3:
         source = None
-    count = 2 if rng.random() < 0.25 else 1
-    targets, comments = [], []
-    for number in range(count):
-        if number:
-            target = _target(words, rng)
-            if any(start < target[1] and target[0] < end for start, end in targets):
-                continue
-        comments.append(_comment(words, target, others, rng))
-        targets.append(target)
+    comments = [_comment(words, original, target, others, rng) for target in targets]
+    if rng.random() < 0.4:
+        comments += [_instruction(words, original, target, rng) for target in targets]
     gold = _gold(words, targets)
-    if all(gold):
-        return None
-    return Case(group, " ".join(comments), answer, source, gold)
+    return None if all(gold) else Case(group, " ".join(comments), answer, source, gold)
 
 
 def _target(words: Sequence[WhitespaceWord], rng: random.Random) -> Target:
@@ -165,7 +187,8 @@ def _target(words: Sequence[WhitespaceWord], rng: random.Random) -> Target:
     if how < 0.85:
         start = rng.randrange(len(words))
         end = min(len(words), start + rng.choice((1, 2, 3, 4, 5, 7)))
-        while start < end - 1 and not words[start].is_content and words[start].kind is not WordKind.PREPOSITION:
+        trim = rng.random() < 0.5
+        while trim and start < end - 1 and not words[start].is_content:
             start += 1
         while end - 1 > start and not words[end - 1].is_content:
             end -= 1
@@ -177,36 +200,63 @@ def _target(words: Sequence[WhitespaceWord], rng: random.Random) -> Target:
 
 
 def _corrupt(
-    answer: str, words: Sequence[WhitespaceWord], target: Target, others: Sequence[WhitespaceWord], rng: random.Random
-) -> tuple[str, Target]:
-    """Replace the content words of the target by others of their kind from another text."""
+    words: Sequence[WhitespaceWord], targets: Sequence[Target], others: Sequence[WhitespaceWord], rng: random.Random
+) -> str:
+    """Return the text with the content words of the targets replaced by others of their kind from another text."""
     pieces = [word.text for word in words]
-    for i in range(*target):
-        same = [word for word in others if word.kind is words[i].kind]
-        if words[i].is_content and same and (target[1] - target[0] < 3 or rng.random() < 0.6):
-            bare = rng.choice(same).text.strip(PUNCTUATION)
-            tail = pieces[i][len(pieces[i].rstrip(PUNCTUATION)) :]
-            pieces[i] = (bare or "it") + tail
-    return " ".join(pieces), target
+    for target in targets:
+        for i in range(*target):
+            same = [word for word in others if word.kind is words[i].kind]
+            if words[i].is_content and same and (target[1] - target[0] < 3 or rng.random() < 0.6):
+                bare = rng.choice(same).text.strip(PUNCTUATION)
+                tail = pieces[i][len(pieces[i].rstrip(PUNCTUATION)) :]
+                pieces[i] = (bare or "it") + tail
+    return " ".join(pieces)
 
 
 def _comment(
-    words: Sequence[WhitespaceWord], target: Target, others: Sequence[WhitespaceWord], rng: random.Random
+    words: Sequence[WhitespaceWord],
+    original: Sequence[WhitespaceWord],
+    target: Target,
+    others: Sequence[WhitespaceWord],
+    rng: random.Random,
 ) -> str:
     start, end = target
     kind = words[start].kind
     context = _context(words, target, rng)
-    if kind in (WordKind.NUMBER, WordKind.NAME) and end - start <= 3 and rng.random() < 0.5:
+    if kind in (WordKind.NUMBER, WordKind.NAME) and end - start <= 3 and rng.random() < 0.35:
         names = _KINDS["name"] if kind is WordKind.NAME else _KINDS["number"]
         if kind is WordKind.NUMBER and words[start].text.strip(PUNCTUATION).isdigit() and len(words[start].text) >= 4:
             names = _KINDS["year"]
         return _finish(rng.choice(_KIND_BLAME).format(k=rng.choice(names), c=context), rng)
+    if rng.random() < 0.5:  # the sentence around it is told too, and what it should have been
+        wide = _widen(words, target, rng)
+        template = rng.choice(_IN_CONTEXT)
+        return _finish(template.format(p=_join(words, wide), o=_join(original, wide), s=_join(words, target)), rng)
     at = rng.randrange(max(1, len(others) - 4))
     other = _phrase(others, (at, min(len(others), at + max(1, end - start))), rng)
     phrase = _phrase(words, target, rng)
     if rng.random() < 0.25:
         phrase = f"{context} {phrase}"
-    return _say(rng.choice(_PRAISE if rng.random() < 0.15 else _BLAME), phrase, other, rng)
+    return _say(rng.choice(_PRAISE if rng.random() < 0.12 else _BLAME), phrase, other, rng)
+
+
+def _instruction(
+    words: Sequence[WhitespaceWord], original: Sequence[WhitespaceWord], target: Target, rng: random.Random
+) -> str:
+    template = rng.choice(_INSTRUCTIONS)
+    return _finish(template.format(p=_phrase(words, target, rng), o=_phrase(original, target, rng)), rng)
+
+
+def _widen(words: Sequence[WhitespaceWord], target: Target, rng: random.Random) -> Target:
+    """Return the target with up to eight words of its sentence on each side."""
+    sentence = words[target[0]].sentence
+    inside = [i for i, word in enumerate(words) if word.sentence == sentence]
+    return max(inside[0], target[0] - rng.randrange(9)), min(inside[-1] + 1, target[1] + rng.randrange(9))
+
+
+def _join(words: Sequence[WhitespaceWord], bounds: Target) -> str:
+    return " ".join(word.text for word in words[slice(*bounds)]).strip(PUNCTUATION) or "it"
 
 
 def _context(words: Sequence[WhitespaceWord], target: Target, rng: random.Random) -> str:

@@ -11,7 +11,8 @@ import torch
 from pydantic_core import to_jsonable_python
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from text2grad.align.comment_aligner import CommentAligner
+from text2grad.align.comment_aligner import describe_refusals
+from text2grad.align.reading import Reading, read_comment
 from text2grad.align.tokens import decode, offsets
 from text2grad.errors import UserError
 from text2grad.models.batching import pad_right
@@ -19,7 +20,9 @@ from text2grad.models.policy import Policy
 from text2grad.models.prompts import encode_prompts
 from text2grad.models.special_tokens import encode_texts
 from text2grad.rewards.credit import Credit, token_rewards
-from text2grad.schema import Example, Feedback, Span
+from text2grad.schema import Example, Feedback, Omission, Span
+
+EXPLAINED_CREDIT = Credit(mode="uniform")
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,17 @@ class TokenChange:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The spans of a comment and the change of every token of the completion."""
+    """A comment as it was read, and the change of every token of the completion.
+
+    refused: the clauses that have no effect, each with the reason.
+    """
 
     completion: str
     comment: str
     spans: list[Span]
+    omissions: list[Omission]
     unmatched: list[str]
+    refused: list[tuple[str, str]]
     tokens: list[TokenChange]
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,7 +75,8 @@ def explain(
     Changes the weights of `model` in place.
     """
     example = Example(id="explain", prompt=prompt, completion=completion)
-    feedback = locate_comment(comment, completion, prompt)
+    reading = read_or_fail(comment, completion, prompt)
+    feedback = Feedback(critique=comment, critic="comment", spans=reading.spans, omissions=reading.omissions)
     context = model.config.max_position_embeddings
     (prompt_ids,) = encode_prompts([example], tokenizer, plain_prompts, context, max_completion_length=1)
     ids = [*encode_texts([completion], tokenizer)[0], tokenizer.eos_token_id]
@@ -76,28 +85,30 @@ def explain(
     if decode(ids, tokenizer) != completion:
         raise UserError("the model's tokenizer cannot spell the completion exactly; check it for unusual characters")
     ranges = offsets(ids, tokenizer)
-    rewards = token_rewards(feedback, ranges, credit=Credit(mode="uniform")).rewards
+    rewards = token_rewards(feedback, ranges, credit=EXPLAINED_CREDIT).rewards
     policy = Policy(model, keep_reference=False)
     before, after = gradient_step(policy, prompt_ids, ids, rewards.tolist(), step_size)
     tokens = [
         TokenChange(completion[s:e], s, e, float(reward), float(np.exp(b)), float(np.exp(a)), b, a)
         for (s, e), reward, b, a in zip(ranges, rewards, before, after, strict=True)
     ]
-    return Explanation(completion, comment, feedback.spans, feedback.unmatched, tokens)
+    refused = [(comment[start:end].strip(), reason) for (start, end), reason in reading.refused]
+    return Explanation(completion, comment, reading.spans, reading.omissions, reading.unmatched, refused, tokens)
 
 
-def locate_comment(comment: str, completion: str, prompt: str) -> Feedback:
-    """Align the comment with the completion. Raises UserError if no words of the completion are found."""
-    unaligned = Feedback(critique=comment, critic="comment")
-    example = Example(id="explain", prompt=prompt, completion=completion, feedback=unaligned)
-    (feedback,) = CommentAligner().critique([example])
-    if not feedback.spans:
-        missing = f" (not found: {', '.join(feedback.unmatched)})" if feedback.unmatched else ""
+def read_or_fail(comment: str, completion: str, prompt: str) -> Reading:
+    """Read the comment. Raises UserError if it has no effect: it praises, blames and misses nothing that is paid."""
+    reading = read_comment(comment, completion, prompt or None, critic="comment")
+    floor = EXPLAINED_CREDIT.min_confidence
+    if not reading.omissions and not any(span.confidence >= floor for span in reading.spans):
+        unsure = "; ".join(f'"{completion[s.start : s.end]}": confidence {s.confidence:.2f}' for s in reading.spans)
+        reasons = [part for part in (describe_refusals(comment, reading) if not unsure else "", unsure) if part]
+        missing = f"; not found: {', '.join(reading.unmatched)}" if reading.unmatched else ""
         raise UserError(
-            f"the comment does not say which words of the completion it is about{missing}; "
+            f"the comment does not say which words of the completion it is about ({'; '.join(reasons)}{missing}); "
             f'quote them, as in: The meeting was not on "Friday".'
         )
-    return feedback
+    return reading
 
 
 def gradient_step(

@@ -23,7 +23,9 @@ def _compares(*values: object) -> Finder:
             node
             for node in nodes
             if isinstance(node, ast.Compare)
-            and any(_constant(part) in values and _constant(part) is not None for part in (node.left, *node.comparators))
+            and any(
+                _constant(part) in values and _constant(part) is not None for part in (node.left, *node.comparators)
+            )
         ]
 
     return find
@@ -58,12 +60,20 @@ def _emptiness(nodes: Sequence[ast.AST]) -> list[Node]:
 
 
 def _first_elements(nodes: Sequence[ast.AST]) -> list[Node]:
-    return [n for n in nodes if isinstance(n, ast.Subscript) and _constant(n.slice) in (0, -1) and isinstance(n.ctx, ast.Load)]
+    return [
+        n
+        for n in nodes
+        if isinstance(n, ast.Subscript) and _constant(n.slice) in (0, -1) and isinstance(n.ctx, ast.Load)
+    ]
 
 
 def _divisions(nodes: Sequence[ast.AST]) -> list[Node]:
     kinds = (ast.Div, ast.FloorDiv, ast.Mod)
     return [n for n in nodes if isinstance(n, ast.BinOp | ast.AugAssign) and isinstance(n.op, kinds)]
+
+
+def _floor_divisions(nodes: Sequence[ast.AST]) -> list[Node]:
+    return [n for n in nodes if isinstance(n, ast.BinOp | ast.AugAssign) and isinstance(n.op, ast.FloorDiv)]
 
 
 def _by_length(nodes: Sequence[ast.AST]) -> list[Node]:
@@ -73,7 +83,9 @@ def _by_length(nodes: Sequence[ast.AST]) -> list[Node]:
 def _steps(nodes: Sequence[ast.AST]) -> list[Node]:
     kinds = (ast.Add, ast.Sub)
     return [
-        n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, kinds) and 1 in (_constant(n.left), _constant(n.right))
+        n
+        for n in nodes
+        if isinstance(n, ast.BinOp) and isinstance(n.op, kinds) and 1 in (_constant(n.left), _constant(n.right))
     ]
 
 
@@ -108,7 +120,9 @@ def _mutations(nodes: Sequence[ast.AST]) -> list[Node]:
 
 
 def _mutable_defaults(nodes: Sequence[ast.AST]) -> list[Node]:
-    return [d for n in of_kind(ast.arguments)(nodes) for d in n.defaults if isinstance(d, ast.List | ast.Dict | ast.Set)]
+    return [
+        d for n in of_kind(ast.arguments)(nodes) for d in n.defaults if isinstance(d, ast.List | ast.Dict | ast.Set)
+    ]
 
 
 def _recursive_calls(nodes: Sequence[ast.AST]) -> list[Node]:
@@ -131,7 +145,10 @@ def _uses_of_parameters(nodes: Sequence[ast.AST]) -> list[Node]:
         n
         for n in nodes
         if isinstance(n, ast.For | ast.Call | ast.Subscript | ast.BinOp | ast.Compare)
-        and any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(n.iter if isinstance(n, ast.For) else n))
+        and any(
+            isinstance(part, ast.Name) and part.id in names
+            for part in ast.walk(n.iter if isinstance(n, ast.For) else n)
+        )
     ]
     ordered = sorted(found, key=lambda n: (n.lineno, n.col_offset))
     return [n.iter if isinstance(n, ast.For) else n for n in ordered[:1]]
@@ -160,7 +177,7 @@ _BEHAVIOURS: tuple[tuple[str, tuple[Finder, ...]], ...] = (
     (r"base case|recursion (?:depth|error|limit)|stack overflow|recurs\w+", (_recursive_calls,)),
     (r"(?:never |not |n['’]t )(?:close|closed|closing)|leaks?|file handle|left open|with statement|context manager", (_strings("open"),)),
     (r"bare except|swallow\w*|hid(?:es|ing) (?:all |the )?(?:errors?|exceptions?)|catch(?:es|ing)? (?:everything|all)", (_bare_excepts, of_kind(ast.Try))),
-    (r"integer division|floor division|rounds?|rounding|truncat\w+|fraction\w*|decimals?|floats?", (of_kind(ast.FloorDiv), _strings("round", "int", "float"), _divisions)),
+    (r"integer division|floor division|rounds?|rounding|truncat\w+|fraction\w*|decimals?|floats?", (_floor_divisions, _strings("round", "int", "float"), _divisions)),
     (r"(?:wrong|reverse[d]?|descending|ascending|opposite|right) order|sort\w*|revers\w+", (_strings("sorted", "sort", "reversed", "reverse"), _slices)),
     (r"print(?:s|ing|ed)? (?:it )?(?:instead|rather|and not)|print(?:s|ed|ing)?|debug output", (_strings("print"),)),
     (r"returns? (?:too )?(?:early|after the first|inside the loop|immediately)|first iteration", (_early_returns, of_kind(ast.Return))),
@@ -196,7 +213,5 @@ def find_behaviours(comment: str, start: int, end: int, program: Program) -> Ite
 
 
 def _place(node: Node, program: Program) -> Range | None:
-    if isinstance(node, ast.operator):
-        return None
     extent = Statement(node).extent() if isinstance(node, ast.stmt) else node_extent(node)
     return program.span(*extent)

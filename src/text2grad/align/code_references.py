@@ -41,6 +41,20 @@ def _patterns(nodes: Sequence[Node]) -> list[Node]:
     return [call.args[0] for call in calls if getattr(call.func.value, "id", None) in ("re", "regex")]
 
 
+def _returned_values(nodes: Sequence[Node]) -> list[Node]:
+    return [node.value or node for node in nodes if isinstance(node, ast.Return)]
+
+
+def _early_returns(nodes: Sequence[Node]) -> list[Node]:
+    inner = [node for outer in of_kind(ast.If, ast.For, ast.While)(nodes) for node in ast.walk(outer)]
+    return list(dict.fromkeys(of_kind(ast.Return)(inner)))
+
+
+def _docstrings(nodes: Sequence[Node]) -> list[Node]:
+    owners = of_kind(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)(nodes)
+    return [owner.body[0] for owner in owners if ast.get_docstring(owner) is not None]
+
+
 def _base_cases(nodes: Sequence[Node]) -> list[Node]:
     return [branch for branch in of_kind(ast.If)(nodes) if of_kind(ast.Return)(branch.body)]
 
@@ -73,7 +87,11 @@ _PHRASES: tuple[tuple[str, NodeFilter], ...] = (
     (r"for[\s-]+loops?['’]?s?\s+ranges?|loop\s+ranges?|ranges?(?:\(\))?", _ranges),
     (r"for[\s-]+loops?", of_kind(ast.For, ast.AsyncFor)),
     (r"(?:nested\s+)?loops?|iterations?", of_kind(ast.For, ast.While, ast.AsyncFor)),
-    (r"return(?:ed)?\s+(?:statements?|values?|expressions?|types?)|return(?:s|ed|ing)?", of_kind(ast.Return)),
+    (r"return(?:ed)?\s+(?:values?|expressions?|types?)|returned\s+\w+", _returned_values),
+    (r"early\s+(?:returns?|exits?)", _early_returns),
+    (r"return(?:ed)?\s+statements?|return(?:s|ed|ing)?", of_kind(ast.Return)),
+    (r"docstrings?", _docstrings),
+    (r"function\s+(?:names?|signatures?|headers?)|signatures?", of_kind(ast.FunctionDef, ast.AsyncFunctionDef)),
     (r"base\s+cases?", _base_cases),
     (r"recursive\s+(?:calls?|parts?|steps?|cases?)|recursion", _recursive_calls),
     (r"else[\s-]+(?:branch(?:es)?|blocks?|clauses?|statements?|parts?|cases?)", _else_branches),

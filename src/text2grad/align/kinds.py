@@ -25,7 +25,8 @@ _DATE = (
 _YEAR = r"(?<![\d.,$€£])(?:1[0-9]|20)\d\d(?![\d.,]\d)"
 _CLOCK = r"\d{1,2}(?:[:.]\d\d)?\s?(?:am|pm|a\.m\.|p\.m\.|o['’]clock)|\d{1,2}:\d\d|noon|midnight"
 _DURATION = rf"{_NUMBER}[\s-]?(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|decades?|nights?|overnight)"
-_PRICE = rf"[$€£¥]\s?{_DIGITS}(?:\s?(?:million|billion|thousand|k|m|bn))?|{_DIGITS}\s?(?:dollars|euros?|pounds|cents|pence|USD|EUR|GBP)"
+_SCALE = r"(?:hundred|thousand|million|billion)"
+_PRICE = rf"[$€£¥]\s?{_DIGITS}(?:\s?(?:{_SCALE}|k|m|bn))?|{_NUMBER}(?:\s{_SCALE})*\s?(?:dollars|euros?|pounds|cents|pence|USD|EUR|GBP)"
 _PERCENT = rf"{_DIGITS}\s?(?:%|percent|per cent)"
 _TEMPERATURE = rf"{_DIGITS}\s?(?:°\s?[CF]?|º\s?[CF]?|degrees?(?:\s(?:celsius|fahrenheit|c|f)\b)?|[CF]\b)|gas mark \d"
 _MEASURE = (
@@ -75,8 +76,17 @@ _KINDS = (
     _Kind(r"dialogue|direct speech", (r"[\"“][^\"”]+[\"”]",)),
 )  # fmt: skip
 _COMPILED = tuple(
-    (re.compile(rf"(?<![\w'’-])(?:{kind.nouns})(?![\w-])", re.I), tuple(re.compile(p, re.I) for p in kind.patterns), kind)
+    (
+        re.compile(rf"(?<![\w'’-])(?:{kind.nouns})(?![\w-])", re.I),
+        tuple(re.compile(p, re.I) for p in kind.patterns),
+        kind,
+    )
     for kind in _KINDS
+)
+_MONTHS = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)(?!\w)"
+_VALUES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (_DATE, _YEAR, _CLOCK, _PRICE, _PERCENT, _TEMPERATURE, _MEASURE, _LENGTH, _DURATION, _MONTHS)
 )
 _NAME_NOUN = re.compile(r"(?<![\w'’-])(?P<name>names?)(?![\w-])", re.IGNORECASE)
 _DETERMINED = re.compile(
@@ -104,6 +114,7 @@ def find_kinds(comment: str, start: int, end: int, document: Document) -> Iterat
         chosen, certain = _nearest(places, comment, (start, end), match.span(), document)
         if chosen:
             yield Proposal("kind", match.span(), tuple(chosen), _CONFIDENCE[certain])
+    yield from _contradicted(comment, (start, end), taken, document)
     for match in _NAME_NOUN.finditer(comment, start, end):
         if not any(overlap(match.span(), other) for other in taken) and document.program is None:
             chosen, certain = _nearest(_names(document), comment, (start, end), match.span(), document)
@@ -111,10 +122,29 @@ def find_kinds(comment: str, start: int, end: int, document: Document) -> Iterat
                 yield Proposal("kind", match.span(), tuple(chosen), _CONFIDENCE[certain])
 
 
+def _contradicted(comment: str, clause: Range, taken: list[Range], document: Document) -> Iterator[Proposal]:
+    """Yield the values that stand where the clause gives another one of the same kind: "They visit in August."."""
+    for pattern in _VALUES:
+        for match in pattern.finditer(comment, *clause):
+            if match[0] in document.text or any(overlap(match.span(), other) for other in taken):
+                continue
+            places = _whole_words(pattern, document)
+            if places and not any(document.text[slice(*place)] in comment[slice(*clause)] for place in places):
+                taken.append(match.span())
+                chosen, certain = _nearest(places, comment, clause, match.span(), document)
+                if chosen:
+                    yield Proposal("kind", match.span(), tuple(chosen), _CONFIDENCE[certain])
+
+
 def _places(pattern: re.Pattern[str], kind: _Kind, document: Document) -> list[Range]:
     found = [match.span() for match in pattern.finditer(document.text) if match[0].strip()]
     if kind.sentence:
         return list(dict.fromkeys(document.sentence_at(start) for start, _ in found))
+    return _whole_words(pattern, document)
+
+
+def _whole_words(pattern: re.Pattern[str], document: Document) -> list[Range]:
+    found = [match.span() for match in pattern.finditer(document.text) if match[0].strip()]
     whole = [(start, end) for start, end in found if not document.text[start - 1 : start].isalnum() or start == 0]
     return [(start, end) for start, end in whole if not document.text[end : end + 1].isalnum()]
 

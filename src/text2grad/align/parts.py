@@ -17,7 +17,9 @@ _ORDINALS = {
     "second to last": -2, "second-to-last": -2, "next to last": -2, "second last": -2,
 }  # fmt: skip
 _COUNTS = {"two": 2, "2": 2, "couple of": 2, "three": 3, "3": 3, "few": 3, "four": 4, "4": 4}
-_NUMBERS = {word: i for i, word in enumerate("one two three four five six seven eight nine ten".split(), 1)}
+_NUMBERS = {
+    word: i for i, word in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1)
+}
 _ORDINAL = "|".join(sorted(map(re.escape, _ORDINALS), key=len, reverse=True))
 _COUNT = "|".join(_COUNTS)
 _NUMBER = rf"\d{{1,3}}|{'|'.join(_NUMBERS)}"
@@ -42,6 +44,12 @@ def _introduction(document: Document) -> list[Range]:
     return document.paragraphs[:1] if len(document.paragraphs) > 1 else document.sentences[:1]
 
 
+def _lines(document: Document) -> list[Range]:
+    """Return the lines; of a text in paragraphs the sentences, which people call lines."""
+    wrapped = any(sum(line[0] <= start < line[1] for start, _ in document.sentences) > 1 for line in document.lines)
+    return document.sentences if wrapped else document.lines
+
+
 def _words(document: Document) -> list[Range]:
     return [match.span() for match in re.finditer(r"\w[\w'’-]*", document.text)]
 
@@ -49,7 +57,7 @@ def _words(document: Document) -> list[Range]:
 _UNITS = (
     _Unit(r"sentences?", lambda d: d.sentences, True),
     _Unit(r"paragraphs?|paras?", lambda d: d.paragraphs, True),
-    _Unit(r"lines?", lambda d: d.lines, True),
+    _Unit(r"lines?", _lines, True),
     _Unit(r"(?:bullet|bulleted|list)(?:\s|-)?(?:points?|items?)?s?|points?|items?|entr(?:y|ies)", lambda d: d.bullets, True),
     _Unit(r"steps?|instructions?", lambda d: d.steps, True),
     _Unit(r"ingredients?", lambda d: d.ingredients, True),
@@ -79,10 +87,17 @@ _COMPILED = tuple(
     for unit in _UNITS
 )
 # "the end of the story is nice" and "the start" as nouns, not "in the end", "to start with", "the first time"
-_NOUN = re.compile(r"\b(?:the|this|that|its|your|my|their|an?|no|both|each|every|nice|good|great|bad|weak)\s+(?:\w+\s+)?$", re.IGNORECASE)
+_NOUN = re.compile(
+    r"\b(?:the|this|that|its|your|my|their|an?|no|both|each|every|nice|good|great|bad|weak)\s+(?:\w+\s+)?$",
+    re.IGNORECASE,
+)
 _NO_NOUN_BEFORE = re.compile(r"\b(?:in|at|by|from|to|until|till)\s+the\s+(?:very\s+)?$", re.IGNORECASE)
-_AT_END = re.compile(r"\b(?:at|near|towards?|in)\s+the\s+(?:very\s+)?(?P<side>end|beginning|start|top|bottom)\b", re.IGNORECASE)
-_AMBIGUOUS = re.compile(r"start|beginning|end|close|list|points?|items?|lines?|words?|instructions?|subject|header|questions?", re.I)
+_AT_END = re.compile(
+    r"\b(?:at|near|towards?|in)\s+the\s+(?:very\s+)?(?P<side>end|beginning|start|top|bottom)\b", re.IGNORECASE
+)
+_AMBIGUOUS = re.compile(
+    r"start|beginning|end|close|list|points?|items?|lines?|words?|instructions?|subject|header|questions?", re.I
+)
 _CONFIDENCE, _ONLY_ONE = 0.9, 0.75
 
 

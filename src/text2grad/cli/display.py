@@ -111,6 +111,20 @@ def highlight_spans(example: Example) -> Text:
     return text
 
 
+def reading_table(explanation: Explanation) -> Table:
+    """Return one row per span, omission and refused clause: what it is about, how it is read, and how certain that is."""
+    table = Table("about", "read as", Column("confidence", justify="right"), "because of")
+    for span in explanation.spans:
+        words = printable(explanation.completion[span.start : span.end])
+        label = Text(span.label, style=GOOD if span.label == "good" else POOR)
+        table.add_row(Text(words), label, f"{span.confidence:.2f}", Text(printable(span.reason or "")))
+    for omission in explanation.omissions:
+        table.add_row(Text(printable(omission.text)), Text("missing", style=POOR), "", "")
+    for clause, reason in explanation.refused:
+        table.add_row("", "no effect", "", Text(printable(f"{clause}: {reason}")))
+    return table
+
+
 def explanation_table(explanation: Explanation) -> Table:
     """Return one row per token: its reward, and its probability before and after the gradient step."""
     columns = [Column(name, justify="right") for name in ("reward", "before", "after", "change of log-probability")]
@@ -120,7 +134,7 @@ def explanation_table(explanation: Explanation) -> Table:
         style = "" if not token.reward else GOOD if token.reward > 0 else POOR
         table.add_row(
             Text(repr(token.text)[1:-1] if token.text else "⏹ end", style=style),
-            f"{token.reward:+.1f}" if token.reward else "",
+            f"{token.reward:+.2f}" if token.reward else "",
             f"{token.probability_before:.4f}",
             f"{token.probability_after:.4f}",
             Text(f"{change:+.4f}", style=style),

@@ -72,7 +72,7 @@ def span_feedback(completion: str, predicted: TokenProbabilities, threshold: flo
         if column != NEUTRAL and severity >= threshold:
             label: Label = "good" if column == GOOD else "poor"
             start, end = words[first][0], words[last][1]
-            spans.append(Span(start=start, end=end, label=label, severity=severity, confidence=severity))
+            spans.append(Span(start=start, end=end, label=label, severity=severity))
     signed = [(span.start, span.end, span.severity if span.label == "good" else -span.severity) for span in spans]
     score = sum(value for _, _, value in signed)
     return Feedback(critic=critic, spans=spans, score=score, critique=_summary(completion, signed))
@@ -87,7 +87,7 @@ def written_feedback(written: WrittenCritique, predicted: TokenProbabilities, cr
         # A character that a tokenizer composes with the one before it, such as an accent, has no token of its own.
         mean = float(predicted.probabilities[inside, column].mean()) if inside else 0.0
         severity = min(max(mean, _MIN_SEVERITY), 1.0)
-        spans.append(Span(start=start, end=end, label=label, severity=severity, confidence=severity, match="exact"))
+        spans.append(Span(start=start, end=end, label=label, severity=severity, match="exact"))
     return Feedback(
         critic=critic,
         reasoning=written.reasoning,

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from text2grad.align.comments import spans_from_comment
+from text2grad.align.clauses import read_clauses
 from text2grad.align.normalize import splits_word
 from text2grad.align.quotes import locate_quote
-from text2grad.align.stance import detect_stances
+from text2grad.align.reading import read_comment
 from text2grad.errors import UserError
 from text2grad.schema import Feedback, Label, Omission, Range, Severity, Span
 
@@ -71,7 +71,9 @@ class LabelMeanings:
         return meaning
 
 
-def comment_to_feedback(comment: HumanComment, completion: str, labels: LabelMeanings) -> Feedback:
+def comment_to_feedback(
+    comment: HumanComment, completion: str, labels: LabelMeanings, prompt: str | None = None
+) -> Feedback:
     """Convert a comment to Feedback.
 
     Offsets must be valid; a quote that is not found becomes `unmatched`. Without a label, the text's stance counts.
@@ -84,9 +86,15 @@ def comment_to_feedback(comment: HumanComment, completion: str, labels: LabelMea
         omission = Omission(text=reason or "", severity=comment.severity, phrase=phrase)
         return Feedback(critique=text, omissions=[omission], critic=comment.critic)
     if comment.start is None and comment.end is None and not comment.quote:
-        spans, unmatched = spans_from_comment(text, completion, label=meaning, critic=comment.critic)
-        spans = [span.model_copy(update={"severity": comment.severity}) for span in spans]
-        return Feedback(critique=text, spans=spans, unmatched=unmatched, critic=comment.critic)
+        reading = read_comment(text, completion, prompt, label=meaning, critic=comment.critic)
+        severity = {"severity": comment.severity}
+        return Feedback(
+            critique=text,
+            spans=[span.model_copy(update=severity) for span in reading.spans],
+            omissions=[omission.model_copy(update=severity) for omission in reading.omissions],
+            unmatched=reading.unmatched,
+            critic=comment.critic,
+        )
     location = _locate(comment, completion)
     if location is None:
         return Feedback(critique=text, unmatched=[comment.quote or ""], critic=comment.critic)
@@ -138,8 +146,9 @@ def _from_utf16(bounds: Range, text: str) -> Range:
 
 
 def _stance(comment: str) -> Label:
-    end = (len(comment), len(comment))
-    return "good" if detect_stances(comment, [end], occurs=lambda _: True)[0] == "good" else "poor"
+    """Return the stance of the last clause that has one: "good idea, but wrong" blames; people seldom mark what is fine."""
+    decided = [clause.stance for clause in read_clauses(comment) if clause.stance != "unsure"]
+    return "good" if decided and decided[-1] == "good" else "poor"
 
 
 def _normalize(label: str) -> str:

@@ -37,8 +37,8 @@ def read_feedback(
     - `.json`, or the same as lines: exports of Label Studio (tasks with annotations) and Argilla (records with
       responses). Choices that mean good or poor become the score; other choices and ratings go to `meta`.
 
-    A comment with offsets refers to them, one with a quote to the quote, others to what they quote or name. A comment
-    that matches no part of the completion has no spans; `text2grad align` uses the learned aligner for it.
+    A comment with offsets refers to them, one with a quote to the quote; others are read (`align.reading`). A comment
+    that fits no part of the completion has no spans.
     labels: meanings of unknown labels, as {"Fluff": "poor"}: good, poor or missing.
     prompt, completion, comment: the names of these columns or fields, where they are not the usual ones.
     """
@@ -54,8 +54,8 @@ def read_feedback(
 class HumanCritic:
     """Returns the comments in a file on each completion, which is found by prompt and completion.
 
-    The arguments are those of `read_feedback`. A completion without comments, or whose comments match no part of it
-    even with the learned aligner, gets failed feedback.
+    The arguments are those of `read_feedback`. A completion without comments, or whose comments fit no part of it, gets
+    failed feedback.
     """
 
     name = "human"
@@ -185,12 +185,16 @@ def _parse_flat_record(
     if not comment.comment and comment.label is None:
         raise UserError("comment is empty, and so is label; give one of them")
     example = _make_example(flat, default_id)
-    return example.model_copy(update={"feedback": comment_to_feedback(comment, example.completion, labels)})
+    return example.model_copy(
+        update={"feedback": comment_to_feedback(comment, example.completion, labels, example.prompt_text)}
+    )
 
 
 def _from_export(parsed: AnnotatedCompletion, labels: LabelMeanings, default_id: str) -> Example:
     example = _make_example(parsed.fields | parsed.meta, default_id)
-    feedbacks = [comment_to_feedback(comment, parsed.fields["completion"], labels) for comment in parsed.comments]
+    feedbacks = [
+        comment_to_feedback(comment, example.completion, labels, example.prompt_text) for comment in parsed.comments
+    ]
     for annotator, label in parsed.ratings:
         score = 1.0 if labels.resolve(label) == "good" else -1.0
         feedbacks.append(Feedback(critic=HumanComment(annotator=annotator).critic, score=score))
