@@ -1,0 +1,242 @@
+"""Train the weights of the stance model: src/text2grad/align/weights/stance.json.
+
+A softmax regression over the features of clauses (`align/stance_features.py`), trained on hand-written clauses with
+slots (`stance_data/`), alone and joined to one another, and on public critiques: DeFacto's training split, ILF's and
+DebugBench's explanations of bugs, whose rows only suggest a stance. HaluQuestQA and DeFacto's validation split are held
+out. Prints cross-validation by skeleton and the tuning clauses of `stance_data/dev.txt`, on which nothing is trained.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from harness import ROOT, data_folder, show
+from stance_comments import STANCES, Labelled, fill, public_critiques, read_dev, read_skeletons
+
+from text2grad.align.clause_split import mask_quotations, split_sentences
+from text2grad.align.missing import find_missing
+from text2grad.align.stance_features import extract_features
+
+OUT = ROOT / "src" / "text2grad" / "align" / "weights" / "stance.json"
+FILLS = 4  # clauses per skeleton with slots
+JOINED = 2500  # pairs of clauses joined by a conjunction
+FOLDS = 5
+EPOCHS, RATE, DECAY = 60, 0.05, 3e-4
+MIN_SKELETONS = 2  # that a feature must occur in
+SMALLEST = 4  # hundredths; smaller weights are dropped
+WORDLESS = 0.5  # weight of a clause without the features of its words, so that roles count for unknown words
+WORD_FEATURES = ("w:", "n:", "b:", "t:", "i:")
+MIN_STANCE = 0.6  # as in align/clauses.py
+PUBLIC_WEIGHT = {"defacto": 0.25, "defacto instructions": 0.05, "ilf": 0.4, "debugbench": 0.15}
+CERTAINTY = {"defacto": 0.75, "defacto instructions": 0.95, "ilf": 0.8, "debugbench": 0.8}
+CONTRASTS = ("but", "although", "however", "though", "while", "yet", "except that", "whereas")
+
+
+@dataclass(frozen=True)
+class Item:
+    """Features, the probabilities of the stances, the weight, and what it was made from."""
+
+    features: list[str]
+    target: tuple[float, float, float]
+    weight: float
+    skeleton: str
+    text: str = ""
+
+
+def hand_written(rng: random.Random) -> list[Item]:
+    """Return the clauses, each skeleton with several fillings of its slots, in upper or lower case, and joined."""
+    items: list[Item] = []
+    clauses: dict[str, list[Labelled]] = defaultdict(list)
+    for skeleton, stance in read_skeletons():
+        fills = FILLS if "{" in skeleton else 1
+        for _ in range(fills):
+            clause = fill(skeleton, stance, rng)
+            clauses[stance].append(clause)
+            items.append(_item(clause, weight=1.0 / fills))
+    for _ in range(JOINED):
+        first, second = ("good", "poor") if rng.random() < 0.75 else ("poor", "good")
+        word = rng.choice(CONTRASTS)
+        left, right = rng.choice(clauses[first]), rng.choice(clauses[second])
+        items.append(_item(left, after=word, weight=0.25))
+        items.append(_item(right, before=word, weight=0.25))
+    for _ in range(JOINED):
+        left, right = (rng.choice(clauses[rng.choice(STANCES)]) for _ in range(2))
+        items.append(_item(left, after="and", weight=0.1))
+        items.append(_item(right, before="and", weight=0.1))
+    return items
+
+
+def _item(clause: Labelled, before: str = "", after: str = "", weight: float = 1.0) -> Item:
+    target = tuple(float(stance == clause.stance) for stance in STANCES)
+    return Item(_features(clause.text, before, after), target, weight, clause.skeleton, clause.text)
+
+
+def _features(text: str, before: str = "", after: str = "") -> list[str]:
+    masked = mask_quotations(text)
+    return extract_features(masked, before, after, find_missing(masked, 0, len(masked)) is not None)
+
+
+def public() -> list[Item]:
+    """Return the sentences of public critiques, each with its row's stance as far as that can be relied on."""
+    items = []
+    for source, stance, critique in public_critiques(data_folder()):
+        masked = mask_quotations(critique)
+        sentences = [critique[start:end] for start, end in split_sentences(masked)]
+        for sentence in sentences:
+            sure = CERTAINTY[source] if len(sentences) == 1 else CERTAINTY[source] - 0.2
+            target = tuple(sure if name == stance else 1 - sure if name == "unsure" else 0.0 for name in STANCES)
+            items.append(Item(_features(sentence), target, PUBLIC_WEIGHT[source], sentence))
+    return items
+
+
+def prepare(items: Sequence[Item]) -> list[Item]:
+    """Return the items with the same weight for praise and blame, and again without the features of their words."""
+    sums = [sum(item.weight * item.target[i] for item in items) for i in range(2)]
+    factors = (sum(sums) / 2 / sums[0], sum(sums) / 2 / sums[1], 1.0)
+    balanced = [
+        replace(item, weight=item.weight * sum(f * t for f, t in zip(factors, item.target, strict=True)))
+        for item in items
+    ]
+    wordless = [
+        replace(item, features=[f for f in item.features if not f.startswith(WORD_FEATURES)], weight=item.weight * WORDLESS)
+        for item in balanced
+    ]
+    return balanced + wordless
+
+
+def train(items: Sequence[Item], seed: int = 0) -> dict[str, list[int]]:
+    """Return the weights of good, poor and unsure by feature, in hundredths."""
+    torch.manual_seed(seed)
+    seen: dict[str, set[str]] = defaultdict(set)
+    for item in items:
+        for feature in item.features:
+            if len(seen[feature]) < MIN_SKELETONS:
+                seen[feature].add(item.skeleton)
+    index = {feature: i for i, (feature, found) in enumerate(sorted(seen.items())) if len(found) >= MIN_SKELETONS}
+    index = {feature: i for i, feature in enumerate(index)}
+    bags = [torch.tensor([index[f] for f in item.features if f in index], dtype=torch.long) for item in items]
+    targets, weights = torch.tensor([item.target for item in items]), torch.tensor([item.weight for item in items])
+    table = torch.nn.EmbeddingBag(len(index), 3, mode="sum")
+    torch.nn.init.zeros_(table.weight)
+    bias = torch.nn.Parameter(torch.zeros(3))
+    optimizer = torch.optim.Adam([table.weight, bias], lr=RATE)
+    lengths = torch.tensor([0, *(len(bag) for bag in bags[:-1])])
+    flat, offsets = torch.cat(bags), lengths.cumsum(0)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS)
+    for _ in range(EPOCHS):
+        scores = table(flat, offsets) + bias
+        loss = -(weights * (targets * scores.log_softmax(-1)).sum(-1)).sum() / weights.sum()
+        penalty = DECAY * table.weight.square().sum()
+        optimizer.zero_grad()
+        (loss + penalty).backward()
+        optimizer.step()
+        scheduler.step()
+    learned = (100 * table.weight.detach()).round().int().tolist()
+    kept = {feature: learned[i] for feature, i in index.items() if max(map(abs, learned[i])) >= SMALLEST}
+    return {"bias": (100 * bias.detach()).round().int().tolist(), **kept}
+
+
+def predict(weights: dict[str, list[int]], features: list[str]) -> np.ndarray:
+    """Return the probabilities of good, poor and unsure."""
+    scores = np.array(weights["bias"], dtype=float)
+    for feature in features:
+        if feature in weights:
+            scores += weights[feature]
+    odds = np.exp((scores - scores.max()) / 100)
+    return odds / odds.sum()
+
+
+def decide(probabilities: np.ndarray) -> str:
+    """Return the stance as `read_clauses` does."""
+    best = int(probabilities[:2].argmax())
+    return STANCES[best] if probabilities[best] >= MIN_STANCE else "unsure"
+
+
+def evaluate(weights: dict[str, list[int]], items: Sequence[Item]) -> dict[str, float]:
+    """Return accuracies, the rate of wrong directions and the calibration error of the stances that are taken."""
+    right: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
+    wrong, confidence = 0, []
+    for item in items:
+        probabilities = predict(weights, item.features)
+        truth, found = STANCES[int(np.argmax(item.target))], decide(probabilities)
+        totals[truth] += 1
+        right[truth] += truth == found
+        wrong += {truth, found} == {"good", "poor"}
+        if found != "unsure":
+            confidence.append((probabilities.max(), truth == found))
+    result = {stance: right[stance] / max(1, totals[stance]) for stance in STANCES}
+    result["accuracy"] = sum(right.values()) / sum(totals.values())
+    result["wrong direction"] = wrong / sum(totals.values())
+    result["calibration error"] = _calibration_error(confidence)
+    return result
+
+
+def _calibration_error(pairs: Sequence[tuple[float, bool]]) -> float:
+    bins: dict[int, list[tuple[float, bool]]] = defaultdict(list)
+    for probability, is_right in pairs:
+        bins[min(9, int(probability * 10))].append((probability, is_right))
+    gaps = [abs(sum(p for p, _ in found) - sum(r for _, r in found)) for found in bins.values()]
+    return sum(gaps) / max(1, len(pairs))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--errors", action="store_true", help="show the clauses that are misread")
+    parser.add_argument("--no-folds", action="store_true", help="skip cross-validation")
+    args = parser.parse_args()
+    rng = random.Random(0)
+    own, others = hand_written(rng), public()
+    print(f"{len(own)} hand-written clauses, {len(others)} sentences of public critiques")
+    rows = []
+    if not args.no_folds:
+        rows.append(["cross-validation", *cross_validate(own, others, args.errors)])
+    weights = train(prepare([*own, *others]))
+    dev = [_item(clause) for clause in read_dev()]
+    rows.append(["dev.txt", *_cells(evaluate(weights, dev))])
+    if args.errors:
+        show_errors(weights, dev)
+    show("stance", ["clauses", *evaluate(weights, dev)], rows)
+    OUT.parent.mkdir(exist_ok=True)
+    lines = [f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in weights.items()]
+    OUT.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
+    print(f"{len(weights)} weights, {OUT.stat().st_size} bytes")
+
+
+def cross_validate(own: Sequence[Item], others: Sequence[Item], errors: bool) -> list[str]:
+    """Return the mean results on held-out skeletons."""
+    skeletons = sorted({item.skeleton for item in own})
+    random.Random(1).shuffle(skeletons)
+    fold_of = {skeleton: i % FOLDS for i, skeleton in enumerate(skeletons)}
+    results = []
+    for fold in range(FOLDS):
+        weights = train(prepare([*(item for item in own if fold_of[item.skeleton] != fold), *others]))
+        held = [item for item in own if fold_of[item.skeleton] == fold and item.weight > 0.2]
+        held = list({item.skeleton: item for item in held if "before:" in item.features}.values())
+        results.append(evaluate(weights, held))
+        if errors:
+            show_errors(weights, held)
+    return _cells({name: float(np.mean([result[name] for result in results])) for name in results[0]})
+
+
+def show_errors(weights: dict[str, list[int]], items: Sequence[Item]) -> None:
+    for item in items:
+        probabilities = predict(weights, item.features)
+        truth, found = STANCES[int(np.argmax(item.target))], decide(probabilities)
+        if truth != found:
+            print(f"{truth:>7} read as {found:<7} {np.round(probabilities, 2)} {item.text}")
+
+
+def _cells(result: dict[str, float]) -> list[str]:
+    return [f"{value:.3f}" for value in result.values()]
+
+
+if __name__ == "__main__":
+    main()

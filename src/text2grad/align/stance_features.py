@@ -1,0 +1,176 @@
+"""Features of a clause that tell praise from blame: its words and idioms, and their order by role.
+
+Every word has at most one role (`polar_words`): it praises, blames, negates, hedges, asks for a change, names the source
+and so on. The roles in order, without the words in between, are the clause's signature: "no quarrel with", "not a single
+mistake in" and "nothing wrong here" are all a negation followed by blame.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+
+from text2grad.align.polar_words import IDIOMS, ROLES
+from text2grad.text.stems import stem
+
+MASK = "\ue000"  # stands for every character of a quotation, whose own words say nothing of the stance
+
+_TOKEN = re.compile(rf"{MASK}+|\w*_\w+(?:\(\))?|[a-z]\w*\(\)|[^\W\d_]+(?:'[^\W\d_]+)?|\d[\d.,:/%]*|[?!]+|->|=>|[+]1|:[()]")
+_LETTERS = {
+    "praise": "P", "blame": "B", "favour": "F", "spoil": "S", "not": "N", "should": "M", "could": "C", "wish": "W",
+    "if": "I", "but": "X", "too": "T", "very": "V", "mild": "v", "hedge": "H", "more": "m", "all": "A", "only": "o",
+    "source": "s", "answer": "a", "say": "y", "cut": "c", "keep": "k", "add": "d", "lack": "L", "me": "i", "you": "u",
+    "know": "K", "why": "?", "wh": "w",
+}  # fmt: skip
+_OPEN_CLASSES = ("praise", "blame", "cut", "lack", "favour", "spoil", "say", "add")  # known by their stems as well
+_CORE = frozenset("PBFSNMCWIXTHLc?Q")
+_POSITIVE, _NEGATIVE = frozenset("PF"), frozenset("BSL")
+_OPPOSITES = ("un", "in", "im", "ir", "il", "dis", "non")
+_FAULTY = ("mis", "over", "under")
+_SCOPE = 4  # words after a negation that it may negate
+_MAX_IDIOM = max(map(len, IDIOMS)) if IDIOMS else 1
+
+
+def normalize_word(word: str) -> str:
+    """Return a lower-case word without a possessive ending."""
+    return word[:-2] if word.endswith("'s") and len(word) > 3 else word
+
+
+def _split_compounds() -> dict[tuple[str, ...], str]:
+    """Return the idioms, and the words with hyphens as idioms of their parts."""
+    compounds = {tuple(word.split("-")): role for role, words in ROLES.items() for word in words if "-" in word}
+    known = compounds | IDIOMS
+    return {tuple(normalize_word(word) for word in phrase): _LETTERS[role] for phrase, role in known.items()}
+
+
+_IDIOM_LETTERS = _split_compounds()
+_IDIOM_STARTS = frozenset(phrase[0] for phrase in _IDIOM_LETTERS)
+_WORD_LETTERS = {word: _LETTERS[role] for role, words in reversed(ROLES.items()) for word in words}
+_WORD_LETTERS |= {word: _LETTERS[role] for role, words in ROLES.items() if role not in _OPEN_CLASSES for word in words}
+_STEM_LETTERS = {
+    stem(word): _LETTERS[role] for role in reversed(_OPEN_CLASSES) for word in ROLES[role] if "-" not in word
+}
+
+
+def split_tokens(text: str) -> list[str]:
+    """Return the words, numbers and marks of a text in lower case; identifiers and quotations become one token each."""
+    return [_token(word) for word in _TOKEN.findall(text.lower().replace("’", "'"))]
+
+
+@lru_cache(maxsize=1 << 15)
+def _token(word: str) -> str:
+    if word[0] == MASK:
+        return "QUOTE"
+    if "_" in word or word.endswith("()"):
+        return "CODE"
+    if word[0].isdigit() or word[0] in "?!":
+        return "0" if word[0].isdigit() else word[0]
+    return normalize_word(word)
+
+
+@lru_cache(maxsize=1 << 15)
+def _letter(word: str) -> str:
+    """Return the letter of a word's role; the empty string if it has none."""
+    letter = _WORD_LETTERS.get(word)
+    if letter is not None:
+        return letter
+    if word.endswith("n't"):
+        return "N"
+    if word in ("?", "QUOTE", "CODE"):
+        return {"?": "Q", "QUOTE": "q", "CODE": "a"}[word]
+    letter = _STEM_LETTERS.get(stem(word))
+    if letter is not None:
+        return letter
+    for prefix in _OPPOSITES:
+        rest = word.removeprefix(prefix)
+        if rest != word and len(rest) > 3 and _STEM_LETTERS.get(stem(rest)) in ("P", "F"):
+            return "B"
+    return "B" if len(word) > 6 and word.startswith(_FAULTY) else ""
+
+
+def find_roles(tokens: list[str]) -> tuple[list[str], list[str]]:
+    """Return the letter of each token's role ("" without one), an idiom's at its first word, and the idioms found."""
+    letters, idioms = [], []
+    i, size = 0, len(tokens)
+    while i < size:
+        found = 0
+        if tokens[i] in _IDIOM_STARTS:
+            for length in range(min(_MAX_IDIOM, size - i), 1, -1):
+                letter = _IDIOM_LETTERS.get(tuple(tokens[i : i + length]))
+                if letter is not None:
+                    found = length
+                    letters += [letter] + [""] * (length - 1)
+                    idioms.append(" ".join(tokens[i : i + length]))
+                    break
+        if not found:
+            letters.append(_letter(tokens[i]))
+        i += found or 1
+    return letters, idioms
+
+
+def extract_features(clause: str, before: str = "", after: str = "", is_missing: bool = False) -> list[str]:
+    """Return the names of a clause's features, some more than once.
+
+    clause: its text, quotations replaced by `MASK`. before, after: the conjunctions that join it to its neighbours.
+    is_missing: whether it says that something is missing.
+    """
+    tokens = split_tokens(clause)
+    letters, idioms = find_roles(tokens)
+    features = [f"i:{idiom}" for idiom in idioms]
+    features += _order_features(letters)
+    features += _polarity_features(letters)
+    features += _word_features(tokens, letters)
+    features.append(f"words:{min(len(tokens), 30).bit_length()}")
+    features += [f"before:{before}", f"after:{after}", f"missing:{is_missing}"]
+    return features
+
+
+def _order_features(letters: list[str]) -> list[str]:
+    signature = "^" + "".join(letters) + "$"
+    features = [f"s:{signature[i : i + n]}" for n in (1, 2, 3) for i in range(len(signature) - n + 1)]
+    core = "".join([letter for letter in letters if letter in _CORE])
+    features += [f"c:{core[i : i + n]}" for n in (2, 3) for i in range(len(core) - n + 1)]
+    features.append(f"core:{core[:6]}")
+    return features
+
+
+def _polarity_features(letters: list[str]) -> list[str]:
+    """Return the signs of the polar words after negation: the first, the last, their sum."""
+    signs: list[int] = []
+    negated = -_SCOPE - 1
+    for i, letter in enumerate(letters):
+        if letter == "N":
+            negated = i
+        elif letter == "X":
+            negated = -_SCOPE - 1
+        elif letter in _POSITIVE or letter in _NEGATIVE:
+            sign = 1 if letter in _POSITIVE else -1
+            if i - negated <= _SCOPE:
+                sign, negated = -sign, -_SCOPE - 1
+            signs.append(sign)
+    if not signs:
+        return ["sign:none"]
+    total = sum(signs)
+    return [f"sign:{max(-2, min(2, total))}", f"first:{signs[0]}", f"last:{signs[-1]}"]
+
+
+def _word_features(tokens: list[str], letters: list[str]) -> list[str]:
+    features: list[str] = []
+    negated = -_SCOPE - 1
+    for i, (token, letter) in enumerate(zip(tokens, letters, strict=True)):
+        key = _stem_token(token)
+        features.append(f"w:{key}")
+        if i - negated <= _SCOPE:
+            features.append(f"n:{key}")
+        if letter == "N":
+            negated = i
+    padded = ["<", *tokens, ">"]
+    features += [f"b:{first} {second}" for first, second in pairwise(padded)]
+    features += [f"t:{padded[i]} {padded[i + 1]} {padded[i + 2]}" for i in range(len(padded) - 2)]
+    return features
+
+
+@lru_cache(maxsize=1 << 15)
+def _stem_token(token: str) -> str:
+    return stem(token) if token.isalpha() else token
