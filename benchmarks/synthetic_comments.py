@@ -97,7 +97,7 @@ _KINDS = {
 }
 
 
-def synthetic_cases(folder: Path, seed: int, per_text: int = 2) -> list[Case]:
+def synthetic_cases(folder: Path, seed: int, per_text: int = 1) -> list[Case]:
     """Return cases of every kind, the same for the same seed; a group is a text."""
     rng = random.Random(seed)
     texts = _texts(folder)
@@ -186,7 +186,7 @@ def _target(words: Sequence[WhitespaceWord], rng: random.Random) -> Target:
         return start, end
     if how < 0.85:
         start = rng.randrange(len(words))
-        end = min(len(words), start + rng.choice((1, 2, 3, 4, 5, 7)))
+        end = min(len(words), start + rng.choice((2, 3, 4, 5, 7, 9)))
         trim = rng.random() < 0.5
         while trim and start < end - 1 and not words[start].is_content:
             start += 1
@@ -224,7 +224,7 @@ def _comment(
     start, end = target
     kind = words[start].kind
     context = _context(words, target, rng)
-    if kind in (WordKind.NUMBER, WordKind.NAME) and end - start <= 3 and rng.random() < 0.35:
+    if kind in (WordKind.NUMBER, WordKind.NAME) and end - start <= 3 and rng.random() < 0.5:
         names = _KINDS["name"] if kind is WordKind.NAME else _KINDS["number"]
         if kind is WordKind.NUMBER and words[start].text.strip(PUNCTUATION).isdigit() and len(words[start].text) >= 4:
             names = _KINDS["year"]
@@ -273,9 +273,9 @@ def _context(words: Sequence[WhitespaceWord], target: Target, rng: random.Random
 def _phrase(words: Sequence[WhitespaceWord], target: Target, rng: random.Random) -> str:
     """Return the words of the target, or some of its content words."""
     inside = list(words[target[0] : target[1]])
-    if len(inside) > 1 and rng.random() < 0.7:
+    if len(inside) > 1 and rng.random() < 0.8:
         content = [word for word in inside if word.is_content] or inside
-        keep = max(1, round(len(content) * rng.uniform(0.3, 1.0)))
+        keep = max(1, round(len(content) * rng.uniform(0.1, 0.9)))
         chosen = sorted(rng.sample(range(len(content)), keep))
         inside = [content[i] for i in chosen]
     text = " ".join(word.text for word in inside).strip(PUNCTUATION) or "it"

@@ -188,7 +188,7 @@ _BEHAVIOURS: tuple[tuple[str, tuple[Finder, ...]], ...] = (
     (r"hard[\s-]?coded|magic numbers?", (_compares(*range(2, 10000)), lambda nodes: [n for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, int | float) and n.value not in (0, 1)])),
 )  # fmt: skip
 _COMPILED = tuple((re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.I), finders) for words, finders in _BEHAVIOURS)
-_CONFIDENCE = 0.6  # of one node; more of them share it
+_CONFIDENCE = 0.45  # of one node; more of them share it
 
 
 def find_behaviours(comment: str, start: int, end: int, program: Program) -> Iterator[Proposal]:

@@ -20,6 +20,8 @@ _MAX_NODES = 3  # a phrase without an ordinal that fits more nodes is too ambigu
 _KIND = r"(?:variables?|functions?|methods?|lists?|dict(?:ionary)?|counters?|parameters?|arguments?)"
 _KIND_BEFORE = re.compile(rf"\b{_KIND}(?:\s+(?:called|named))?\s+$", re.IGNORECASE)
 _KIND_AFTER = re.compile(rf"\s+{_KIND}\b", re.IGNORECASE)
+_STARTS_CLAUSE = re.compile(r"(?:^|[.;,:]\s*|\b(?:and|but|so|because|that)\s+)$", re.IGNORECASE)
+_VERB_AFTER = re.compile(r"\s+(?:is|are|was|should|never|must|isn['’]t|has|gets|does|doesn['’]t|needs)\b", re.IGNORECASE)
 _ASKS_TO_ADD = re.compile(
     r"\b(?:add(?:s|ed|ing)?|insert(?:ed|ing)?|miss(?:es|ing)|lacks?|lacking|without|needs?|no|another|additional|use|using)"
     r"\s+(?:to\s+(?:have|add)\s+)?(?:an?\s+|another\s+|any\s+|one\s+more\s+)?(?:\w+\s+)?$",
@@ -159,7 +161,8 @@ def find_identifiers(comment: str, nodes: list[Node]) -> Iterator[CodeReference]
         if not 0 < len(found) <= _MAX_NODES:
             continue
         marked = bool(match["open"] and match["close"]) or match["call"] is not None
-        if marked or _is_compound_name(match["name"]) or _has_kind_beside(match):
+        is_named = _is_compound_name(match["name"]) or _has_kind_beside(match) or _is_judged(match)
+        if marked or is_named:
             yield match.span("name"), found, 0.8 / len(found)
 
 
@@ -171,6 +174,12 @@ def _has_kind_beside(match: re.Match[str]) -> bool:
     before, after = match.string[: match.start("name")], match.string[match.end("name") :]
     has_kind = _KIND_BEFORE.search(before) or _KIND_AFTER.match(after)
     return bool(has_kind) and match["name"] not in ("a", "A", "I")
+
+
+def _is_judged(match: re.Match[str]) -> bool:
+    """Whether the name is the subject of its sentence: "right is never decremented"."""
+    before, after = match.string[: match.start("name")], match.string[match.end("name") :]
+    return bool(_STARTS_CLAUSE.search(before)) and bool(_VERB_AFTER.match(after)) and match["name"] not in ("it", "I")
 
 
 def _nodes_by_name(nodes: list[Node]) -> dict[str, list[Node]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -45,6 +46,13 @@ class Document:
         """The program, if the completion is or contains one that parses or is fenced."""
         program = extract_program(self.text, self._prompt)
         return program if program and (program.nodes() or _FENCE.search(self.text)) else None
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The variables and functions of the program."""
+        nodes = self.program.own_nodes() if self.program else []
+        variables = {node.id for node in nodes if isinstance(node, ast.Name)}
+        return frozenset(variables | {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)})
 
     @cached_property
     def code(self) -> list[Range]:

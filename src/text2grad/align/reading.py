@@ -18,11 +18,13 @@ from text2grad.align.document import Document
 from text2grad.align.learned import aligner
 from text2grad.align.learned.roles import content_keys, parse_mentions
 from text2grad.align.omissions import is_present, omission_text
-from text2grad.align.proposals import Proposal, Source, overlap
-from text2grad.align.targets import find_hints, find_targets
+from text2grad.align.proposals import Proposal, Source
+from text2grad.align.stance import detect_stances
+from text2grad.align.targets import MIN_LONG, find_hints, find_targets
 from text2grad.align.whole import speaks_of_whole
 from text2grad.schema import Label, MatchKind, Omission, Range, Span
-from text2grad.text.whitespace import split_words
+from text2grad.text.whitespace import PUNCTUATION, split_words
+from text2grad.text.words import consecutive_runs
 
 if TYPE_CHECKING:
     from text2grad.align.learned.attention_features import Scorer  # imports transformers
@@ -39,7 +41,10 @@ _MATCH: dict[Source, MatchKind] = {
 _HINT_LOG_ODDS = {"kind": 2.5, "name": 1.0}
 _MIN_HINT_CONFIDENCE = 0.5  # of a thing of a kind that is a target by itself where the learned aligner finds nothing
 _WHOLE_CONFIDENCE = 0.9
+_MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 _SENTENCE_CONFIDENCE = 0.5
+_EDGES = f"{PUNCTUATION} \t\n"
+_MAX_AROUND_MISSING = 8  # words of a clause besides what it says is missing, if it says nothing else
 _MIN_SENTENCE_WORDS, _MIN_SENTENCE_SHARE = 1, 0.34  # content words that the clause shares with a sentence it means
 
 
@@ -123,10 +128,16 @@ def _read_clause(comment: str, clause: Clause, document: Document) -> ReadClause
     bounds = (clause.start, clause.end)
     if clause.missing is not None and clause.stance != "good":
         text = omission_text(comment, clause.missing)
-        if is_present(text, document.text):
+        rest = comment[clause.start : clause.missing[0]] + comment[clause.missing[1] : clause.end]
+        if not is_present(text, document.text):
+            return ReadClause(clause, omission=Omission(text=text, phrase=clause.missing))
+        if len(rest.split()) <= _MAX_AROUND_MISSING:
             return ReadClause(clause, refused=NOT_MISSING)
-        return ReadClause(clause, omission=Omission(text=text, phrase=clause.missing))
     found = find_targets(comment, bounds, document)
+    quoted = [proposal.phrase for proposal in found if proposal.source == "quotation"]
+    if quoted and clause.stance == "unsure" and clause.probability < _MAX_DOUBT:
+        stance: Label = "good" if "good" in detect_stances(comment, quoted, occurs=lambda _: True) else "poor"
+        clause = replace(clause, stance=stance, probability=_QUOTED_PROBABILITY)
     return ReadClause(clause, [target for proposal in found for target in _targets(proposal)])
 
 
@@ -146,27 +157,41 @@ def _add_paraphrases(
     own = [item for item in read if item.clause.stance == stance]
     group = [*own, *(item for item in read if item.clause.stance == "unsure")] if stance == "poor" else own
     open_clauses = [item for item in group if not item.targets and not item.omission and not item.refused]
-    open_clauses = [item for item in open_clauses if not speaks_of_whole(comment, item.clause, document)]
-    if not open_clauses:
+    open_clauses = [item for item in open_clauses if not _is_whole(comment, item.clause, document)]
+    eligible = [item for item in group if not item.omission and not item.refused and not item.is_whole]
+    if not eligible or (not open_clauses and len(comment.split()) < MIN_LONG):
         return
     text = _only(comment, [(item.clause.start, item.clause.end) for item in group if not item.omission])
     if document.program is not None and aligner.find_program(document.text, prompt) is not None:
         places = aligner.locate_statements(text, document.program)
     else:
         hints = [
-            p for item in open_clauses for p in find_hints(comment, (item.clause.start, item.clause.end), document)
+            p for item in eligible for p in find_hints(comment, (item.clause.start, item.clause.end), document)
         ]
         odds = [(place, _HINT_LOG_ODDS[hint.source]) for hint in hints for place in hint.places]
         places = aligner.locate_words(text, document.text, prompt, scorer, odds)
     taken = [target.place for item in group for target in item.targets]
     for place, confidence in places:
-        if not any(overlap(place, other) for other in taken):
-            item, phrase = _owner(comment, place, group, open_clauses, document)
-            item.targets.append(Target("paraphrase", place, phrase, confidence))
+        for piece in _remainder(place, taken, document.text):
+            item, phrase = _owner(comment, piece, eligible, open_clauses, document)
+            item.targets.append(Target("paraphrase", piece, phrase, confidence))
+
+
+def _remainder(place: Range, taken: Sequence[Range], text: str) -> list[Range]:
+    """Return the parts of a place that no other range covers, if they have a word, without marks at their ends."""
+    free = [i for i in range(*place) if not any(start <= i < end for start, end in taken)]
+    pieces = []
+    for run in consecutive_runs(free):
+        piece = text[run.start : run.stop]
+        start = run.start + len(piece) - len(piece.lstrip(_EDGES))
+        end = run.stop - (len(piece) - len(piece.rstrip(_EDGES)))
+        if any(c.isalnum() for c in text[start:end]):
+            pieces.append((start, end))
+    return pieces
 
 
 def _owner(
-    comment: str, place: Range, group: Sequence[ReadClause], open_clauses: Sequence[ReadClause], document: Document
+    comment: str, place: Range, eligible: Sequence[ReadClause], open_clauses: Sequence[ReadClause], document: Document
 ) -> tuple[ReadClause, Range | None]:
     """Return the clause that shares most words with a place, one that praises or blames before one that may not."""
     keys = {key for word in split_words(document.text[slice(*place)]) if word.is_content for key in word.keys}
@@ -177,9 +202,9 @@ def _owner(
         return [(start + w.start, start + w.end) for w in words if w.is_content and not keys.isdisjoint(w.keys)]
 
     decided = [item for item in open_clauses if item.clause.stance != "unsure"] or [
-        item for item in group if item.clause.stance != "unsure" and not item.omission
+        item for item in eligible if item.clause.stance != "unsure"
     ]
-    best = max(decided or open_clauses, key=lambda item: len(shared(item)))
+    best = max(decided or open_clauses or eligible, key=lambda item: len(shared(item)))
     words = shared(best)
     return best, (words[0][0], words[-1][1]) if words else None
 
@@ -198,10 +223,12 @@ def _finish(comment: str, item: ReadClause, document: Document) -> None:
             item.refused = NOT_SURE
         return
     bounds = (clause.start, clause.end)
-    if speaks_of_whole(comment, clause, document):
+    if _is_whole(comment, clause, document):
         item.targets = [Target("whole", document.whole, bounds, _WHOLE_CONFIDENCE)]
     else:
-        hints = [h for h in find_hints(comment, bounds, document) if h.confidence >= _MIN_HINT_CONFIDENCE]
+        is_long = len(comment.split()) >= MIN_LONG
+        hints = [] if document.program or is_long else find_hints(comment, bounds, document)
+        hints = [hint for hint in hints if hint.confidence >= _MIN_HINT_CONFIDENCE]
         item.targets = [target for hint in hints for target in _targets(hint)] or _sentence(comment, clause, document)
     if clause.stance == "unsure":
         item.refused = NOT_SURE
@@ -209,10 +236,15 @@ def _finish(comment: str, item: ReadClause, document: Document) -> None:
         item.refused = NO_PLACE
 
 
+def _is_whole(comment: str, clause: Clause, document: Document) -> bool:
+    """Whether the clause is about the whole answer; praise of a program that names no part of it is praise of all."""
+    return speaks_of_whole(comment, clause, document) or (document.program is not None and clause.stance == "good")
+
+
 def _sentence(comment: str, clause: Clause, document: Document) -> list[Target]:
     """Return the sentence that shares most content words with the clause, if it shares enough."""
     keys = content_keys(parse_mentions(comment[clause.start : clause.end]))
-    if not keys or document.program is not None:
+    if not keys or document.program is not None or len(document.sentences) < 2:
         return []
     scored = []
     for place in document.sentences:

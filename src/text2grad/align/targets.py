@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from text2grad.align.behaviour import find_behaviours
 from text2grad.align.code_comments import find_code_places
@@ -20,10 +21,14 @@ from text2grad.align.learned.roles import content_keys, parse_mentions
 from text2grad.align.parts import find_parts
 from text2grad.align.proposals import Proposal, contains, overlap
 from text2grad.align.quotes import locate_quote
+from text2grad.align.subjects import find_subjects
 from text2grad.schema import Range
 
 _NAME_CONFIDENCE = 0.7
+_PART_OF_CODE_CONFIDENCE = 0.5
+MIN_LONG = 24  # words of a comment that says more than what it names
 _MIN_CERTAIN, _MAX_OTHER_WORDS = 0.6, 4
+_MAX_SHORT, _MAX_SHORT_NAME = 14, 8  # words of a short clause
 _CONTRASTED = re.compile(
     r"\b(?:not|instead of|rather than|isn['’]t|wasn['’]t)\s+(?:in|on|at|the|by|for)?\s*$", re.IGNORECASE
 )
@@ -34,21 +39,25 @@ _JUDGED = re.compile(
 _OF = re.compile(r"\s*,?\s*(?:of|in|from|under|inside|within)\s+(?:the\s+|this\s+|your\s+)?", re.IGNORECASE)
 
 
-def find_targets(comment: str, clause: Range, document: Document, wanted: Sequence[Range] = ()) -> list[Proposal]:
+def find_targets(comment: str, clause: Range, document: Document) -> list[Proposal]:
     """Return what the clause comment[start:end] points at explicitly, combined; nothing if only words could tell.
 
-    wanted: ranges of the comment with what should be there instead; they point at nothing.
+    In a long comment, what it names is often only the context of what it is about, and left to the learned aligner.
     """
     quotations = [p for p in _quotations(comment, document) if contains(clause, p.phrase) or overlap(clause, p.phrase)]
     parts = _nest(comment, list(find_parts(comment, *clause, document)), document)
+    if document.program is not None and (places := _code_targets(comment, clause, document)):
+        return places
     if quotations:
         return [_within(quotation, comment, parts, document) for quotation in quotations]
     if document.program is not None:
-        places = _code_targets(comment, clause, document)
-        return places or parts
+        return [replace(part, confidence=_PART_OF_CODE_CONFIDENCE) for part in parts]
     details = _details(comment, clause, document)
+    if not parts and len(comment.split()) >= MIN_LONG:
+        return []
     if not parts:
-        return [detail for detail in details if _is_subject(detail, comment, clause)]
+        subjects = [detail for detail in details if _is_subject(detail, comment, clause)]
+        return subjects or list(_short_subjects(comment, clause, document))
     inside = [_restrict(detail, parts) for detail in details]
     return [detail for detail in inside if detail is not None] or parts
 
@@ -88,12 +97,17 @@ def _is_subject(detail: Proposal, comment: str, clause: Range) -> bool:
     """Whether the clause is about this detail itself: it is short and certain, or the detail is what it contrasts."""
     start, end = detail.phrase
     if detail.source == "name":
-        return bool(_CONTRASTED.search(comment[clause[0] : start])) or (
-            _LEADS.fullmatch(comment[clause[0] : start]) is not None
-            and _JUDGED.match(comment, end, clause[1]) is not None
-        )
+        leads = _LEADS.fullmatch(comment[clause[0] : start]) and _JUDGED.match(comment, end, clause[1])
+        is_short = len(comment[slice(*clause)].split()) <= _MAX_SHORT_NAME
+        return bool(_CONTRASTED.search(comment[clause[0] : start])) or bool(leads and is_short)
     others = content_keys(parse_mentions(comment[clause[0] : start] + " " + comment[end : clause[1]]))
     return detail.confidence > _MIN_CERTAIN and len(others) <= _MAX_OTHER_WORDS
+
+
+def _short_subjects(comment: str, clause: Range, document: Document) -> Iterator[Proposal]:
+    """Yield the subject of a short clause on an answer of several sentences; longer ones are left to the aligner."""
+    if len(comment[slice(*clause)].split()) <= _MAX_SHORT and len(document.sentences) > 1:
+        yield from find_subjects(comment, *clause, document)
 
 
 def _restrict(detail: Proposal, outer: Sequence[Proposal]) -> Proposal | None:

@@ -11,7 +11,7 @@ from text2grad.text.whitespace import is_function_part, part_key, split_parts
 _ANSWER = (
     "answer response reply summary text output code program function solution script implementation letter email mail "
     "message note recipe instruction instructions explanation article essay story poem post draft version piece work job "
-    "everything all it this that overall whole entire result one attempt write-up writing tone style length reading read "
+    "everything all overall whole entire result one attempt write-up writing tone style length reading read "
     "structure format layout wording language grammar spelling logic approach idea content information facts"
 )
 _OPINION = (
@@ -26,7 +26,8 @@ _OPINION = (
     "question answered ask asked needs need again rewrite redo scratch keep up exactly wanted looking for understand "
     "follow sense makes make written wrote reads sounds feels seems tight crisp balanced engaging"
 )
-_KEYS = {part_key(part) for part in split_parts(f"{_ANSWER} {_OPINION}")}
+_ANSWER_KEYS = {part_key(part) for part in split_parts(_ANSWER)}
+_KEYS = _ANSWER_KEYS | {part_key(part) for part in split_parts(_OPINION)}
 _WHOLE = re.compile(
     r"\b(?:overall|as a whole|in general|all in all|the (?:whole|entire|full) (?:thing|answer|text|response|summary|letter|code"
     r"|program|recipe|e?-?mail|function)|everything|throughout|too (?:long|short|wordy|verbose|vague|formal|informal|dry"
@@ -42,9 +43,13 @@ def speaks_of_whole(comment: str, clause: Clause, document: Document) -> bool:
     """Whether the clause has no content but opinion and names for the answer."""
     text = comment[clause.start : clause.end]
     parts = [part for part in split_parts(text) if not is_function_part(part)]
-    answer = {part_key(part) for word in split_parts(document.text) for part in [word]}
+    if document.program is not None and document.names.intersection(re.findall(r"\w+", text)):
+        return False
     others = [part for part in parts if part_key(part) not in _KEYS]
     if not others:
         return True
-    present = [part for part in others if part_key(part) in answer]
-    return not present and (len(others) <= _MAX_OTHER_WORDS or _WHOLE.search(text) is not None)
+    answer = {part_key(part) for part in split_parts(document.text)}
+    if any(part_key(part) in answer for part in others):
+        return False
+    named = any(part_key(part) in _ANSWER_KEYS for part in parts)
+    return (named and len(others) <= _MAX_OTHER_WORDS) or _WHOLE.search(text) is not None

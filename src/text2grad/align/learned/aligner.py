@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,12 +78,12 @@ def locate_words(
     hints: places that other sources propose, with the log-odds that are added to those of their words.
     """
     words, probabilities = predict_word_probabilities(comment, completion, source_or_none(prompt, completion), scorer)
-    for (start, end), log_odds in hints:
-        inside = np.array([word.start < end and start < word.end for word in words], dtype=bool)
-        probabilities[inside] = _shift(probabilities[inside], log_odds)
     model = _load_model("words" if scorer is None else "heads")
     if not len(probabilities) or probabilities.max() < model.gate:
         return []
+    for (start, end), log_odds in hints:
+        inside = np.array([word.start < end and start < word.end for word in words], dtype=bool)
+        probabilities[inside] = _shift(probabilities[inside], log_odds)
     places = []
     for run in consecutive_runs(np.flatnonzero(select_words(probabilities, model.threshold)).tolist()):
         start, end = _strip_punctuation(completion, words[run.start].start, words[run.stop - 1].end)
@@ -170,7 +170,13 @@ class _Model(NamedTuple):
 
 @lru_cache
 def _load_model(name: str) -> _Model:
-    data = json.loads(files("text2grad.align.learned").joinpath(f"weights/{name}.json").read_text("utf-8"))
+    return parse_model(
+        json.loads(files("text2grad.align.learned").joinpath(f"weights/{name}.json").read_text("utf-8"))
+    )
+
+
+def parse_model(data: dict[str, Any]) -> _Model:
+    """Build a model from parsed JSON, as `benchmarks/train_freeform.py` writes it."""
     weights = np.array(data.get("weights", []), dtype=np.float64)
     trees = BoostedTrees.from_dict(data["trees"])
     return _Model(trees, data["threshold"], data["gate"], np.array(data["calibration"]), weights)
