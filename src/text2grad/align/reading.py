@@ -161,13 +161,13 @@ def _add_paraphrases(
     eligible = [item for item in group if not item.omission and not item.refused and not item.is_whole]
     if not eligible or (not open_clauses and len(comment.split()) < MIN_LONG):
         return
-    text = _only(comment, [(item.clause.start, item.clause.end) for item in group if not item.omission])
+    is_long = len(comment.split()) >= MIN_LONG
+    bounds = [(item.clause.start, item.clause.end) for item in group if not item.omission]
+    text = comment if is_long and stance == "poor" else _only(comment, bounds)
     if document.program is not None and aligner.find_program(document.text, prompt) is not None:
         places = aligner.locate_statements(text, document.program)
     else:
-        hints = [
-            p for item in eligible for p in find_hints(comment, (item.clause.start, item.clause.end), document)
-        ]
+        hints = [p for item in eligible for p in _hints(comment, item.clause, document)] if not is_long else []
         odds = [(place, _HINT_LOG_ODDS[hint.source]) for hint in hints for place in hint.places]
         places = aligner.locate_words(text, document.text, prompt, scorer, odds)
     taken = [target.place for item in group for target in item.targets]
@@ -175,6 +175,10 @@ def _add_paraphrases(
         for piece in _remainder(place, taken, document.text):
             item, phrase = _owner(comment, piece, eligible, open_clauses, document)
             item.targets.append(Target("paraphrase", piece, phrase, confidence))
+
+
+def _hints(comment: str, clause: Clause, document: Document) -> list[Proposal]:
+    return find_hints(comment, (clause.start, clause.end), document)
 
 
 def _remainder(place: Range, taken: Sequence[Range], text: str) -> list[Range]:
@@ -227,7 +231,7 @@ def _finish(comment: str, item: ReadClause, document: Document) -> None:
         item.targets = [Target("whole", document.whole, bounds, _WHOLE_CONFIDENCE)]
     else:
         is_long = len(comment.split()) >= MIN_LONG
-        hints = [] if document.program or is_long else find_hints(comment, bounds, document)
+        hints = [] if document.program or is_long else _hints(comment, clause, document)
         hints = [hint for hint in hints if hint.confidence >= _MIN_HINT_CONFIDENCE]
         item.targets = [target for hint in hints for target in _targets(hint)] or _sentence(comment, clause, document)
     if clause.stance == "unsure":
