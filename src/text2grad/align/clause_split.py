@@ -162,16 +162,16 @@ def _split_contrast(text: str, piece: Piece, judge: Judge) -> list[Piece]:
             continue
         if _CORRECTS.search(text, *left) and not _VERB.search(text, *right):
             continue  # "not on Friday but on Monday"
-        if _says_something(text, left, right, judge, word):
+        if _says_something(text, left, right, judge, before, word):
             first = _split(text, Piece(*left, before, word), judge)
             return [*first, *_split(text, Piece(*right, word, after), judge)]
     return []
 
 
-def _says_something(text: str, left: Range, right: Range, judge: Judge, word: str) -> bool:
+def _says_something(text: str, left: Range, right: Range, judge: Judge, before: str, word: str) -> bool:
     """Whether both sides of a contrast say something; "It says A but the source says B" does so only as a whole."""
     left_roles, right_roles = (find_roles(split_tokens(text[slice(*side)]))[0] for side in (left, right))
-    if not _POLAR.isdisjoint(left_roles) and _is_own(judge(*left, "", word)):
+    if not _POLAR.isdisjoint(left_roles) and _is_own(judge(*left, before, word)):
         return not _POLAR.isdisjoint(right_roles) or _VERB.search(text, *right) is not None
     reports = "s" in left_roles or "s" in right_roles or "y" in left_roles
     return not reports and all(_VERB.search(text, *side) for side in (left, right))

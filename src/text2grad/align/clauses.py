@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from text2grad.align.clause_split import main_parts, mask_quotations, split_clauses, strip_range
@@ -53,6 +54,7 @@ def read_clauses(comment: str) -> list[Clause]:
     """
     masked = mask_quotations(comment)
 
+    @cache
     def judge(start: int, end: int, before: str, after: str) -> StanceProbabilities:
         return predict_stance(masked[start:end], before, after)
 

@@ -32,7 +32,6 @@ _POSITIVE, _NEGATIVE = frozenset("PF"), frozenset("BSL")
 _OPPOSITES = ("un", "in", "im", "ir", "il", "dis", "non")
 _FAULTY = ("mis", "over", "under")
 _SCOPE = 4  # words after a negation that it may negate
-_MAX_IDIOM = max(map(len, IDIOMS)) if IDIOMS else 1
 
 
 def normalize_word(word: str) -> str:
@@ -48,7 +47,10 @@ def _split_compounds() -> dict[tuple[str, ...], str]:
 
 
 _IDIOM_LETTERS = _split_compounds()
-_IDIOM_STARTS = frozenset(phrase[0] for phrase in _IDIOM_LETTERS)
+_IDIOM_LENGTHS: dict[str, list[int]] = {}  # by first word, the longest first
+for _phrase in sorted(_IDIOM_LETTERS, key=len, reverse=True):
+    if len(_phrase) not in _IDIOM_LENGTHS.setdefault(_phrase[0], []):
+        _IDIOM_LENGTHS[_phrase[0]].append(len(_phrase))
 _VOWELS = frozenset("aeiou")
 
 
@@ -125,21 +127,20 @@ def _letter(word: str) -> str:
 
 def find_roles(tokens: list[str]) -> tuple[list[str], list[str]]:
     """Return the letter of each token's role ("" without one), an idiom's at its first word, and the idioms found."""
-    letters, idioms = [], []
-    i, size = 0, len(tokens)
-    while i < size:
-        found = 0
-        if tokens[i] in _IDIOM_STARTS:
-            for length in range(min(_MAX_IDIOM, size - i), 1, -1):
-                letter = _IDIOM_LETTERS.get(tuple(tokens[i : i + length]))
-                if letter is not None:
-                    found = length
-                    letters += [letter] + [""] * (length - 1)
-                    idioms.append(" ".join(tokens[i : i + length]))
-                    break
-        if not found:
+    letters: list[str] = []
+    idioms: list[str] = []
+    i = 0
+    while i < len(tokens):
+        for length in _IDIOM_LENGTHS.get(tokens[i], ()):
+            phrase = tuple(tokens[i : i + length])
+            if phrase in _IDIOM_LETTERS:
+                letters += [_IDIOM_LETTERS[phrase]] + [""] * (len(phrase) - 1)
+                idioms.append(" ".join(phrase))
+                i += len(phrase)
+                break
+        else:
             letters.append(_letter(tokens[i]))
-        i += found or 1
+            i += 1
     return letters, idioms
 
 
