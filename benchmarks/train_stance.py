@@ -19,32 +19,37 @@ import numpy as np
 import torch
 from harness import ROOT, data_folder, show
 from stance_comments import STANCES, Labelled, fill, public_critiques, read_dev, read_skeletons
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from text2grad.align.clause_split import mask_quotations, split_sentences
-from text2grad.align.missing import find_missing
 from text2grad.align.stance_features import extract_features
 
 OUT = ROOT / "src" / "text2grad" / "align" / "weights" / "stance.json"
-FILLS = 4  # clauses per skeleton with slots
-JOINED = 2500  # pairs of clauses joined by a conjunction
+FILLS = 3  # clauses per skeleton with slots
+JOINED = 800  # pairs of clauses joined by a conjunction
 FOLDS = 5
-EPOCHS, RATE, DECAY = 60, 0.05, 3e-4
+EPOCHS, BATCH, RATE, DECAY = 10, 256, 0.02, 1e-4
 MIN_SKELETONS = 2  # that a feature must occur in
-SMALLEST = 4  # hundredths; smaller weights are dropped
+SMALLEST = 8  # hundredths; smaller weights are dropped
 WORDLESS = 0.5  # weight of a clause without the features of its words, so that roles count for unknown words
 WORD_FEATURES = ("w:", "n:", "b:", "t:", "i:")
 MIN_STANCE = 0.6  # as in align/clauses.py
 PUBLIC_WEIGHT = {"defacto": 0.25, "defacto instructions": 0.05, "ilf": 0.4, "debugbench": 0.15}
 CERTAINTY = {"defacto": 0.75, "defacto instructions": 0.95, "ilf": 0.8, "debugbench": 0.8}
+SAYS_MISSING = {"defacto": 0.03}
 CONTRASTS = ("but", "although", "however", "though", "while", "yet", "except that", "whereas")
 
 
 @dataclass(frozen=True)
 class Item:
-    """Features, the probabilities of the stances, the weight, and what it was made from."""
+    """Features, the probabilities of the stances and that something is missing, the weight, and what it is made from.
+
+    says_missing is None where that is unknown.
+    """
 
     features: list[str]
-    target: tuple[float, float, float]
+    target: tuple[float, ...]
+    says_missing: float | None
     weight: float
     skeleton: str
     text: str = ""
@@ -75,12 +80,12 @@ def hand_written(rng: random.Random) -> list[Item]:
 
 def _item(clause: Labelled, before: str = "", after: str = "", weight: float = 1.0) -> Item:
     target = tuple(float(stance == clause.stance) for stance in STANCES)
-    return Item(_features(clause.text, before, after), target, weight, clause.skeleton, clause.text)
+    says_missing = float(clause.missing is not None)
+    return Item(_features(clause.text, before, after), target, says_missing, weight, clause.skeleton, clause.text)
 
 
 def _features(text: str, before: str = "", after: str = "") -> list[str]:
-    masked = mask_quotations(text)
-    return extract_features(masked, before, after, find_missing(masked, 0, len(masked)) is not None)
+    return extract_features(mask_quotations(text), before, after)
 
 
 def public() -> list[Item]:
@@ -92,7 +97,10 @@ def public() -> list[Item]:
         for sentence in sentences:
             sure = CERTAINTY[source] if len(sentences) == 1 else CERTAINTY[source] - 0.2
             target = tuple(sure if name == stance else 1 - sure if name == "unsure" else 0.0 for name in STANCES)
-            items.append(Item(_features(sentence), target, PUBLIC_WEIGHT[source], sentence))
+            says_missing = SAYS_MISSING.get(source)
+            if source == "defacto instructions":
+                says_missing = float(sentence.startswith("Add "))
+            items.append(Item(_features(sentence), target, says_missing, PUBLIC_WEIGHT[source], sentence))
     return items
 
 
@@ -105,7 +113,9 @@ def prepare(items: Sequence[Item]) -> list[Item]:
         for item in items
     ]
     wordless = [
-        replace(item, features=[f for f in item.features if not f.startswith(WORD_FEATURES)], weight=item.weight * WORDLESS)
+        replace(
+            item, features=[f for f in item.features if not f.startswith(WORD_FEATURES)], weight=item.weight * WORDLESS
+        )
         for item in balanced
     ]
     return balanced + wordless
@@ -123,20 +133,25 @@ def train(items: Sequence[Item], seed: int = 0) -> dict[str, list[int]]:
     index = {feature: i for i, feature in enumerate(index)}
     bags = [torch.tensor([index[f] for f in item.features if f in index], dtype=torch.long) for item in items]
     targets, weights = torch.tensor([item.target for item in items]), torch.tensor([item.weight for item in items])
-    table = torch.nn.EmbeddingBag(len(index), 3, mode="sum")
+    missing = torch.tensor([item.says_missing or 0.0 for item in items])
+    known = torch.tensor([item.weight * (item.says_missing is not None) for item in items])
+    table = torch.nn.EmbeddingBag(len(index), 4, mode="sum")
     torch.nn.init.zeros_(table.weight)
-    bias = torch.nn.Parameter(torch.zeros(3))
+    bias = torch.nn.Parameter(torch.zeros(4))
     optimizer = torch.optim.Adam([table.weight, bias], lr=RATE)
-    lengths = torch.tensor([0, *(len(bag) for bag in bags[:-1])])
-    flat, offsets = torch.cat(bags), lengths.cumsum(0)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS)
     for _ in range(EPOCHS):
-        scores = table(flat, offsets) + bias
-        loss = -(weights * (targets * scores.log_softmax(-1)).sum(-1)).sum() / weights.sum()
-        penalty = DECAY * table.weight.square().sum()
-        optimizer.zero_grad()
-        (loss + penalty).backward()
-        optimizer.step()
+        for batch in torch.randperm(len(items)).split(BATCH):
+            chosen = [bags[i] for i in batch.tolist()]
+            offsets = torch.tensor([0, *(len(bag) for bag in chosen[:-1])]).cumsum(0)
+            scores = table(torch.cat(chosen), offsets) + bias
+            stances, omission = scores[:, :3].log_softmax(-1), scores[:, 3]
+            loss = -(weights[batch] * (targets[batch] * stances).sum(-1)).sum() / weights[batch].sum()
+            errors = binary_cross_entropy_with_logits(omission, missing[batch], reduction="none")
+            loss += (known[batch] * errors).sum() / known[batch].sum()
+            optimizer.zero_grad()
+            (loss + DECAY * table.weight.square().sum()).backward()
+            optimizer.step()
         scheduler.step()
     learned = (100 * table.weight.detach()).round().int().tolist()
     kept = {feature: learned[i] for feature, i in index.items() if max(map(abs, learned[i])) >= SMALLEST}
@@ -144,13 +159,13 @@ def train(items: Sequence[Item], seed: int = 0) -> dict[str, list[int]]:
 
 
 def predict(weights: dict[str, list[int]], features: list[str]) -> np.ndarray:
-    """Return the probabilities of good, poor and unsure."""
+    """Return the probabilities of good, poor and unsure, and that something is missing."""
     scores = np.array(weights["bias"], dtype=float)
     for feature in features:
         if feature in weights:
             scores += weights[feature]
-    odds = np.exp((scores - scores.max()) / 100)
-    return odds / odds.sum()
+    odds = np.exp((scores[:3] - scores[:3].max()) / 100)
+    return np.append(odds / odds.sum(), 1 / (1 + np.exp(-scores[3] / 100)))
 
 
 def decide(probabilities: np.ndarray) -> str:
@@ -164,17 +179,21 @@ def evaluate(weights: dict[str, list[int]], items: Sequence[Item]) -> dict[str, 
     right: Counter[str] = Counter()
     totals: Counter[str] = Counter()
     wrong, confidence = 0, []
+    omissions: Counter[tuple[bool, bool]] = Counter()
     for item in items:
         probabilities = predict(weights, item.features)
         truth, found = STANCES[int(np.argmax(item.target))], decide(probabilities)
         totals[truth] += 1
         right[truth] += truth == found
         wrong += {truth, found} == {"good", "poor"}
+        omissions[bool(item.says_missing), bool(probabilities[3] >= 0.5)] += 1
         if found != "unsure":
-            confidence.append((probabilities.max(), truth == found))
+            confidence.append((probabilities[:3].max(), truth == found))
     result = {stance: right[stance] / max(1, totals[stance]) for stance in STANCES}
     result["accuracy"] = sum(right.values()) / sum(totals.values())
     result["wrong direction"] = wrong / sum(totals.values())
+    result["omission recall"] = omissions[True, True] / max(1, omissions[True, True] + omissions[True, False])
+    result["omission precision"] = omissions[True, True] / max(1, omissions[True, True] + omissions[False, True])
     result["calibration error"] = _calibration_error(confidence)
     return result
 

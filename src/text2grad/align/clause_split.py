@@ -28,30 +28,35 @@ _CONCESSION = re.compile(
     r"(?P<word>although|though|even though|even if|while|whereas|despite|in spite of|granted)\b,?\s+", re.IGNORECASE
 )
 _START = re.compile(
-    r"(?:[-*•–]+\s+|\d+[.)]\s+)?(?P<word>but|however|yet|still|though|although|and|also|plus|nevertheless|otherwise|on the other hand|that said)"
-    r"\b[,:]?\s+(?=\S)",
+    r"(?:[-*•–]+\s+|\d+[.)]\s+)?(?P<word>but|however|yet|still|though|although|and|also|plus|nevertheless|otherwise"
+    r"|on the other hand|that said)\b[,:]?\s+(?=\S)",
     re.IGNORECASE,
 )
-_JOINT = re.compile(r"\s*,\s+(?:and\s+|plus\s+)?(?=\S)|\s+(?P<word>and|plus)\s+(?=\S)|\s+[-–—]+\s+(?=\S)", re.IGNORECASE)
-_EXCEPT = (
-    r"(?:(?:apart|aside) from|other than|except(?: for| in| when| with)?|with the exception of|save for|but for|barring|minus)"
+_JOINT = re.compile(
+    r"\s*,\s+(?:and\s+|plus\s+)?(?=\S)|\s+(?P<word>and|plus)\s+(?=\S)|\s+[-–—]+\s+(?=\S)", re.IGNORECASE
 )
+_EXCEPT = r"(?:(?:apart|aside) from|other than|except(?: for| in| when| with)?|with the exception of|save for|but for|barring|minus)"
 _EXCEPT_FIRST = re.compile(
     rf"(?:except for|besides|{_EXCEPT})\s+(?!that\b|this\b|these\b|those\b)(?P<what>[^,]+?)"
     r"(?:\s*,\s*|\s+(?=(?:i|it|it['’]s|this|that|they|you|we|everything|all|the rest|nothing|overall|no)\b"
     r"|(?:the|my|your)\s\w+\s(?:is|are|was|were|works|reads|looks)\b))",
     re.IGNORECASE,
 )
-_EXCEPT_LAST = re.compile(rf"\s*,?\s+(?<!the )(?<!try )(?<!try-){_EXCEPT}\s+(?!that\b|this\b)(?P<what>\S.*)$", re.IGNORECASE)
-_VERB = re.compile(
-    r"\b(?:is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|should|would|will|must|might|may|cannot|\w+n['’]t|\w+['’](?:s|re|m|ve|ll|d)"
-    r"|needs?|works?|runs?|fails?|returns?|handles?|reads?|feels?|sounds?|looks?|seems?|makes?|takes?|gets?|gives?|goes|comes?|says?|tells?|explains?"
-    r"|like[sd]?|love[sd]?|hate[sd]?|miss(?:es|ed)?|want(?:ed)?|found|find|think|thought|got|gave|went|came|said|told|made|took|lost|left|leaves?|ends?|starts?"
-    r"|adds?|lacks?|forg[eo]ts?|omits?|ignores?|repeats?|crash(?:es)?|breaks?|loops?|covers?|mentions?|answers?|captures?|flows?|drags?|helps?|keeps?|stops?"
-    r"|confus(?:es|ed)|bor(?:es|ed)|know|understand|understood|enjoyed|appreciated?|agree|disagree|remove|cut|drop|fix|change|shorten|add|keep|replace|delete"
-    r"|stands?|falls?|hits?|nails?|nailed|overdoes|contradicts?|matches|sticks|stays|uses?|contains?|includes?|states?|claims?|shows?|checks?|swallows|raises)\b",
-    re.IGNORECASE,
+_EXCEPT_LAST = re.compile(
+    rf"\s*,?\s+(?<!the )(?<!try )(?<!try-){_EXCEPT}\s+(?!that\b|this\b)(?P<what>\S.*)$", re.IGNORECASE
 )
+_VERBS = (
+    r"is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|should|would|will|must|might|may|cannot"
+    r"|\w+n['’]t|\w+['’](?:s|re|m|ve|ll|d)|needs?|works?|runs?|fails?|returns?|handles?|reads?|feels?|sounds?"
+    r"|looks?|seems?|makes?|takes?|gets?|gives?|goes|comes?|says?|tells?|explains?|like[sd]?|love[sd]?"
+    r"|hate[sd]?|miss(?:es|ed)?|want(?:ed)?|found|find|think|thought|got|gave|went|came|said|told|made|took"
+    r"|lost|left|leaves?|ends?|starts?|adds?|lacks?|forg[eo]ts?|omits?|ignores?|repeats?|crash(?:es)?|breaks?"
+    r"|loops?|covers?|mentions?|answers?|captures?|flows?|drags?|helps?|keeps?|stops?|confus(?:es|ed)"
+    r"|bor(?:es|ed)|know|understand|understood|enjoyed|appreciated?|agree|disagree|remove|cut|drop|fix|change"
+    r"|shorten|add|keep|replace|delete|stands?|falls?|hits?|nails?|nailed|overdoes|contradicts?|matches|sticks"
+    r"|stays|uses?|contains?|includes?|states?|claims?|shows?|checks?|swallows|raises"
+)
+_VERB = re.compile(rf"\b(?:{_VERBS})\b", re.IGNORECASE)
 _SUBJECT = re.compile(
     rf"(?:[\"'“‘«`]*{MASK}|(?:the|this|that|these|those|it|its|they|there|you|your|i|my|we|our|he|she|his|her|their|no|nothing|both|all|some|every|everything|each|one|a|an|what|only"
     r"|line|step|part|paragraph|sentence)\b|it['’]s|that['’]s|i['’](?:m|d|ve)|\w+_\w+|\w+\(\))",
@@ -157,16 +162,16 @@ def _split_contrast(text: str, piece: Piece, judge: Judge) -> list[Piece]:
             continue
         if _CORRECTS.search(text, *left) and not _VERB.search(text, *right):
             continue  # "not on Friday but on Monday"
-        if _says_something(text, left, right, judge, word):
+        if _says_something(text, left, right, judge, before, word):
             first = _split(text, Piece(*left, before, word), judge)
             return [*first, *_split(text, Piece(*right, word, after), judge)]
     return []
 
 
-def _says_something(text: str, left: Range, right: Range, judge: Judge, word: str) -> bool:
+def _says_something(text: str, left: Range, right: Range, judge: Judge, before: str, word: str) -> bool:
     """Whether both sides of a contrast say something; "It says A but the source says B" does so only as a whole."""
     left_roles, right_roles = (find_roles(split_tokens(text[slice(*side)]))[0] for side in (left, right))
-    if not _POLAR.isdisjoint(left_roles) and _is_own(judge(*left, "", word)):
+    if not _POLAR.isdisjoint(left_roles) and _is_own(judge(*left, before, word)):
         return not _POLAR.isdisjoint(right_roles) or _VERB.search(text, *right) is not None
     reports = "s" in left_roles or "s" in right_roles or "y" in left_roles
     return not reports and all(_VERB.search(text, *side) for side in (left, right))

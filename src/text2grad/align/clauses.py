@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from text2grad.align.clause_split import main_parts, mask_quotations, split_clauses, strip_range
@@ -15,15 +16,18 @@ from text2grad.schema import Range
 ClauseStance = Literal["good", "poor", "unsure"]
 
 MIN_PROBABILITY = 0.6  # of a stance that is taken; below, the clause is "unsure"
+_MIN_MISSING = 0.5  # probability that a clause says that something is missing
 _EXCEPTION_CERTAINTY = 0.9  # that an exception means the opposite of what it is excepted from
 
-_SAYS_NOTHING = re.compile(
-    r"(?:[\W_]|\b(?:thanks?|thank you|thx|ty|cheers|please|hi|hello|hey|hiya|dear|all|team|everyone|there|again|a lot|so much|very much|in advance"
-    r"|many|regards|kind|best|wishes|sincerely|greetings|good (?:morning|day|evening|afternoon)|bye|goodbye|see you|sorry|hm+|um+|well|so|and|but|ok so"
-    r"|overall|in general|my (?:comments?|feedback|thoughts|two cents|review)|here (?:is|are) my (?:comments?|feedback|thoughts|review)|some (?:comments|thoughts|feedback)"
-    r"|comments?|feedback|review|notes?|ps|p\.s\.|hope (?:this|that|it) helps|hth|for your (?:help|time|work|effort)|firstly|first of all|secondly|finally)\b)+",
-    re.IGNORECASE,
+_COURTESIES = (
+    r"thanks?|thank you|thx|ty|cheers|please|hi|hello|hey|hiya|dear|all|team|everyone|there|again|a lot|so much|very much"
+    r"|in advance|many|regards|kind|best|wishes|sincerely|greetings|good (?:morning|day|evening|afternoon)|bye|goodbye"
+    r"|see you|sorry|hm+|um+|well|so|and|but|overall|in general|my (?:comments?|feedback|thoughts|two cents|review)"
+    r"|here (?:is|are) my (?:comments?|feedback|thoughts|review)|some (?:comments|thoughts|feedback)|comments?|feedback"
+    r"|review|notes?|ps|hope (?:this|that|it) helps|hth|for (?:your|the) (?:help|time|work|effort|summary|answer|reply)"
+    r"|first(?:ly)?(?: of all)?|secondly|finally"
 )
+_SAYS_NOTHING = re.compile(rf"(?:[\W_]|\b(?:{_COURTESIES})\b)+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -45,16 +49,14 @@ class Clause:
 def read_clauses(comment: str) -> list[Clause]:
     """Return the clauses of a comment in order, without those that say nothing of the answer ("Thanks!").
 
-    A sentence is split where both sides of a contrast, a conjunction or a comma say something of their own, never inside
-    quotations or brackets. What is excepted ("apart from the ending") has the opposite stance of the rest.
+    A sentence is split where both sides of a contrast, a conjunction or a comma say something of their own, never
+    inside quotations or brackets. What is excepted ("apart from the ending") has the opposite stance of the rest.
     """
     masked = mask_quotations(comment)
-    missing: dict[Range, Range | None] = {}
 
+    @cache
     def judge(start: int, end: int, before: str, after: str) -> StanceProbabilities:
-        if (start, end) not in missing:
-            missing[start, end] = find_missing(masked, start, end)
-        return predict_stance(masked[start:end], before, after, missing[start, end] is not None)
+        return predict_stance(masked[start:end], before, after)
 
     clauses = []
     for piece, main in main_parts(split_clauses(masked, judge)):
@@ -62,11 +64,14 @@ def read_clauses(comment: str) -> list[Clause]:
         if start == end or _SAYS_NOTHING.fullmatch(masked, start, end):
             continue
         if main is None:
-            stance, probability = _decide(judge(start, end, piece.before, piece.after))
+            found = judge(start, end, piece.before, piece.after)
+            stance, probability = _decide(found)
+            says_missing = stance == "poor" and found.missing >= _MIN_MISSING
         else:
             stance, probability = _except(*_decide(judge(main.start, main.end, main.before, main.after)))
-        named = missing.get((start, end)) if stance == "poor" and main is None else None
-        clauses.append(Clause(start, end, stance, probability, named))
+            says_missing = False
+        missing = find_missing(masked, start, end) if says_missing else None
+        clauses.append(Clause(start, end, stance, probability, missing))
     return clauses
 
 
@@ -90,7 +95,7 @@ def combine_stances(clauses: Sequence[Clause]) -> tuple[ClauseStance, float]:
 
 
 def _decide(probabilities: StanceProbabilities) -> tuple[ClauseStance, float]:
-    good, poor, _ = probabilities
+    good, poor = probabilities.good, probabilities.poor
     if max(good, poor) < MIN_PROBABILITY:
         return "unsure", 1.0 - max(good, poor)
     return ("good", good) if good > poor else ("poor", poor)

@@ -1,189 +1,213 @@
 """Words by what they do in a comment: praise, blame, negate, hedge, wish, name the source, ask for a change.
 
-Words stand for all words of the same stem. `IDIOMS` are phrases that mean something else than their words.
+A word stands for its regular forms as well. `IDIOMS` are phrases that mean something else than their words.
 """
 
 from __future__ import annotations
 
 _WORDS = {
     "praise": """
-        accessible accomplished accurate adept admirable adorable amazing ample appealing appetising appreciate
-        appropriate approve apt articulate astute attentive authentic awesome balanced beautiful beneficial best
-        bravo breathtaking brilliant bulletproof captivating careful charming clarify clarity clean clear clever coherent
-        cohesive comforting commendable compelling competent comprehensible comprehensive concise congrats
-        congratulations considerate consistent constructive convincing cool correct courteous creative credible crisp
-        cute dandy delicious delight dependable descriptive digestible diligent dope easy economical effective efficient
-        effortless elegant eloquent engaging enjoy enlightening entertaining enthusiastic evocative exact excellent
-        exceptional exciting exemplary exhaustive expert exquisite fab fabulous factual fair faithful fantastic
-        fascinating favourite favorite fine first-rate fitting flawless flow fluent foolproof fresh friendly fun funny
-        gem generous genius gentle genuine glad good gorgeous graceful gracious grateful great handy happy
-        harmonious heartfelt helpful honest hooray humorous idiomatic immaculate impartial impeccable important
-        impress incisive incredible indispensable informative ingenious insightful inspiring instructive
-        intelligent interesting intuitive inventive invaluable joy judicious kind kudos laudable legible like lively
-        logical lovely love loved lucid magnificent marvellous marvelous masterful masterpiece memorable meticulous mighty
-        modular moving neat nice nifty nuanced objective organised outstanding painless palatable patient perceptive
-        perfect persuasive pithy pleasant pleased pleasing pleasure plausible polished polite powerful practical praise precise
-        presentable pretty pristine professional proficient profound prompt proper props punchy quality
-        readable reassuring refined refreshing relatable relevant reliable remarkable resourceful respectful responsible
-        reputable rigorous robust satisfied satisfying scrumptious seamless sensible sensitive sharp simple sincere skilful skillful
-        sleek slick smart smooth snappy solid sophisticated sound spectacular splendid spotless stellar straightforward
-        strength strong structured stunning stylish sublime succinct successful sufficient suitable super superb superior
-        supportive tactful tasteful tasty terrific thorough thoughtful tidy timely top-notch tremendous
-        trustworthy truthful understandable unbiased unambiguous useful usable valid valuable versatile vivid
-        warm welcome well-written well-structured well-organised well-organized wholesome win winner wise witty
-        wonderful workable worthwhile worthy wow yummy yay yes ace agree commend applaud spotless enjoyable bang-on
-        on-point error-free bug-free well well-chosen well-placed well-paced well-balanced well-explained well-researched
-        applause right true verified verifiable substantiated confirmed faithfully
-        sweet ace tip-top shipshape unimpeachable faultless watertight airtight rock-solid ironclad failsafe resilient
-        sturdy trusty sterling textbook masterly artful poetic lyrical dignified restrained understated subtle even-handed
-        fair-minded level-headed down-to-earth no-nonsense pragmatic actionable user-friendly beginner-friendly approachable
-        inviting welcoming cordial amiable genial civil diplomatic empathetic compassionate caring soothing heartening
-        heart-warming heartwarming touching poignant stirring uplifting motivating encouraging energetic spirited zippy taut
-        lean compact streamlined uncluttered orderly methodical systematic organized disciplined transparent unequivocal
-        self-explanatory mouthwatering flavourful flavorful moist tender fluffy juicy divine heavenly luscious hearty
-        lifesaver godsend boon blessing treasure jewel pearl triumph success hit champion treat marvel inspiration
-        eye-opener eye-opening illuminating edifying educational knowledgeable erudite scholarly authoritative definitive
-        cogent well-founded well-grounded well-reasoned grounded justified warranted legit legitimate believable realistic
-        lifelike dead-on pinpoint painstaking scrupulous conscientious rounded complete adequate satisfactory
-        acceptable decent respectable praiseworthy noteworthy notable standout unbeatable unmatched unrivalled peerless
-        adore admire cherish relish savour endorse recommend vouch salute celebrate bless trust excel shine sparkle soar dazzle
-        delight enchant engross intrigue amuse satisfy resonate demystify unpack distil distill encapsulate
-        elucidate favourable flattering hilarious lifesaving priceless rewarding riveting gripping spellbinding
-        superlative swell thrilled thrilling trouble-free upbeat vibrant worked wizard amazed astonishing
-        stands-up okay ok okey kudos hurrah huzzah hallelujah amen bingo yep yeah yup aye indeed clearest smoothest nicest finest
-        strongest neatest simplest
+        acceptable accessible accomplished accuracy accurate ace actionable adept adequate admirable admire adorable
+        adore agree airtight amazed amazing amen amiable ample amuse appealing appetising applaud applause appreciate
+        approachable appropriate approval approve apt artful articulate astonishing astute attentive authentic
+        authoritative awesome aye balanced bang-on beautiful beginner-friendly believable beneficial best bingo bless
+        blessing boon bravo breathtaking brevity brilliance brilliant bug-free bulletproof captivating careful caring
+        celebrate champion charming cherish civil clarify clarity clean clear clearest clever cogent coherent cohesive
+        comforting commend commendable compact compassionate compelling competent complete comprehensible
+        comprehensive concise confirmed congrats congratulations conscientious considerate consistency consistent
+        constructive convincing cool cordial correct courteous creative credibility credible crisp dandy dazzle
+        dead-on decent definitive delicious delight demystify dependable descriptive digestible dignified diligent
+        diplomatic disciplined distil distill divine dope down-to-earth easy edifying educational effective efficient
+        effortless elegance elegant eloquent elucidate empathetic encapsulate enchant encouraging endorse energetic
+        engaging engross enjoy enjoyable enjoyment enlightening entertaining enthusiastic error-free erudite
+        even-handed evocative exact excel excellence excellent exceptional exciting exemplary exhaustive expert
+        exquisite eye-opener eye-opening fab fabulous factual failsafe fair fair-minded faithful faithfully fantastic
+        fascinating faultless favorite favourable favourite fine finest first-rate fitting flattering flavorful
+        flavourful flawless flowed flows fluent fluffy foolproof fresh friendly fun funny gem generous genial genius
+        gentle genuine glad godsend good gorgeous graceful gracefully gracious grateful great gripping grounded
+        hallelujah handy happy harmonious heart-warming heartening heartfelt heartwarming hearty heavenly helpful
+        hilarious honest honesty hooray humor humorous humour hurrah huzzah idiomatic illuminating immaculate
+        impartial impeccable impress incisive incredible indeed indispensable informative ingenious insightful
+        inspiration inspiring instructive intelligent interesting intrigue intuitive invaluable inventive inviting
+        ironclad jewel joy judicious juicy justified kind kindness knowledgeable kudos laudable lean legible legit
+        legitimate level-headed lifelike lifesaver lifesaving like lively logical love loved lovely lucid luscious
+        lyrical magnificent marvel marvellous marvelous masterful masterly masterpiece memorable methodical meticulous
+        modular moist motivating mouthwatering moving neat neatest nice nicest nifty no-nonsense notable noteworthy
+        nuanced objective ok okay okey on-point orderly organised organized outstanding painless painstaking palatable
+        patient pearl peerless perceptive perfect persuasive pinpoint pithy plausible pleasant pleased pleasing
+        pleasure poetic poignant polished polite politeness powerful practical pragmatic praise praiseworthy precise
+        precision presentable pretty priceless pristine professional proficient profound prompt proper props punchy
+        quality readability readable realistic reassuring recommend refined refreshing relatable relevance relevant
+        reliability reliable relish remarkable reputable resilient resonate resourceful respectable respectful
+        responsible restrained rewarding right rigorous riveting robust rock-solid rounded salute satisfaction
+        satisfactory satisfied satisfy satisfying savour scholarly scrumptious scrupulous seamless self-explanatory
+        sensible sensitive sharp shine shipshape simple simplest sincere sincerity skilful skilfully skill skillful
+        sleek slick smart smooth smoothest snappy soar solid soothing sophisticated sound sparkle spectacular
+        spellbinding spirited splendid spotless standout stands-up stellar sterling stirring straightforward
+        streamlined strength strong strongest structured stunning sturdy stylish sublime substantiated subtle success
+        successful succinct sufficient suitable superb superior superlative supportive sweet swell systematic tactful
+        tasteful tasty taut tender terrific textbook thorough thoughtful thrilled thrilling tidy timely tip-top
+        top-notch touching transparent treasure tremendous triumph trouble-free true trust trustworthy trusty truthful
+        unambiguous unbeatable unbiased uncluttered understandable understated unequivocal unimpeachable unmatched
+        unpack unrivalled upbeat uplifting usable useful usefulness user-friendly valid valuable verifiable verified
+        versatile vibrant vivid vouch warm warmth warranted watertight welcome welcoming well well-balanced
+        well-chosen well-explained well-founded well-grounded well-organised well-organized well-paced well-placed
+        well-reasoned well-researched well-structured well-written wholesome winner wise wit witty wizard wonderful
+        workable worked worthwhile worthy wow yay yeah yep yes yummy yup zippy
         """,
     "favour": """
-        help explain illustrate demonstrate clarify support strengthen illuminate enrich simplify
-        enlighten back summarise capture convey address cover respect preserve reflect match
-        resolve solve succeed work avoid handle understand credible evidence verify confirm corroborate substantiate prove
-        grasp relate visualise visualize guide teach inform deepen enhance improve illustrative cite concrete
-        real-world real-life context
-        tally correspond conform comply obey honour honor adhere fit suit click gel cohere lend credible convince
-        persuade educate inspire motivate encourage reassure comfort deliver please entertain impress hook grip nail
-        earn deserve worth traceable trace sourced grounded reference detail specific faithful fulfil fulfill meet satisfy
-        terminate compile compiles passes pass runs efficient linear expected smile laugh laughed improves readable finally
-        thank thanks thankful gratitude approve welcome benefit boost
+        address adhere approve avoid back benefit boost capture cite clarify click cohere comfort compile compiles
+        comply concrete confirm conform convey convince correspond corroborate cover credible deepen deliver
+        demonstrate deserve earn educate efficient encourage enhance enlighten enrich entertain evidence expected
+        explain faithful finally fit follow fulfil fulfill gel grasp gratitude grip grounded guide handled handles
+        help honor honour hook illuminate illustrate illustrative impress improve improves inform inspire laugh
+        laughed lend linear match motivate nail obey pass passes persuade please preserve prove readable real-life
+        real-world reassure reflect relate resolve respect runs satisfy simplify smile solve sourced specific
+        strengthen substantiate succeed suit summarise support tally teach terminate thank thankful thanks trace
+        traceable understand verify visualise visualize welcome work worth
         """,
     "blame": """
-        abrupt absurd abysmal aimless ambiguous amateurish annoying appalling arbitrary archaic arrogant artificial
-        asinine awful awkward bad badly baffling baseless bias bizarre bland blatant bloated blunder boggling
-        bogus boilerplate boring bother botch brittle broken bug buggy bulky bullshit bungle careless chaotic cheap
-        cheat childish choppy chore clash cliche cliched clueless clumsy clunky clutter coarse cold collapse
-        complain complaint complicated concern concerning condescending confuse confusing contradict contradiction contrived
-        convoluted corny corrupt counterproductive crap crappy crash cringe cringeworthy crude cruel cryptic cumbersome
-        damage danger dangerous dated deaf deceive deceptive defect defective deficient dense deplorable
-        deviate digress dire dirty disagree disappoint disappointing disaster disconnected discrepancy disgust
-        dishonest disjointed dislike dismal dismissive disorganised disorganized disrespectful distort distract doubtful drab
-        drag dreadful dreary dubious duff dull dumb duplicate dry embarrass embarrassing erroneous error evasive
-        exaggerate exaggeration excessive fabricate fabrication fail failure fake fallacious fallacy false falsehood fault faulty
-        far-fetched feeble fiction fictional fictitious filler fishy flabby flat flaw flawed flimsy flop fluff flub
-        forced foul fragile frustrating fudge fuzzy gaffe garble garbage generic gibberish glaring glib
-        glitch gloomy grating grim gross gruesome guess guesswork hallucinate hallucination hamper haphazard harm harmful harsh hasty hate
-        hazy heavy-handed hideous hiccup hinder hole hollow hopeless horrendous horrible horrid horrific
-        idiotic illegible illogical impolite impossible improper inaccurate inadequate inappropriate incoherent
-        incomplete incomprehensible inconclusive inconsistent incorrect indecipherable inefficient inept inflate inferior
-        insane insecure insincere insensitive insufficient insult invalid invent invention irrational
-        irrelevant irresponsible irritating jargon jarring jumble jumbled junk kitschy lame laughable lacklustre lazy lie
-        limp loathe long-winded lousy ludicrous lukewarm madness mangle manipulative mediocre meander meaningless
-        mess messy misattribute miscalculate misconception misguided mishandle misinform misinformation misinterpret misjudge mislabel mislead
-        misleading misplace misplaced misquote misread misrepresent misspell misspelling misstate mistake mistaken mistranslate
-        misunderstand misuse mixed-up monotonous muddle muddled mumbo murky naive nasty negligent
-        nightmare nitpick nonexistent nonsense nonsensical nope obscure obsolete obvious odd offensive offend off-putting
-        off-topic omit omission outdated outrageous oversimplify oversimplified overblown overcomplicated overcomplicate overdone
-        overkill overlong overlook overstate overwhelm overwrought padding painful passive-aggressive pathetic patronise patronising patronizing
-        pedantic peculiar plagiarise pointless pompous ponderous poor preachy pretentious problem problematic prolix
-        propaganda puzzled puzzling questionable rambling ramble random rant redundant regret repetitive repetition repulsive
-        ridiculous rigid risky robotic rough rubbish rude ruin rushed sarcastic scattered scary senseless sexist shabby
-        shaky shallow shame shoddy sketchy skimpy slander slapdash slip sloppy slow sluggish smug snobbish
-        soggy soulless spam speculate speculation speculative spoil spurious stale stereotype stiff stilted strange stray struggle stuffy stupid subpar
-        suck superfluous superficial suspicious tacky tactless tangent tangential tangled tasteless tedious terrible terse threadbare
-        tiresome tedium toxic trash trite trivial trouble troubling trivialise tripe twisted typo ugly unacceptable unappealing
-        unconvincing undermine uneven unfair unfocused unfounded unnecessary unreadable unsafe
-        unsubstantiated unsupported untrue untested unverified upset upsetting useless vague vulgar vulnerable wasteful waste
-        weak weakness weird wishy-washy woeful wonky woolly wordy worrisome worrying worse worst worthless
-        wrong yikes yuck yawn erratic wobbly watery overcooked undercooked inedible bitter mushy incorrectly debunked
-        slander mismatch misnomer misdirect mistype nitpicky meh ugh bah huh deadlock overflow typos hang loops
-        infinite unhandled leak verbose verbosity inapt inconvenient inflexible
-        illegal unethical unrealistic implausible improbable unlikely disproven refute oversight misses
-        quarrel grumble moan gripe whine criticise criticize criticism object objection nag quibble cavil condemn drift digress veer
-        derail sidetrack drone prattle blather babble waffle dither dodge evade sidestep whitewash sanitise sensationalise
-        sensationalist sensational editorialise moralise preach condescend mock sneer belittle demean alienate irk grate collide
-        conflict confound conflate fumble flounder falter stall freeze malfunction misfire backfire truncate
-        clobber scramble tangle obfuscate cloud blur muddy befuddle bewilder perplex exhausting weary annoy
-        irritate infuriate anger enrage sadden dismay repel horrify shock scare frighten alarm worry disturb unsettle
-        parrot regurgitate rehash overuse embellish dramatise hype oversell skew slant warp concoct presume
-        trick dupe wreck destroy doom squander scorch char curdle cheesy sappy mawkish saccharine maudlin gaudy
-        garish flowery florid bombastic grandiose stodgy turgid leaden wooden lifeless mechanical robot impersonal formulaic
-        canned cookie-cutter derivative unoriginal uninspired pedestrian prosaic humdrum insipid vapid vacuous empty hokey
-        phoney phony sham smarmy obsequious fawning grovelling cloying curt brusque snippy snarky hostile aggressive pushy
-        bossy whiny needy desperate defensive noncommittal opaque impenetrable unfathomable unintelligible hairy
-        gnarly spaghetti hacky kludgy kludge hardcoded flaky leaky glacial deprecated antiquated old-fashioned
-        anachronistic anachronism preposterous outlandish silly daft foolish fool moronic half-hearted tepid anaemic puny paltry
-        meagre meager scant sparse thin patchy spotty lopsided unbalanced partisan prejudiced racist bigoted
-        tone-deaf callous heartless frosty aloof snooty haughty supercilious cocky boastful unprofessional unbecoming
-        indecent crass distasteful slipshod lax hurried jerky fragmented directionless purposeless
-        gobbledygook technobabble windy tautological tautology circular self-contradictory specious
-        fraudulent groundless unproven suspect shady iffy dodgy ropey naff crap rotten atrocious abominable ghastly vile
-        revolting nauseating sickening icky yucky unappetising unpalatable rubbery burnt raw greasy gluey lumpy gritty
-        salty oversalted wreckage fiasco catastrophe catastrophic travesty mockery farce sin crime cardinal eyesore
-        headache pain nuisance hindrance obstacle stumbling drawback downside shortcoming weakness pitfall trap caveat snag
-        blemish blot stain inaccuracy inaccuracies untruth half-truth myth hoax rumour rumor hearsay gossip conjecture bait
-        clickbait tabloid ad advert advertisement advertising spiel fluff blurb cop-out non-answer nonanswer
-        contradictory backward illiterate ungrammatical mispronounce mistakenly wrongly falsely unfortunately sadly
-        regrettably alas oops ouch eek ew eww jeez sigh facepalm hmm hmmm tsk hopelessly dead stop-gap bored boredom snooze
-        snoozefest sleep-inducing yawn-inducing head-scratcher circles irksome nitwit careless silliness overuse
-        unneeded unwanted uncalled unwarranted unhelpful unusable unreliable unstable unpleasant unfriendly unsatisfying
-        unsatisfactory uninteresting uninformative unimpressive unimaginative uncomfortable unattractive unnatural
-        undefined unused unreachable unresolved untidy unstructured untrustworthy unbelievable unbearable impractical
-        inconsiderate inelegant ineffective insubstantial invisible disregard discourage disconcerting disorienting
-        disturbing dissatisfied distracting overloaded overly-long overused overwhelming overreach overgeneralise
-        overgeneralize generalisation generalization oversimplification stretch lacklustre
+        abominable abrupt absurd abysmal advert advertisement advertising aggressive aimless alas alienate aloof
+        amateurish ambiguity ambiguous anachronism anachronistic anaemic anger annoy annoyance annoying antiquated
+        appalling arbitrary archaic argue arguing arrogance arrogant artificial asinine atrocious awful awkward
+        awkwardness babble backfire backward bad badly baffling bah bait baseless befuddle belittle bewilder bias
+        bigoted bitter bizarre bland blatant blather blemish bloated blot blunder blur blurb boastful boggling bogus
+        boilerplate bombastic bored boredom boring bossy botch bother brittle broken brusque bug buggy bugs bulky
+        bullshit bungle burnt callous canned cardinal careless carelessness catastrophic caveat cavil chaotic char
+        cheap cheat cheesy childish choppy chore circles circular clash cliche cliched clickbait clobber cloud cloying
+        clueless clumsiness clumsy clunky clutter coarse cocky cold collapse collide complain complaint complexity
+        complicated concerning concoct condemn condescend condescending conflate conflict confound confuse confusing
+        confusion conjecture contest contradict contradiction contradictory contrived convoluted cookie-cutter cop-out
+        corny corrupt counterproductive crap crappy crash crass cringe cringed cringeworthy criticise criticism
+        criticize crude cruel cryptic cumbersome curdle curt daft damage danger dangerous dated deadlock deaf
+        debatable debunked deceive deceptive defect defective defensive deficient demean dense deplorable deprecated
+        derail derivative desperate destroy deviate digress dire directionless dirty disagree disappoint disappointing
+        disappointment disaster disconcerting disconnected discourage discrepancy disgust dishonest disjointed dislike
+        dismal dismay dismissive disorganised disorganized disorienting disproven dispute disregard disrespectful
+        dissatisfied distasteful distort distortion distract distracting distraction disturb disturbing dither dodge
+        dodgy doom doubtful downside drab drag dramatise drawback dreadful dreary drift drone dry dubious duff dull
+        dumb dupe duplicate editorialise eek embarrass embarrassing embellish empty enrage erratic erroneous error
+        errors evade evasive ew eww exaggerate exaggeration excessive exhausting eyesore fabricate fabrication
+        facepalm fail failure fake fallacious fallacy false falsehood falsely falter far-fetched farce fault faulty
+        fawning feeble fiasco fiction fictional fictitious filler fishy flabby flaky flat flaw flawed flimsy flop
+        florid flounder flowery flub fluff fool foolish forced formulaic foul fragile fragmented fraudulent freeze
+        frighten frosty frustrating frustration fudge fumble fuss fuzzy gaffe garbage garble garish gaudy
+        generalisation generalization generic ghastly gibberish glacial glaring glib glitch gloomy gluey gnarly
+        gobbledygook gossip grandiose grate grating greasy grim gripe gritty gross groundless grovelling gruesome
+        grumble guess guesswork hacky hairy half-hearted half-truth hallucinate hallucination hamper haphazard
+        hardcoded harm harmful harsh hasty hate haughty hazy head-scratcher headache hearsay heartless heavy-handed
+        hiccup hideous hinder hindrance hmm hmmm hoax hokey hole hollow hopeless hopelessly horrendous horrible horrid
+        horrific horrify hostile huh humdrum hurried hype icky idiotic iffy illegal illegible illiterate illogical
+        impatience impatient impenetrable impersonal implausible impolite impossibility impossible impractical
+        improbable improper inability inaccuracies inaccuracy inaccurate inadequate inappropriate inapt incoherent
+        incomplete incomprehensible inconclusive inconsiderate inconsistencies inconsistency inconsistent inconvenient
+        incorrect incorrectly indecent indecipherable inedible ineffective inefficient inelegant inept inferior
+        infinite inflate inflexible infuriate insane insecure insensitive insincere insipid insubstantial insufficient
+        insult invalid invent invention invisible irk irksome irrational irrelevant irresponsible irritate irritating
+        irritation issue issues jargon jarring jeez jerky jumble jumbled junk kitschy kludge kludgy lacklustre lame
+        laughable lax laziness lazy leaden leak leaky letdown lie lifeless limp loathe long-winded lopsided lousy
+        ludicrous lukewarm lumpy madness malfunction mangle manipulative maudlin mawkish meager meagre meander
+        meaningless mechanical mediocre meh mess messy misattribute miscalculate misconception misdirect misfire
+        misguided mishandle misinform misinformation misinterpret misinterpretation misjudge mislabel mislead
+        misleading mismatch misnamed misnomer misplace misplaced mispronounce misquote misread misrepresent
+        misrepresentation misses misspell misspelling misstate mistake mistaken mistakenly mistranslate mistype
+        misunderstand misunderstanding misuse mixed-up moan mock mockery monotonous moralise moronic muddle muddled
+        muddy mumbo murky mushy myth naff nag naive nasty nauseating needy negligent nightmare nitpick nitpicky nitwit
+        non-answer nonanswer noncommittal nonexistent nonsense nonsensical nope nuisance obfuscate objection obscure
+        obsequious obsolete obstacle obvious odd off-putting off-topic offend offensive old-fashioned omission omit
+        oops opaque ouch outdated outlandish outrageous overblown overcomplicate overcomplicated overcooked overdone
+        overflow overgeneralise overgeneralize overkill overloaded overlong overlook overly-long overreach oversalted
+        oversell oversight oversimplification oversimplified oversimplify overstate overstatement overuse overused
+        overwhelm overwhelming overwrought padding pain painful paltry parrot partisan passive-aggressive patchy
+        pathetic patronise patronising patronizing peculiar pedantic pedestrian perplex phoney phony pitfall
+        plagiarise pointless pompous ponderous poor prattle preach preachy prejudiced preposterous presume pretentious
+        problem problematic prolix propaganda prosaic puny purposeless pushy puzzled puzzling quarrel questionable
+        quibble racist ramble rambling random rant redundant refute regret regrettably regurgitate rehash repel
+        repetition repetitive repulsive revolting ridiculous rigid risky robot robotic ropey rotten rough rubbery
+        rubbish rude rudeness ruin rumor rumour rushed saccharine sadden sadly sanitise sappy sarcastic scant scare
+        scary scattered scorch scramble self-contradictory sensational sensationalise sensationalist senseless sexist
+        shabby shady shaky shallow sham shame shoddy shortcoming sickening sidestep sidetrack sigh silliness silly
+        sketchy skew skimpy slander slant slapdash sleep-inducing slip slipshod sloppy slow sluggish smarmy smug snag
+        snarky sneer snippy snobbish snooty snooze snoozefest soggy soulless spaghetti spam sparse specious speculate
+        speculation speculative spiel spoil spotty spurious squander stain stale stall stereotype stiff stilted stodgy
+        stop-gap strange stray stretch struggle stuffy stumbling stupid stupidity subpar suck supercilious superficial
+        superfluous suspect suspicious tabloid tacky tactless tangent tangential tangle tangled tasteless tautological
+        tautology technobabble tedious tedium tepid terrible terse thin threadbare tiresome tone-deaf toxic trap trash
+        travesty tripe trite trivial trivialise trouble troubling truncate tsk turgid twisted typo typos ugh ugly
+        unacceptable unappealing unappetising unattractive unbalanced unbearable unbecoming unbelievable uncalled
+        unclear uncomfortable unconvincing undefined undercooked undermine unethical uneven unfair unfathomable
+        unfinished unfocused unfortunately unfounded unfriendly ungrammatical unhandled unhelpful unimaginative
+        unimpressive uninformative uninspired unintelligible uninteresting unlike unlikely unnatural unnecessary
+        unneeded unoriginal unpalatable unpleasant unprofessional unproven unreachable unreadable unrealistic
+        unreliable unresolved unsafe unsatisfactory unsatisfying unsettle unstable unstructured unsubstantiated
+        unsupported untested untidy untrue untrustworthy untruth unusable unused unverified unwanted unwarranted upset
+        upsetting useless vacuous vague vagueness vapid veer verbose verbosity vile vulgar vulnerable waffle warp
+        waste wasteful watery weak weakness weary weird whine whiny whitewash winced windy wishy-washy wobbly woeful
+        wonky wooden woolly wordy worrisome worry worrying worse worst worthless wreck wreckage wrong wrongly yawn
+        yawn-inducing yikes yuck yucky
         """,
     "spoil": """
-        lose lost miss confuse hide hurt ignore neglect repeat skip wander stray stumble swap mix swapped
-        jump crowd bury drown distract derail invert reversed backwards stop stuck drop weaken
-        burn odd unsure cut-off rushed bored tired expect disappointed struggle bore contain twice
-        wander rant lecture hedge guess imagine assume invert overwrite reverse wrongly duplicate shift misses steal copy copied paste
-        tire exhaust hang choke break breaks broke sink kill kills overdo overdid cheap oversell stuck forever wait
-        different differs differ difference opposite contrary versus actual actually fact inserted invented
-        reader beginner alien dream mud cardboard clown toddler novel
+        actually assume backwards bore bored break breaks broke burn bury cheap choke confuse contrary copied copy
+        crowd cut-off derail differ difference different differs disappointed distract drop drown duplicate exhaust
+        forever guess hang hedge hide hurt ignore imagine invented invert jump kill kills lecture lose lost miss
+        misses mix neglect odd opposite overdid overdo oversell overwrite paste rant repeat reverse reversed rushed
+        sink skip steal stop stray struggle stuck stumble swap swapped tire tired twice unsure wait wander weaken
+        wrongly
         """,
     "not": """
-        not no never nothing none neither nor nobody nowhere cannot without hardly barely scarcely seldom rarely
-        zero few unable ain't isnt doesnt dont didnt cant wont wasnt arent
+        ain't arent barely cannot cant didnt difficult-to doesnt dont few hard-to harder-to hardly impossible-to isnt
+        neither never no nobody none nor not nothing nowhere rarely scarcely seldom tough-to unable wasnt without wont
+        zero
         """,
     "should": "should must ought need needs needed shall supposed require required",
     "could": "could would might'd wouldn couldn",
-    "wish": "wish hope hoped hoping prefer want wanted wants expected expecting rather instead would've should've could've suggest recommend",
+    "wish": """
+        could've expected expecting hope hoped hoping instead prefer rather recommend should've suggest want
+        wanted wants wish would've
+        """,
     "if": "if unless whether",
     "but": "but however although though yet while whereas except despite nevertheless still otherwise",
     "too": "too overly excessively needlessly unnecessarily so",
-    "very": "very really absolutely totally completely highly truly extremely quite particularly especially perfectly remarkably",
+    "very": """
+        absolutely completely especially extremely highly particularly perfectly quite really remarkably
+        totally truly very
+        """,
     "mild": "slightly somewhat bit little rather kinda kind sort fairly pretty",
     "hedge": """
-        maybe perhaps probably possibly might may seems seem guess suppose apparently presumably unsure uncertain doubt
-        arguably dunno idk unclear wonder wondering
+        apparently arguably doubt dunno guess idk may maybe might perhaps possibly presumably probably seem seems
+        suppose uncertain unsure wonder wondering
         """,
-    "more": "more less better longer shorter fewer earlier later simpler tighter further another other improve improved improvement clearer softer warmer",
+    "more": """
+        another better clearer earlier fewer further improve improved improvement later less longer more other
+        shorter simpler softer tighter warmer
+        """,
     "all": "all every everything each both everybody everyone always entire whole entirely fully any",
     "only": "only just merely simply",
-    "source": "source article text passage document original report context paper material transcript story interview minutes notes excerpt",
-    "answer": "summary answer response reply output draft translation version code function program script solution implementation letter email recipe essay",
+    "source": """
+        article context document excerpt interview material minutes notes original paper passage report source
+        story text transcript
+        """,
+    "answer": """
+        answer code draft email essay function implementation letter output program recipe reply response
+        script solution summary translation version
+        """,
     "say": """
-        say says said state stated mention mentioned claim claims report reported include included contain contains
-        suggest suggests imply implied indicate indicated specify specified describe described write wrote note
-        written given gives give provide provided present found find support supported back backed read reads stated
-        discuss discussed stands stand appear appears refer refers reference references
+        appear appears back backed claim claims contain contains describe described discuss discussed find found give
+        given gives implied imply include included indicate indicated mention mentioned note present provide provided
+        read reads refer reference references refers report reported said say says specified specify stand stands
+        state stated suggest suggests support supported write written wrote
         """,
     "cut": """
-        remove delete drop cut trim shorten replace change rewrite rephrase fix correct reword edit revise modify redo
-        reconsider rename reorder swap scrap strike axe ditch tighten condense shrink move avoid stop rethink
-        refactor simplify proofread recheck double-check
+        adjust alter avoid axe change condense correct cut delete ditch double-check drop edit fix modify move
+        proofread recheck reconsider redo refactor remove rename reorder rephrase replace rethink revise reword
+        rewrite scrap shorten shrink simplify stop strike swap tamper tighten touch trim tweak
         """,
     "keep": "keep retain preserve leave",
     "add": "add insert include mention append give provide tell explain put expand elaborate",
-    "lack": "lack lacks lacking missing miss misses missed omit omits omitted omission forgot forget forgets forgotten left-out absent absence lacked",
+    "lack": """
+        absence absent forget forgets forgot forgotten lack lacked lacking lacks left-out miss missed misses
+        missing omission omit omits omitted
+        """,
     "me": "i me my mine we us our i'm i'd i've i'll",
     "you": "you your you're you've",
     "know": "know sure certain tell judge idea opinion clue check verify confirm seen familiar",
@@ -193,62 +217,104 @@ _WORDS = {
 
 _PRAISE_IDIOMS = """
     spot on | bang on | on point | on the money | on the mark | to the point | hits the nail | hit the nail | nails it
-    nailed it | nailed the | well done | good job | great job | nice job | good work | great work | nice work | good call
-    nice touch | nice catch | nice one | good stuff | way to go | keep it up | keep up | thumbs up | two thumbs up | hats off
-    chef's kiss | first class | first rate | top notch | top marks | full marks | ten out of ten | 10 out of 10 | a gem
-    five stars | 5 stars | ten points | full points | checks out | check out | adds up | holds up | hold up | holds water
-    rings true | makes sense | make sense | made sense | does the job | does the trick | did the trick | does its job | gets it right | got it right
-    got this right | gets this right | get it right | got that right | gets the point across | hits home | hits the spot | works like a charm | like a charm | works well | worked well
-    works a treat | a treat | a pleasure | a joy | a delight | a breeze | a pro | easy to | easy on | sits well | sits right
-    flows well | flows nicely | sums up | sums it up | up to date | up to scratch | up to the mark | up to standard | up to snuff | in good order | in order | in line with
-    in keeping with | in accordance with | consistent with | true to | faithful to | loyal to | close to the source | sticks to | stick to | stays on topic
-    on topic | stays true | stays close | hard to beat | second to none | no notes | no nonsense | no fluff | no frills | no brainer
-    nothing but praise | can't fault | cannot fault | could not fault | couldn't fault | hard to fault | can't complain | cannot complain | can't go wrong | what i wanted
-    what i needed | what i asked for | what i was looking for | just right | just what | as it should | as it should be | as they should | as required | as expected
-    as requested | as promised | as intended | as asked | as advertised | good to go | ready to go | ship it | lgtm | looks good | i'm sold | win win | worth its weight | worth reading
-    worth keeping | worth the | big fan | a fan of | no doubt | without a doubt | by heart | in a nutshell | at a glance | a pat on the back
-    saved me | saves me | saved my | saves the reader | helped me | helps me | made me smile | made me laugh | made my day | makes me want to | brought a smile
-    learned a lot | learnt a lot | learned something | all good | all fine | all right | a ok | a okay | works for me | fine by me | happy with | pleased with
-    stands out | shines | shine | a highlight | the highlight | best part | strong point | strongest point | selling point | bonus points | brownie points | my hat off | pulls no punches
-    well above | above and beyond | goes the extra mile | goes beyond | more than enough | more than happy | leaves nothing | leave as is | leave it | leave this as | leave as it is
-    hands down | pure gold | gold standard | golden | gets my vote | can stay | may stay | has my blessing | error free | bug free | free of errors | free from errors
-    free of bugs | free of mistakes | free of | free from | down to earth | crystal clear | clear cut | plain english | at ease | in one go | first time | first try
-    not only | not just | better than | outdid | outdone | impressed by | impressed with | sold me | sold on | bears out | borne out | bear out
-    backed up | backs up | back up | supported by | in the source | fair enough | fair point | good point | couldn't agree more | could not agree more | can't get enough
-    could not be better | couldn't be better | can't be improved | cannot be improved | could not be improved | wouldn't change | would not change | don't change | do not change | don't touch
+    nailed it | nailed the | well done | good job | great job | nice job | good work | great work | nice work
+    good call | nice touch | nice catch | nice one | good stuff | way to go | keep it up | keep up | thumbs up
+    two thumbs up | hats off | chef's kiss | first class | first rate | top notch | top marks | full marks
+    ten out of ten | 10 out of 10 | a gem | five stars | 5 stars | ten points | full points | checks out | check out
+    adds up | holds up | hold up | holds water | rings true | makes sense | make sense | made sense | does the job
+    does the trick | did the trick | does its job | gets it right | got it right | got this right | gets this right
+    get it right | got that right | gets the point across | hits home | hits the spot | works like a charm
+    like a charm | works well | worked well | works a treat | a treat | a pleasure | a joy | a delight | a breeze
+    a pro | easy to | easy on | sits well | sits right | flows well | flows nicely | sums up | sums it up | up to date
+    up to scratch | up to the mark | up to standard | up to snuff | in good order | in order | in line with
+    in keeping with | in accordance with | consistent with | true to | faithful to | loyal to | close to the source
+    sticks to | stick to | stays on topic | on topic | stays true | stays close | hard to beat | second to none
+    no notes | no nonsense | no fluff | no frills | no brainer | nothing but praise | can't fault | cannot fault
+    could not fault | couldn't fault | hard to fault | can't complain | cannot complain | can't go wrong
+    what i wanted | what i needed | what i asked for | what i was looking for | just right | just what | as it should
+    as it should be | as they should | as required | as expected | as requested | as promised | as intended | as asked
+    as advertised | good to go | ready to go | ship it | lgtm | looks good | i'm sold | win win | worth its weight
+    worth reading | worth keeping | worth the | big fan | a fan of | no doubt | without a doubt | by heart
+    in a nutshell | at a glance | a pat on the back | saved me | saves me | saved my | saves the reader | helped me
+    helps me | made me smile | made me laugh | made my day | makes me want to | brought a smile | learned a lot
+    learnt a lot | learned something | all good | all fine | all right | a ok | a okay | works for me | fine by me
+    happy with | pleased with | stands out | shines | shine | a highlight | the highlight | best part | strong point
+    strongest point | selling point | bonus points | brownie points | my hat off | pulls no punches | well above
+    above and beyond | goes the extra mile | goes beyond | more than enough | more than happy | leaves nothing
+    leave as is | leave it | leave this as | leave as it is | hands down | pure gold | gold standard | golden
+    gets my vote | can stay | may stay | has my blessing | error free | bug free | free of errors | free from errors
+    free of bugs | free of mistakes | free of | free from | down to earth | crystal clear | clear cut | plain english
+    at ease | in one go | first time | first try | not only | not just | better than | outdid | outdone | impressed by
+    impressed with | sold me | sold on | bears out | borne out | bear out | backed up | backs up | back up
+    supported by | in the source | fair enough | fair point | good point | couldn't agree more | could not agree more
+    can't get enough | could not be better | couldn't be better | can't be improved | cannot be improved
+    could not be improved | wouldn't change | would not change | don't change | do not change | don't touch
     """
 
 _BLAME_IDIOMS = """
-    made up | makes up | make up | making up | make things up | makes things up | made things up | off by | off by one | way off | far off | bit off | little off | is off | are off | was off
-    feels off | sounds off | off topic | off base | off the mark | off the rails | off key | off putting | wide of the mark | misses the mark | missed the mark | misses the point | missed the point
-    beside the point | out of nowhere | out of place | out of order | out of date | out of context | out of the blue | out of line | out of touch | out of thin air | out of scope | out of bounds
-    out of range | thin air | falls flat | fell flat | falls short | fell short | fall short | comes up short | falls apart | fall apart | goes nowhere | go nowhere | leads nowhere
-    goes off | goes wrong | went wrong | gone wrong | go wrong | goes against | let down | lets down | lets it down | let me down | lost me | lost in | loses me | lost track | loses the thread
-    leaves a lot to be desired | leaves much to be desired | leaves something to be desired | to be desired | no good | no sense | no use | no point | no way | not ok | no thanks | no basis | no evidence | no support | no proof
-    too much | too many | too little | too few | too long | too short | over the top | all over the place | all over the shop | a stretch | a reach | stretch of | a mess | a joke | a chore | a slog | a drag | a bore
-    a bit much | a far cry | far cry from | far from | anything but | nowhere near | less than ideal | less than | leaves me cold | left me cold | leaves me | makes no sense | doesn't add up | don't add up | does not add up | jumping to | jumps to
-    jumps the gun | jump to conclusions | jumps around | around the bush | beats around | runs on | run on | drones on | drags on | goes on and on | on and on | rambles on | waffles | waffle | waters down | watered down | word salad
-    word soup | wall of text | mouthful | tongue twister | hard to follow | hard to read | hard to understand | hard to believe | hard to see | hard work | difficult to follow | difficult to read | difficult to understand
-    impossible to | tough to | not enough | hardly any | barely any | thumbs down | two left feet | for no reason | no reason to | no need for | no need to | without reason | without need | takes liberties | liberties with
-    plays fast and loose | puts words | put words | words in | words into | twists | twisted | sugar coats | sugarcoats | glosses over | gloss over | glossed over | brushes over | brushes aside | skates over
-    skims over | sweeps under | sweeps aside | leaves out | left out | leave out | leaving out | turns into | mixes up | mixed up | mix up | muddles up | messes up | messed up | mess up | screws up | screwed up | fouls up
-    cocked up | blows up | blew up | breaks down | break down | breaks on | breaks when | breaks if | chokes on | trips over | trip over | trips up | gives up | gave up | i gave up | put me off | puts me off | turned off | turn off | rubs me
-    sticks out | sore thumb | raises eyebrows | raised my eyebrows | raises questions | begs the question | begs | says who | since when | come on | give me a break | you must be joking | you can't be serious | what the | are you kidding
-    wishful thinking | old hat | old news | half baked | half true | half truth | hand waving | hand wavy | handwavy | hit and miss | hit or miss | patchy | cut and paste | copy paste | copy and paste | copied and pasted | one sided | one note
-    long winded | wordy | back to front | upside down | wrong way round | wrong way | the other way round | the other way around | other way round | other way around | vice versa | not what | never happened | didn't happen | did not happen | isn't true | no such
-    there is no such | could be better | could be clearer | could be improved | could be shorter | could be stronger | could be tighter | could do with | could use | could have been | could've been | can be improved | room for improvement | better off without | would rather | i'd rather | would prefer
-    i'd prefer | would be better | would be nicer | would be clearer | would be stronger | would be perfect if | would be nice if | would be good if | would be great if | would be helpful if | would help if | would help to | would have been | would've been | if only | better if | nicer if | clearer if | stronger if | better without | better to
-    should have | should've | shouldn't have | should be | should not | shouldn't | needs to | needs work | need to | must be | has to be | have to be | ought to | supposed to | in need of | needs a | needs more | no longer | a pity | a shame | too bad | what a pity
-    what a shame | sad to | sorry but | i'm afraid | afraid that | i don't buy | don't buy | hard to swallow | hard pressed | red flag | red herring | dead end | deal breaker | nail in the coffin | last straw | eye roll | rolled my eyes | cringe | made me cringe | makes me cringe
-    at odds with | contrary to | in conflict with | conflicts with | clashes with | flies in the face | at face value | taken at | cherry picks | cherry picked | jumps from | no idea where | don't know where | comes from nowhere | where does | where did
-    instead of | rather than | not the same | not the case | the opposite | opposite of | quite the opposite | backwards | wrong end | in vain | for nothing | of no | short of | stops short | cut short | cut off | cuts off | breaks off | trails off | peters out | fizzles out
+    make anything up | make stuff up | made anything up | making anything up | making things up | made up | makes up
+    make up | making up | make things up | makes things up | made things up | off by | off by one | way off | far off
+    bit off | little off | is off | are off | was off | feels off | sounds off | off topic | off base | off the mark
+    off the rails | off key | off putting | wide of the mark | misses the mark | missed the mark | misses the point
+    missed the point | beside the point | out of nowhere | out of place | out of order | out of date | out of context
+    out of the blue | out of line | out of touch | out of thin air | out of scope | out of bounds | out of range
+    thin air | falls flat | fell flat | falls short | fell short | fall short | comes up short | falls apart
+    fall apart | goes nowhere | go nowhere | leads nowhere | goes off | goes wrong | went wrong | gone wrong
+    go wrong | goes against | let down | lets down | lets it down | let me down | lost me | lost in | loses me
+    lost track | loses the thread | leaves a lot to be desired | leaves much to be desired
+    leaves something to be desired | to be desired | no good | no sense | no use | no point | no way | not ok
+    no thanks | no basis | no evidence | no support | no proof | too much | too many | too little | too few | too long
+    too short | over the top | all over the place | all over the shop | a stretch | a reach | stretch of | a mess
+    a joke | a chore | a slog | a drag | a bore | a bit much | a far cry | far cry from | far from | anything but
+    nowhere near | less than ideal | less than | leaves me cold | left me cold | leaves me | makes no sense
+    doesn't add up | don't add up | does not add up | jumping to | jumps to | jumps the gun | jump to conclusions
+    jumps around | around the bush | beats around | runs on | run on | drones on | drags on | goes on and on
+    on and on | rambles on | waffles | waffle | waters down | watered down | word salad | word soup | wall of text
+    mouthful | tongue twister | hard work | difficult to understand | not enough | hardly any | barely any
+    thumbs down | two left feet | for no reason | no reason to | no need for | no need to | without reason
+    without need | takes liberties | liberties with | plays fast and loose | puts words | put words | words in
+    words into | twists | twisted | sugar coats | sugarcoats | glosses over | gloss over | glossed over | brushes over
+    brushes aside | skates over | skims over | sweeps under | sweeps aside | leaves out | left out | leave out
+    leaving out | turns into | mixes up | mixed up | mix up | muddles up | messes up | messed up | mess up | screws up
+    screwed up | fouls up | cocked up | blows up | blew up | breaks down | break down | breaks on | breaks when
+    breaks if | chokes on | trips over | trip over | trips up | gives up | gave up | i gave up | put me off
+    puts me off | turned off | turn off | rubs me | sticks out | sore thumb | raises eyebrows | raised my eyebrows
+    raises questions | begs the question | begs | says who | since when | come on | give me a break
+    you must be joking | you can't be serious | what the | are you kidding | wishful thinking | old hat | old news
+    half baked | half true | half truth | hand waving | hand wavy | handwavy | hit and miss | hit or miss | patchy
+    cut and paste | copy paste | copy and paste | copied and pasted | one sided | one note | long winded | wordy
+    back to front | upside down | wrong way round | wrong way | the other way round | the other way around
+    other way round | other way around | vice versa | not what | never happened | didn't happen | did not happen
+    isn't true | no such | there is no such | could be better | could be clearer | could be improved
+    could be shorter | could be stronger | could be tighter | could do with | could use | could have been
+    could've been | can be improved | room for improvement | better off without | would rather | i'd rather
+    would prefer | i'd prefer | would be better | would be nicer | would be clearer | would be stronger
+    would be perfect if | would be nice if | would be good if | would be great if | would be helpful if
+    would help if | would help to | would have been | would've been | if only | better if | nicer if | clearer if
+    stronger if | better without | better to | should have | should've | shouldn't have | should be | should not
+    shouldn't | needs to | needs work | need to | must be | has to be | have to be | ought to | supposed to
+    in need of | needs a | needs more | no longer | a pity | a shame | too bad | what a pity | what a shame | sad to
+    sorry but | i'm afraid | afraid that | i don't buy | don't buy | hard to swallow | hard pressed | red flag
+    red herring | dead end | deal breaker | nail in the coffin | last straw | eye roll | rolled my eyes | cringe
+    made me cringe | makes me cringe | not needed | not necessary | not required | isn't needed | isn't necessary
+    aren't needed | at odds with | contrary to | in conflict with | conflicts with | clashes with | flies in the face
+    at face value | taken at | cherry picks | cherry picked | jumps from | no idea where | don't know where
+    comes from nowhere | where does | where did | instead of | rather than | not the same | not the case
+    the opposite | opposite of | quite the opposite | backwards | wrong end | in vain | for nothing | of no | short of
+    stops short | cut short | cut off | cuts off | breaks off | trails off | peters out | fizzles out
     """
 
 _HEDGE_IDIOMS = """
-    not sure | not certain | not so sure | no idea | no clue | can't tell | cannot tell | can't say | cannot say | can't judge | cannot judge | hard to say | hard to tell | hard to judge | don't know | do not know | not in a position | beyond me | above my pay grade
-    could be | may be | might be | either way | in two minds | jury is out | jury's out | on the fence | no opinion | no strong opinion | don't mind | neither here nor there | depends on | it depends | remains to be seen | time will tell | who knows | your guess
-    haven't checked | have not checked | haven't read | haven't tried | haven't tested | not tested | not checked | have to check | need to check | would need to | would have to | can't verify | cannot verify | couldn't verify | not verified | hard to verify | as far as i know | as far as i can tell
-    i think so | if i remember | mixed feelings | so so | take it or leave it | neither good nor bad | not qualified | not an expert | no expert | remains unclear | open question | up for debate | some would say | matter of taste | question of taste | more or less
+    not sure | not certain | not so sure | no idea | no clue | can't tell | cannot tell | can't say | cannot say
+    can't judge | cannot judge | hard to say | hard to tell | hard to judge | don't know | do not know
+    not in a position | beyond me | above my pay grade | could be | may be | might be | either way | in two minds
+    jury is out | jury's out | on the fence | no opinion | no strong opinion | don't mind | neither here nor there
+    depends on | it depends | remains to be seen | time will tell | who knows | your guess | haven't checked
+    have not checked | haven't read | haven't tried | haven't tested | not tested | not checked | have to check
+    need to check | would need to | would have to | can't verify | cannot verify | couldn't verify | not verified
+    hard to verify | as far as i know | as far as i can tell | i think so | if i remember | mixed feelings | so so
+    take it or leave it | neither good nor bad | not qualified | not an expert | no expert | remains unclear
+    open question | up for debate | some would say | matter of taste | question of taste | more or less
     """
 
 

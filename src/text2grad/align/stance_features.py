@@ -1,8 +1,8 @@
 """Features of a clause that tell praise from blame: its words and idioms, and their order by role.
 
-Every word has at most one role (`polar_words`): it praises, blames, negates, hedges, asks for a change, names the source
-and so on. The roles in order, without the words in between, are the clause's signature: "no quarrel with", "not a single
-mistake in" and "nothing wrong here" are all a negation followed by blame.
+Every word has at most one role (`polar_words`): it praises, blames, negates, hedges, asks for a change, names the
+source and so on. The roles in order, without the words in between, are the clause's signature: "no quarrel with", "not
+a single mistake in" and "nothing wrong here" are all a negation followed by blame.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from functools import lru_cache
 from itertools import pairwise
 
 from text2grad.align.polar_words import IDIOMS, ROLES
+from text2grad.text.lexicon import word_set
 from text2grad.text.stems import stem
 
 MASK = "\ue000"  # stands for every character of a quotation, whose own words say nothing of the stance
 
-_TOKEN = re.compile(rf"{MASK}+|\w*_\w+(?:\(\))?|[a-z]\w*\(\)|[^\W\d_]+(?:'[^\W\d_]+)?|\d[\d.,:/%]*|[?!]+|->|=>|[+]1|:[()]")
+_TOKEN = re.compile(
+    rf"{MASK}+|\w*_\w+(?:\(\))?|[a-z]\w*\(\)|[^\W\d_]+(?:'[^\W\d_]+)?|\d[\d.,:/%]*|[?!]+|->|=>|[+]1|:[()]"
+)
 _LETTERS = {
     "praise": "P", "blame": "B", "favour": "F", "spoil": "S", "not": "N", "should": "M", "could": "C", "wish": "W",
     "if": "I", "but": "X", "too": "T", "very": "V", "mild": "v", "hedge": "H", "more": "m", "all": "A", "only": "o",
@@ -29,7 +32,6 @@ _POSITIVE, _NEGATIVE = frozenset("PF"), frozenset("BSL")
 _OPPOSITES = ("un", "in", "im", "ir", "il", "dis", "non")
 _FAULTY = ("mis", "over", "under")
 _SCOPE = 4  # words after a negation that it may negate
-_MAX_IDIOM = max(map(len, IDIOMS)) if IDIOMS else 1
 
 
 def normalize_word(word: str) -> str:
@@ -45,12 +47,50 @@ def _split_compounds() -> dict[tuple[str, ...], str]:
 
 
 _IDIOM_LETTERS = _split_compounds()
-_IDIOM_STARTS = frozenset(phrase[0] for phrase in _IDIOM_LETTERS)
-_WORD_LETTERS = {word: _LETTERS[role] for role, words in reversed(ROLES.items()) for word in words}
-_WORD_LETTERS |= {word: _LETTERS[role] for role, words in ROLES.items() if role not in _OPEN_CLASSES for word in words}
-_STEM_LETTERS = {
-    stem(word): _LETTERS[role] for role in reversed(_OPEN_CLASSES) for word in ROLES[role] if "-" not in word
-}
+_IDIOM_LENGTHS: dict[str, list[int]] = {}  # by first word, the longest first
+for _phrase in sorted(_IDIOM_LETTERS, key=len, reverse=True):
+    if len(_phrase) not in _IDIOM_LENGTHS.setdefault(_phrase[0], []):
+        _IDIOM_LENGTHS[_phrase[0]].append(len(_phrase))
+_VOWELS = frozenset("aeiou")
+
+
+def _inflect(word: str) -> set[str]:
+    """Return the regular forms of a word as a verb, a noun, an adjective and an adverb, most of which do not exist."""
+    if word in _INVARIABLE or len(word) < 3:
+        return set()
+    forms = {word + ending for ending in ("s", "es", "ed", "ing", "ly", "er", "est")}
+    if word.endswith("e"):
+        forms |= {word[:-1] + ending for ending in ("ed", "ing", "er", "est")}
+    elif word.endswith("y"):
+        forms |= {word[:-1] + ending for ending in ("ies", "ied", "ier", "iest", "ily")}
+    elif word[-1] not in _VOWELS and word[-2] in _VOWELS and word[-3] not in _VOWELS:
+        forms |= {word + word[-1] + ending for ending in ("ed", "ing", "er", "est")}
+    if word.endswith("le"):
+        forms.add(word[:-1] + "y")
+    if word.endswith("ic"):
+        forms.add(word + "ally")
+    return forms - _NO_FORMS
+
+
+_INVARIABLE = word_set("""
+    sound fine well object back novel reader fact ad second kind fair right good bad order time date word wall
+    pretty fun cool super even hit match sources context dead read dream mud so too not no will may might can hang gem
+    """)
+_NO_FORMS = word_set("likely hardly thing king lasting fining sober other over never ever under ding winged wing")
+
+
+def _word_letters() -> dict[str, str]:
+    """Return the letters of all words and their forms; a word as it is listed comes before forms of others."""
+    known: dict[str, str] = {}
+    for role in reversed(_OPEN_CLASSES):
+        for word in ROLES[role]:
+            known |= dict.fromkeys(_inflect(word), _LETTERS[role])
+    listed = {word: _LETTERS[role] for role, words in reversed(ROLES.items()) for word in words}
+    closed = {word: _LETTERS[role] for role, words in ROLES.items() if role not in _OPEN_CLASSES for word in words}
+    return known | listed | closed
+
+
+_WORD_LETTERS = _word_letters()
 
 
 def split_tokens(text: str) -> list[str]:
@@ -79,41 +119,35 @@ def _letter(word: str) -> str:
         return "N"
     if word in ("?", "QUOTE", "CODE"):
         return {"?": "Q", "QUOTE": "q", "CODE": "a"}[word]
-    letter = _STEM_LETTERS.get(stem(word))
-    if letter is not None:
-        return letter
     for prefix in _OPPOSITES:
-        rest = word.removeprefix(prefix)
-        if rest != word and len(rest) > 3 and _STEM_LETTERS.get(stem(rest)) in ("P", "F"):
-            return "B"
+        if word.startswith(prefix) and len(word) > len(prefix) + 3:
+            return "B" if _WORD_LETTERS.get(word[len(prefix) :]) in ("P", "F") else ""
     return "B" if len(word) > 6 and word.startswith(_FAULTY) else ""
 
 
 def find_roles(tokens: list[str]) -> tuple[list[str], list[str]]:
     """Return the letter of each token's role ("" without one), an idiom's at its first word, and the idioms found."""
-    letters, idioms = [], []
-    i, size = 0, len(tokens)
-    while i < size:
-        found = 0
-        if tokens[i] in _IDIOM_STARTS:
-            for length in range(min(_MAX_IDIOM, size - i), 1, -1):
-                letter = _IDIOM_LETTERS.get(tuple(tokens[i : i + length]))
-                if letter is not None:
-                    found = length
-                    letters += [letter] + [""] * (length - 1)
-                    idioms.append(" ".join(tokens[i : i + length]))
-                    break
-        if not found:
+    letters: list[str] = []
+    idioms: list[str] = []
+    i = 0
+    while i < len(tokens):
+        for length in _IDIOM_LENGTHS.get(tokens[i], ()):
+            phrase = tuple(tokens[i : i + length])
+            if phrase in _IDIOM_LETTERS:
+                letters += [_IDIOM_LETTERS[phrase]] + [""] * (len(phrase) - 1)
+                idioms.append(" ".join(phrase))
+                i += len(phrase)
+                break
+        else:
             letters.append(_letter(tokens[i]))
-        i += found or 1
+            i += 1
     return letters, idioms
 
 
-def extract_features(clause: str, before: str = "", after: str = "", is_missing: bool = False) -> list[str]:
+def extract_features(clause: str, before: str = "", after: str = "") -> list[str]:
     """Return the names of a clause's features, some more than once.
 
     clause: its text, quotations replaced by `MASK`. before, after: the conjunctions that join it to its neighbours.
-    is_missing: whether it says that something is missing.
     """
     tokens = split_tokens(clause)
     letters, idioms = find_roles(tokens)
@@ -122,7 +156,7 @@ def extract_features(clause: str, before: str = "", after: str = "", is_missing:
     features += _polarity_features(letters)
     features += _word_features(tokens, letters)
     features.append(f"words:{min(len(tokens), 30).bit_length()}")
-    features += [f"before:{before}", f"after:{after}", f"missing:{is_missing}"]
+    features += [f"before:{before}", f"after:{after}"]
     return features
 
 
