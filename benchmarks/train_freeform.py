@@ -11,8 +11,8 @@ instruction alone and without its source, so that the aligner depends on no form
 summary, so that some comments are about nothing; and the comments on summaries without an error, which blame nothing),
 comments by rule on SciTLDR and on half of QA-Feedback (`synthetic_comments.py`), and DebugBench's explanations of bugs.
 DeFacto's validation split, HaluQuestQA and ILF's code critiques are held out for `comments.py`, `freeform.py` and
-`code_blame.py`. Thresholds and the calibration of confidence come from cross-validation in folds of whole rows, texts
-and programs. `--without-defacto` trains the words alone, without any row of DeFacto, into `benchmarks/transfer.json`.
+`code_blame.py`. Thresholds and the calibration of confidence come from a fold of whole rows, texts and programs that
+is not trained on. `--without-defacto` trains the words alone, without any row of DeFacto, into `benchmarks/transfer.json`.
 
 `--cache FOLDER` keeps the attention features, which take about one second per comment on one core.
 """
@@ -39,7 +39,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from synthetic_comments import marked_cases, synthetic_cases
 
-from text2grad.align.learned.aligner import ATTENTION_COLUMNS, select_words, stack_neighbours
+from text2grad.align.learned.aligner import ATTENTION_COLUMNS, expected_f1_threshold, select_words, stack_neighbours
 from text2grad.align.learned.attention_features import AttentionScorer
 from text2grad.align.learned.boosted_trees import BoostedTrees
 from text2grad.align.learned.statement_features import compute_statement_features
@@ -50,7 +50,7 @@ from text2grad.text.whitespace import split_words
 from text2grad.text.words import consecutive_runs
 
 OUT = ROOT / "src" / "text2grad" / "align" / "learned" / "weights"
-FOLDS = 3
+FOLDS = 5  # of whole rows, texts and programs; the first is held out
 MAIN = "critique and instruction"
 WEIGHTS = {
     MAIN: 1.0,
@@ -59,7 +59,7 @@ WEIGHTS = {
     "critique and instruction, no source": 0.3,
     "critique, no source": 0.2,
 }
-UNRELATED, UNRELATED_WEIGHT, UNRELATED_STEP_HEADS = "unrelated comment", 0.5, 2
+UNRELATED, UNRELATED_WEIGHT, UNRELATED_STEP_HEADS = "unrelated comment", 0.35, 2
 DEBUGBENCH = "DebugBench"
 CLEAN, CLEAN_WEIGHT = "summary without error", 0.3
 SYNTHETIC, MARKED, SYNTHETIC_WEIGHT, UNRELATED_STEP = "by rule", "by rule on marked errors", 0.3, 3
@@ -70,7 +70,7 @@ THRESHOLDS = np.arange(0.2, 0.6, 0.02)
 HEADS_STRENGTH = 1e-3  # scikit-learn's C; 1 620 views of the heads need a strong penalty
 TREES = {
     "objective": "binary",
-    "learning_rate": 0.08,
+    "learning_rate": 0.1,
     "num_leaves": 12,
     "min_child_samples": 25,
     "feature_fraction": 0.4,
@@ -83,7 +83,7 @@ TREES = {
     "deterministic": True,
     "verbose": -1,
 }
-ROUNDS = 200
+ROUNDS = 150
 SMALL_TREES = {"num_leaves": 8, "min_child_samples": 30}
 STATEMENT_ROUNDS = 75
 
@@ -127,8 +127,8 @@ def train_words(data: Path, without_defacto: bool = False) -> None:
     cases = _rule_cases(data) if without_defacto else [*_defacto_cases(data), *_rule_cases(data)]
     items = [_item(name, case, weight, _spelling(case)) for name, case, weight in cases]
     names = compute_word_features("a", "b", "c")[1]
-    settings = cross_validate("words", items, MARKED if without_defacto else MAIN, ROUNDS, {})
-    _save(TRANSFER if without_defacto else OUT / "words.json", names, fit(items, ROUNDS, {}), settings, items)
+    model, settings = fit_and_calibrate("words", items, MARKED if without_defacto else MAIN, ROUNDS, {})
+    _save(TRANSFER if without_defacto else OUT / "words.json", names, model, settings, items)
 
 
 def _defacto_cases(data: Path) -> list[tuple[str, Case, float]]:
@@ -165,9 +165,9 @@ def train_heads(data: Path, cache: Path | None, device: str) -> None:
         for item, (_, case, _), score in zip(seen, cases, scores, strict=True)
     ]
     names = [*compute_word_features("a", "b", "c")[1], *ATTENTION_COLUMNS]
-    settings = cross_validate("heads", items, MAIN, ROUNDS, {})
+    model, settings = fit_and_calibrate("heads", items, MAIN, ROUNDS, {})
     weights = [float(f"{weight:.5g}") for weight in _fit_linear(seen)]
-    _save(OUT / "heads.json", names, fit(items, ROUNDS, {}), settings, items, weights=weights)
+    _save(OUT / "heads.json", names, model, settings, items, weights=weights)
 
 
 def train_statements(data: Path) -> None:
@@ -181,60 +181,71 @@ def train_statements(data: Path) -> None:
             items.append(
                 Item(DEBUGBENCH, str(number), 1.0, features, np.array([line in changed for line in own], np.int64))
             )
-    settings = cross_validate("statements", items, DEBUGBENCH, STATEMENT_ROUNDS, SMALL_TREES)
-    _save(OUT / "statements.json", names, fit(items, STATEMENT_ROUNDS, SMALL_TREES), settings, items)
+    model, settings = fit_and_calibrate("statements", items, DEBUGBENCH, STATEMENT_ROUNDS, SMALL_TREES, True)
+    _save(OUT / "statements.json", names, model, settings, items)
 
 
-def cross_validate(
-    title: str, items: Sequence[Item], main: str, rounds: int, settings: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the threshold with the best F1 on the source `main`, the gate and the calibration; print the scores."""
-    probabilities: dict[int, NDArray[np.float64]] = {}
-    for train, test in _folds(items):
-        model = fit([items[i] for i in train], rounds, settings)
-        probabilities |= {i: model.predict(items[i].features) for i in test}
+def fit_and_calibrate(
+    title: str,
+    items: Sequence[Item],
+    main: str,
+    rounds: int,
+    settings: dict[str, Any],
+    fixed_threshold: bool = False,
+) -> tuple[lightgbm.Booster, dict[str, Any]]:
+    """Train on all folds but one, and choose threshold, gate and calibration on that one; print the scores there.
+
+    A fixed threshold has the best F1 on the source `main`; the gate keeps comments of other answers from being placed.
+    """
+    train, test = next(_folds(items))
+    model = fit([items[i] for i in train], rounds, settings)
+    probabilities = {i: model.predict(items[i].features) for i in test}
 
     def own(source: str) -> list[int]:
-        return [i for i, item in enumerate(items) if item.source == source]
+        return [i for i in test if items[i].source == source]
 
-    def select(i: int, threshold: float, gate: float) -> NDArray[np.bool_]:
-        return select_words(probabilities[i], threshold) & (probabilities[i].max(initial=0.0) >= gate)
+    def select(i: int, threshold: float | None, gate: float) -> NDArray[np.bool_]:
+        chosen = expected_f1_threshold(probabilities[i]) if threshold is None else threshold
+        return select_words(probabilities[i], chosen) & (probabilities[i].max(initial=0.0) >= gate)
 
-    def scores(source: str, threshold: float, gate: float = 0.0) -> Scores:
+    def scores(source: str, threshold: float | None, gate: float = 0.0) -> Scores:
         return f1([select(i, threshold, gate) for i in own(source)], [items[i].labels for i in own(source)])
 
-    def share_aligned(source: str, threshold: float, gate: float) -> float:
+    def share_aligned(source: str, threshold: float | None, gate: float) -> float:
         return float(np.mean([select(i, threshold, gate).any() for i in own(source)]))
 
-    threshold = max(THRESHOLDS, key=lambda threshold: scores(main, threshold)[2])
+    threshold = max(THRESHOLDS, key=lambda threshold: scores(main, threshold)[2]) if fixed_threshold else None
     gate = 0.0
     while own(UNRELATED) and share_aligned(UNRELATED, threshold, gate) > MAX_UNRELATED_PLACED:
-        gate = max(gate, threshold) + 0.01
+        gate += 0.01
     rows = [
         [source, *(f"{s:.3f}" for s in (*scores(source, threshold, gate), share_aligned(source, threshold, gate)))]
-        for source in dict.fromkeys(item.source for item in items)
+        for source in dict.fromkeys(items[i].source for i in test)
     ]
     show(
-        f"{title}: cross-validated, threshold {threshold:.2f}, gate {gate:.2f}",
+        f"{title}: held-out fold, {f"threshold {threshold:.2f}" if threshold else "expected F1"}, gate {gate:.2f}",
         ["", "precision", "recall", "F1", "comments aligned"],
         rows,
     )
     means, right, weights = [], [], []
-    for i, item in enumerate(items):
+    for i in test:
+        item = items[i]
         for run in consecutive_runs(np.flatnonzero(select(i, threshold, gate)).tolist()):
             means.append(probabilities[i][run.start : run.stop].mean())
             right.append(item.labels[run.start : run.stop].mean() >= 0.5)
             weights.append(item.weight)
     calibration = calibrate(np.array(means), np.array(right), np.array(weights))
-    return {"threshold": round(float(threshold), 2), "gate": round(float(gate), 2), "calibration": calibration}
+    rounded = None if threshold is None else round(float(threshold), 2)
+    chosen = {"threshold": rounded, "gate": round(float(gate), 2), "calibration": calibration}
+    return model, chosen
 
 
 def calibrate(means: NDArray[Any], right: NDArray[Any], weights: NDArray[Any]) -> list[list[float]]:
     """Return the knots of an isotonic regression of the share of right places on their mean probability."""
-    fitted = IsotonicRegression(y_min=0.01, y_max=0.98).fit(means, right, sample_weight=weights)
+    fitted = IsotonicRegression(y_min=0.01, y_max=0.98, out_of_bounds="clip").fit(means, right, sample_weight=weights)
     knots = np.unique(np.quantile(means, np.linspace(0, 1, CALIBRATION_KNOTS)).round(3))
     smooth = [fitted.predict([max(0.0, k - 0.03), k, min(1.0, k + 0.03)]).mean() for k in knots]
-    return [[float(k) for k in knots], [round(float(v), 3) for v in np.nan_to_num(smooth, nan=0.5)]]
+    return [[float(k) for k in knots], [round(float(v), 3) for v in smooth]]
 
 
 def fit(items: Sequence[Item], rounds: int, settings: dict[str, Any]) -> lightgbm.Booster:

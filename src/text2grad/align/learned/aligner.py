@@ -39,6 +39,7 @@ ATTENTION_COLUMNS = [f"heads[{step:+d}]" for step in NEIGHBOURS]
 PADDING_SCORE = -6.0  # beyond the ends of the completion
 _MAX_GAP = 3  # words between two selected runs that are selected too if they are almost probable enough
 _GAP_THRESHOLD = 0.8  # of the threshold
+_MIN_THRESHOLD = 0.1
 _MIN_SHARED_WORDS = 0.1  # of a completion's words; function words alone reach that if the prompt is its source
 _MIN_STATEMENT_THRESHOLD = 0.08  # a comment on a program is nearly always about some statement
 _NOT_CODE_ALONE = (ast.Expr, ast.Pass)
@@ -85,7 +86,8 @@ def locate_words(
         inside = np.array([word.start < end and start < word.end for word in words], dtype=bool)
         probabilities[inside] = _shift(probabilities[inside], log_odds)
     places = []
-    for run in consecutive_runs(np.flatnonzero(select_words(probabilities, model.threshold)).tolist()):
+    threshold = expected_f1_threshold(probabilities) if model.threshold is None else model.threshold
+    for run in consecutive_runs(np.flatnonzero(select_words(probabilities, threshold)).tolist()):
         start, end = _strip_punctuation(completion, words[run.start].start, words[run.stop - 1].end)
         if start < end:
             places.append(((start, end), model.calibrate(float(probabilities[run.start : run.stop].mean()))))
@@ -97,6 +99,7 @@ def locate_statements(comment: str, program: Program) -> list[Place]:
     statements = list(find_statements(program).values())
     model = _load_model("statements")
     probabilities = model.trees.predict_proba(*compute_statement_features(comment, statements, program))
+    assert model.threshold is not None
     threshold = min(model.threshold, max(_MIN_STATEMENT_THRESHOLD, float(probabilities.max(initial=0.0))))
     places = []
     for statement, probability in zip(statements, probabilities, strict=True):
@@ -125,6 +128,16 @@ def stack_neighbours(scores: Matrix) -> Matrix:
     padded = np.pad(scores, reach, constant_values=PADDING_SCORE)
     columns = [padded[reach + step : reach + step + len(scores)] for step in NEIGHBOURS]
     return np.stack(columns, axis=1).astype(np.float32)
+
+
+def expected_f1_threshold(probabilities: Probabilities) -> float:
+    """Return the threshold above which the selected words have the best expected F1: 2 * sum of p / (k + sum of all p).
+
+    It is lower where no word is probable, so that what is likely right is not cut where everything is uncertain.
+    """
+    ranked = np.sort(probabilities)[::-1]
+    f1 = 2 * np.cumsum(ranked) / (np.arange(1, len(ranked) + 1) + ranked.sum())
+    return max(_MIN_THRESHOLD, float(ranked[f1.argmax()]))
 
 
 def select_words(probabilities: Probabilities, threshold: float) -> NDArray[np.bool_]:
@@ -158,7 +171,7 @@ def _strip_punctuation(text: str, start: int, end: int) -> Range:
 
 class _Model(NamedTuple):
     trees: BoostedTrees
-    threshold: float
+    threshold: float | None  # None: the one with the best expected F1, comment by comment
     gate: float  # the largest probability of a comment's words below which it is about none of them
     calibration: NDArray[np.float64]  # (2, knots): mean probability, share of places that were right
     head_weights: NDArray[np.float64]  # the bias last; empty for models without attention
