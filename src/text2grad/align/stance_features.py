@@ -77,7 +77,9 @@ _INVARIABLE = word_set("""
     sound fine well object back novel reader fact ad second kind fair right good bad order time date word wall
     pretty fun cool super even hit match sources context dead read dream mud so too not no will may might can hang gem
     """)
-_LIKING = word_set("i we they you really also quite not don't didn't do did dont would i'd to still kids much who people")
+_LIKING = word_set(
+    "i we they you really also quite not don't didn't do did dont would i'd to still kids much who people"
+)
 _NO_FORMS = word_set("likely hardly thing king lasting fining sober other over never ever under ding winged wing")
 
 
