@@ -10,6 +10,7 @@ from text2grad.align.quotations import find_quotations
 from text2grad.align.stance_features import MASK, find_roles, split_tokens
 from text2grad.align.stance_model import StanceProbabilities
 from text2grad.schema import Range
+from text2grad.text.lexicon import word_set
 
 _SENTENCE_END = re.compile(
     r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bDr\.)(?<!\bSt\.)(?<!\bNo\.)"
@@ -32,10 +33,15 @@ _START = re.compile(
     r"|on the other hand|that said)\b[,:]?\s+(?=\S)",
     re.IGNORECASE,
 )
+_DEPENDS = r"(?!(?:but|yet|however|although|though|while|whereas|which|who|because|since|so|as|if|when|where|not|or)\b)"
 _JOINT = re.compile(
-    r"\s*,\s+(?:and\s+|plus\s+)?(?=\S)|\s+(?P<word>and|plus)\s+(?=\S)|\s+[-–—]+\s+(?=\S)", re.IGNORECASE
+    rf"\s*,\s+(?:and\s+|plus\s+)?{_DEPENDS}(?=\S)|\s+(?:and|plus)\s+{_DEPENDS}(?=\S)|\s+[-–—]+\s+{_DEPENDS}(?=\S)",
+    re.IGNORECASE,
 )
-_EXCEPT = r"(?:(?:apart|aside) from|other than|except(?: for| in| when| with)?|with the exception of|save for|but for|barring|minus)"
+_EXCEPT = (
+    r"(?:(?:apart|aside) from|other than|except(?: for| in| when| with)?|with the exception of|save for|but for|barring"
+    r"|minus)"
+)
 _EXCEPT_FIRST = re.compile(
     rf"(?:except for|besides|{_EXCEPT})\s+(?!that\b|this\b|these\b|those\b)(?P<what>[^,]+?)"
     r"(?:\s*,\s*|\s+(?=(?:i|it|it['’]s|this|that|they|you|we|everything|all|the rest|nothing|overall|no)\b"
@@ -62,6 +68,9 @@ _SUBJECT = re.compile(
     r"|line|step|part|paragraph|sentence)\b|it['’]s|that['’]s|i['’](?:m|d|ve)|\w+_\w+|\w+\(\))",
     re.IGNORECASE,
 )
+_DEGREE = re.compile(r"(?:a (?:bit|little|tad|touch)|all too)\b", re.IGNORECASE)
+_MEASURES = word_set("long short formal casual late early old technical general much big small hard far simple basic")
+_ADJECTIVES = frozenset("PBSm")
 _POLAR = frozenset("PBFSNMCWTHLc?dk")
 _MIN_OWN = 0.55  # probability of a stance with which a part says something of its own
 
@@ -162,10 +171,20 @@ def _split_contrast(text: str, piece: Piece, judge: Judge) -> list[Piece]:
             continue
         if _CORRECTS.search(text, *left) and not _VERB.search(text, *right):
             continue  # "not on Friday but on Monday"
+        if _is_predicate(text, *right):
+            continue  # "a good guess, but wrong"
         if _says_something(text, left, right, judge, before, word):
             first = _split(text, Piece(*left, before, word), judge)
             return [*first, *_split(text, Piece(*right, word, after), judge)]
     return []
+
+
+def _is_predicate(text: str, start: int, end: int) -> bool:
+    """Whether a part has neither a subject nor a verb, and ends with an adjective: it is about the part before it."""
+    if _VERB.search(text, start, end) or (_SUBJECT.match(text, start, end) and not _DEGREE.match(text, start, end)):
+        return False
+    tokens = [token for token in split_tokens(text[start:end]) if token not in "?!"]
+    return bool(tokens) and (tokens[-1] in _MEASURES or not _ADJECTIVES.isdisjoint(find_roles(tokens[-1:])[0]))
 
 
 def _says_something(text: str, left: Range, right: Range, judge: Judge, before: str, word: str) -> bool:

@@ -20,9 +20,9 @@ _MIN_MISSING = 0.5  # probability that a clause says that something is missing
 _EXCEPTION_CERTAINTY = 0.9  # that an exception means the opposite of what it is excepted from
 
 _COURTESIES = (
-    r"thanks?|thank you|thx|ty|cheers|please|hi|hello|hey|hiya|dear|all|team|everyone|there|again|a lot|so much|very much"
-    r"|in advance|many|regards|kind|best|wishes|sincerely|greetings|good (?:morning|day|evening|afternoon)|bye|goodbye"
-    r"|see you|sorry|hm+|um+|well|so|and|but|overall|in general|my (?:comments?|feedback|thoughts|two cents|review)"
+    r"thanks?|thank you|thx|ty|cheers|please|hi|hello|hey|hiya|dear|all|team|everyone|there|again|a lot|so much"
+    r"|very much|in advance|many|regards|kind|best|wishes|sincerely|greetings|good (?:morning|day|evening)|bye"
+    r"|goodbye|see you|sorry|hm+|um+|well|so|and|but|overall|in general|my (?:comments?|feedback|thoughts|two cents|review)"
     r"|here (?:is|are) my (?:comments?|feedback|thoughts|review)|some (?:comments|thoughts|feedback)|comments?|feedback"
     r"|review|notes?|ps|hope (?:this|that|it) helps|hth|for (?:your|the) (?:help|time|work|effort|summary|answer|reply)"
     r"|first(?:ly)?(?: of all)?|secondly|finally"
@@ -52,7 +52,11 @@ def read_clauses(comment: str) -> list[Clause]:
     A sentence is split where both sides of a contrast, a conjunction or a comma say something of their own, never
     inside quotations or brackets. What is excepted ("apart from the ending") has the opposite stance of the rest.
     """
-    masked = mask_quotations(comment)
+    return read_masked(mask_quotations(comment))
+
+
+def read_masked(masked: str) -> list[Clause]:
+    """Return the clauses of a comment whose quotations are replaced by `MASK`, character by character."""
 
     @cache
     def judge(start: int, end: int, before: str, after: str) -> StanceProbabilities:

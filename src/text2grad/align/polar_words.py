@@ -56,15 +56,15 @@ _WORDS = {
         workable worked worthwhile worthy wow yay yeah yep yes yummy yup zippy
         """,
     "favour": """
-        address adhere approve avoid back benefit boost capture cite clarify click cohere comfort compile compiles
-        comply concrete confirm conform convey convince correspond corroborate cover credible deepen deliver
-        demonstrate deserve earn educate efficient encourage enhance enlighten enrich entertain evidence expected
-        explain faithful finally fit follow fulfil fulfill gel grasp gratitude grip grounded guide handled handles
-        help honor honour hook illuminate illustrate illustrative impress improve improves inform inspire laugh
-        laughed lend linear match motivate nail obey pass passes persuade please preserve prove readable real-life
-        real-world reassure reflect relate resolve respect runs satisfy simplify smile solve sourced specific
-        strengthen substantiate succeed suit summarise support tally teach terminate thank thankful thanks trace
-        traceable understand verify visualise visualize welcome work worth
+        address adhere approve back benefit boost capture cite clarify click cohere comfort compile compiles comply
+        concrete confirm conform convey convince correspond corroborate cover credible deepen deliver demonstrate
+        deserve earn educate efficient encourage enhance enlighten enrich entertain evidence expected explain faithful
+        finally fit follow fulfil fulfill gel grasp gratitude grip grounded guide handled handles help honor honour
+        hook illuminate illustrate illustrative impress improve improves inform inspire laugh laughed lend linear
+        match motivate nail obey pass passes persuade please preserve prove readable real-life real-world reassure
+        reflect relate resolve respect runs satisfy simplify smile solve sourced specific strengthen substantiate
+        succeed suit summarise support tally teach terminate thank thankful thanks trace traceable understand verify
+        visualise visualize welcome work worth
         """,
     "blame": """
         abominable abrupt absurd abysmal advert advertisement advertising aggressive aimless alas alienate aloof
@@ -116,21 +116,21 @@ _WORDS = {
         non-answer nonanswer noncommittal nonexistent nonsense nonsensical nope nuisance obfuscate objection obscure
         obsequious obsolete obstacle obvious odd off-putting off-topic offend offensive old-fashioned omission omit
         oops opaque ouch outdated outlandish outrageous overblown overcomplicate overcomplicated overcooked overdone
-        overflow overgeneralise overgeneralize overkill overloaded overlong overlook overly-long overreach oversalted
-        oversell oversight oversimplification oversimplified oversimplify overstate overstatement overuse overused
-        overwhelm overwhelming overwrought padding pain painful paltry parrot partisan passive-aggressive patchy
-        pathetic patronise patronising patronizing peculiar pedantic pedestrian perplex phoney phony pitfall
-        plagiarise pointless pompous ponderous poor prattle preach preachy prejudiced preposterous presume pretentious
-        problem problematic prolix propaganda prosaic puny purposeless pushy puzzled puzzling quarrel questionable
-        quibble racist ramble rambling random rant redundant refute regret regrettably regurgitate rehash repel
-        repetition repetitive repulsive revolting ridiculous rigid risky robot robotic ropey rotten rough rubbery
-        rubbish rude rudeness ruin rumor rumour rushed saccharine sadden sadly sanitise sappy sarcastic scant scare
-        scary scattered scorch scramble self-contradictory sensational sensationalise sensationalist senseless sexist
-        shabby shady shaky shallow sham shame shoddy shortcoming sickening sidestep sidetrack sigh silliness silly
-        sketchy skew skimpy slander slant slapdash sleep-inducing slip slipshod sloppy slow sluggish smarmy smug snag
-        snarky sneer snippy snobbish snooty snooze snoozefest soggy soulless spaghetti spam sparse specious speculate
-        speculation speculative spiel spoil spotty spurious squander stain stale stall stereotype stiff stilted stodgy
-        stop-gap strange stray stretch struggle stuffy stumbling stupid stupidity subpar suck supercilious superficial
+        overgeneralise overgeneralize overkill overloaded overlong overlook overly-long overreach oversalted oversell
+        oversight oversimplification oversimplified oversimplify overstate overstatement overuse overused overwhelm
+        overwhelming overwrought padding pain painful paltry parrot partisan passive-aggressive patchy pathetic
+        patronise patronising patronizing peculiar pedantic pedestrian perplex phoney phony pitfall plagiarise
+        pointless pompous ponderous poor prattle preach preachy prejudiced preposterous presume pretentious problem
+        problematic prolix propaganda prosaic puny purposeless pushy puzzled puzzling quarrel questionable quibble
+        racist ramble rambling random rant redundant refute regret regrettably regurgitate rehash repel repetition
+        repetitive repulsive revolting ridiculous rigid risky robot robotic ropey rotten rough rubbery rubbish rude
+        rudeness ruin rumor rumour rushed saccharine sadden sadly sanitise sappy sarcastic scant scare scary scattered
+        scorch scramble self-contradictory sensational sensationalise sensationalist senseless sexist shabby shady
+        shaky shallow sham shame shoddy shortcoming sickening sidestep sidetrack sigh silliness silly sketchy skew
+        skimpy slander slant slapdash sleep-inducing slip slipshod sloppy slow sluggish smarmy smug snag snarky sneer
+        snippy snobbish snooty snooze snoozefest soggy soulless spaghetti spam sparse specious speculate speculation
+        speculative spiel spoil spotty spurious squander stain stale stall stereotype stiff stilted stodgy stop-gap
+        strange stray stretch struggle stuffy stumbling stupid stupidity subpar suck supercilious superficial
         superfluous suspect suspicious tabloid tacky tactless tangent tangential tangle tangled tasteless tautological
         tautology technobabble tedious tedium tepid terrible terse thin threadbare tiresome tone-deaf toxic trap trash
         travesty tripe trite trivial trivialise trouble troubling truncate tsk turgid twisted typo typos ugh ugly
@@ -155,22 +155,22 @@ _WORDS = {
         wrongly
         """,
     "not": """
-        ain't arent barely cannot cant didnt difficult-to doesnt dont few hard-to harder-to hardly impossible-to isnt
-        neither never no nobody none nor not nothing nowhere rarely scarcely seldom tough-to unable wasnt without wont
-        zero
+        ain't arent avoid avoided avoiding avoids barely cannot cant didnt difficult-to doesnt dont hard-to harder-to
+        hardly impossible-to isnt neither never no nobody none nor not nothing nowhere prevents rarely scarcely seldom
+        spare spares tough-to unable wasnt without wont
         """,
     "should": "should must ought need needs needed shall supposed require required",
     "could": "could would might'd wouldn couldn",
     "wish": """
-        could've expected expecting hope hoped hoping instead prefer rather recommend should've suggest want
-        wanted wants wish would've
+        could've expected expecting hope hoped hoping instead prefer rather recommend should've suggest want wanted
+        wants wish would've
         """,
     "if": "if unless whether",
     "but": "but however although though yet while whereas except despite nevertheless still otherwise",
     "too": "too overly excessively needlessly unnecessarily so",
     "very": """
-        absolutely completely especially extremely highly particularly perfectly quite really remarkably
-        totally truly very
+        absolutely completely especially extremely highly particularly perfectly quite really remarkably totally truly
+        very
         """,
     "mild": "slightly somewhat bit little rather kinda kind sort fairly pretty",
     "hedge": """
@@ -178,18 +178,18 @@ _WORDS = {
         suppose uncertain unsure wonder wondering
         """,
     "more": """
-        another better clearer earlier fewer further improve improved improvement later less longer more other
-        shorter simpler softer tighter warmer
+        another better clearer earlier fewer further improve improved improvement later less longer more other shorter
+        simpler softer tighter warmer
         """,
     "all": "all every everything each both everybody everyone always entire whole entirely fully any",
     "only": "only just merely simply",
     "source": """
-        article context document excerpt interview material minutes notes original paper passage report source
-        story text transcript
+        article context document excerpt interview material minutes notes original paper passage report source story
+        text transcript
         """,
     "answer": """
-        answer code draft email essay function implementation letter output program recipe reply response
-        script solution summary translation version
+        answer code draft email essay function implementation letter output program recipe reply response script
+        solution summary translation version
         """,
     "say": """
         appear appears back backed claim claims contain contains describe described discuss discussed find found give
@@ -198,15 +198,15 @@ _WORDS = {
         state stated suggest suggests support supported write written wrote
         """,
     "cut": """
-        adjust alter avoid axe change condense correct cut delete ditch double-check drop edit fix modify move
-        proofread recheck reconsider redo refactor remove rename reorder rephrase replace rethink revise reword
-        rewrite scrap shorten shrink simplify stop strike swap tamper tighten touch trim tweak
+        adjust alter axe change condense correct cut delete ditch double-check drop edit fix modify move proofread
+        recheck reconsider redo refactor remove rename reorder rephrase replace rethink revise reword rewrite scrap
+        shorten shrink simplify strike swap tamper tighten touch trim tweak
         """,
     "keep": "keep retain preserve leave",
     "add": "add insert include mention append give provide tell explain put expand elaborate",
     "lack": """
-        absence absent forget forgets forgot forgotten lack lacked lacking lacks left-out miss missed misses
-        missing omission omit omits omitted
+        absence absent forget forgets forgot forgotten lack lacked lacking lacks left-out miss missed misses missing
+        omission omit omits omitted
         """,
     "me": "i me my mine we us our i'm i'd i've i'll",
     "you": "you your you're you've",
@@ -220,41 +220,41 @@ _PRAISE_IDIOMS = """
     nailed it | nailed the | well done | good job | great job | nice job | good work | great work | nice work
     good call | nice touch | nice catch | nice one | good stuff | way to go | keep it up | keep up | thumbs up
     two thumbs up | hats off | chef's kiss | first class | first rate | top notch | top marks | full marks
-    ten out of ten | 10 out of 10 | a gem | five stars | 5 stars | ten points | full points | checks out | check out
-    adds up | holds up | hold up | holds water | rings true | makes sense | make sense | made sense | does the job
+    ten out of ten | 10 out of 10 | a gem | five stars | 5 stars | ten points | full points | checks out | adds up
+    holds up | hold up | holds water | rings true | makes sense | make sense | made sense | does the job
     does the trick | did the trick | does its job | gets it right | got it right | got this right | gets this right
     get it right | got that right | gets the point across | hits home | hits the spot | works like a charm
-    like a charm | works well | worked well | works a treat | a treat | a pleasure | a joy | a delight | a breeze
-    a pro | easy to | easy on | sits well | sits right | flows well | flows nicely | sums up | sums it up | up to date
-    up to scratch | up to the mark | up to standard | up to snuff | in good order | in order | in line with
-    in keeping with | in accordance with | consistent with | true to | faithful to | loyal to | close to the source
-    sticks to | stick to | stays on topic | on topic | stays true | stays close | hard to beat | second to none
-    no notes | no nonsense | no fluff | no frills | no brainer | nothing but praise | can't fault | cannot fault
+    like a charm | works well | worked well | works a treat | a pleasure | a joy | a delight | a breeze | a pro
+    easy to | easy on | sits well | sits right | flows well | flows nicely | sums up | sums it up | up to date
+    up to scratch | up to the mark | up to standard | up to snuff | in good order | in line with | in keeping with
+    in accordance with | consistent with | true to | faithful to | loyal to | close to the source | sticks to
+    stick to | stays on topic | on topic | stays true | stays close | hard to beat | second to none | no notes
+    no nonsense | no fluff | no frills | no brainer | nothing but praise | can't fault | cannot fault
     could not fault | couldn't fault | hard to fault | can't complain | cannot complain | can't go wrong
     what i wanted | what i needed | what i asked for | what i was looking for | just right | just what | as it should
     as it should be | as they should | as required | as expected | as requested | as promised | as intended | as asked
     as advertised | good to go | ready to go | ship it | lgtm | looks good | i'm sold | win win | worth its weight
-    worth reading | worth keeping | worth the | big fan | a fan of | no doubt | without a doubt | by heart
-    in a nutshell | at a glance | a pat on the back | saved me | saves me | saved my | saves the reader | helped me
-    helps me | made me smile | made me laugh | made my day | makes me want to | brought a smile | learned a lot
-    learnt a lot | learned something | all good | all fine | all right | a ok | a okay | works for me | fine by me
-    happy with | pleased with | stands out | shines | shine | a highlight | the highlight | best part | strong point
-    strongest point | selling point | bonus points | brownie points | my hat off | pulls no punches | well above
-    above and beyond | goes the extra mile | goes beyond | more than enough | more than happy | leaves nothing
-    leave as is | leave it | leave this as | leave as it is | hands down | pure gold | gold standard | golden
-    gets my vote | can stay | may stay | has my blessing | error free | bug free | free of errors | free from errors
-    free of bugs | free of mistakes | free of | free from | down to earth | crystal clear | clear cut | plain english
-    at ease | in one go | first time | first try | not only | not just | better than | outdid | outdone | impressed by
-    impressed with | sold me | sold on | bears out | borne out | bear out | backed up | backs up | back up
-    supported by | in the source | fair enough | fair point | good point | couldn't agree more | could not agree more
+    worth reading | worth keeping | worth the | big fan | a fan of | without a doubt | by heart | in a nutshell
+    at a glance | a pat on the back | saved me | saves me | saved my | saves the reader | helped me | helps me
+    made me smile | made me laugh | made my day | makes me want to | brought a smile | learned a lot | learnt a lot
+    learned something | all good | all fine | all right | a ok | a okay | works for me | fine by me | happy with
+    pleased with | stands out | a highlight | the highlight | best part | strong point | strongest point
+    selling point | bonus points | brownie points | my hat off | pulls no punches | well above | above and beyond
+    goes the extra mile | more than enough | more than happy | leaves nothing | leave as is | leave this as
+    leave as it is | hands down | pure gold | gold standard | gets my vote | can stay | may stay | has my blessing
+    error free | bug free | free of errors | free from errors | free of bugs | free of mistakes | free of | free from
+    down to earth | crystal clear | clear cut | plain english | at ease | in one go | first try | better than | outdid
+    outdone | impressed by | impressed with | sold me | sold on | bears out | borne out | bear out | backed up
+    backs up | supported by | fair enough | fair point | good point | couldn't agree more | could not agree more
     can't get enough | could not be better | couldn't be better | can't be improved | cannot be improved
     could not be improved | wouldn't change | would not change | don't change | do not change | don't touch
+    makes up for | make up for | check out fine | dates check out | add up | leaves no questions | talks sense
     """
 
 _BLAME_IDIOMS = """
     make anything up | make stuff up | made anything up | making anything up | making things up | made up | makes up
-    make up | making up | make things up | makes things up | made things up | off by | off by one | way off | far off
-    bit off | little off | is off | are off | was off | feels off | sounds off | off topic | off base | off the mark
+    make up | making up | make things up | makes things up | made things up | off by | off by one | way off | bit off
+    little off | is off | are off | was off | feels off | sounds off | off topic | off base | off the mark
     off the rails | off key | off putting | wide of the mark | misses the mark | missed the mark | misses the point
     missed the point | beside the point | out of nowhere | out of place | out of order | out of date | out of context
     out of the blue | out of line | out of touch | out of thin air | out of scope | out of bounds | out of range
@@ -266,42 +266,40 @@ _BLAME_IDIOMS = """
     no thanks | no basis | no evidence | no support | no proof | too much | too many | too little | too few | too long
     too short | over the top | all over the place | all over the shop | a stretch | a reach | stretch of | a mess
     a joke | a chore | a slog | a drag | a bore | a bit much | a far cry | far cry from | far from | anything but
-    nowhere near | less than ideal | less than | leaves me cold | left me cold | leaves me | makes no sense
-    doesn't add up | don't add up | does not add up | jumping to | jumps to | jumps the gun | jump to conclusions
-    jumps around | around the bush | beats around | runs on | run on | drones on | drags on | goes on and on
-    on and on | rambles on | waffles | waffle | waters down | watered down | word salad | word soup | wall of text
-    mouthful | tongue twister | hard work | difficult to understand | not enough | hardly any | barely any
-    thumbs down | two left feet | for no reason | no reason to | no need for | no need to | without reason
-    without need | takes liberties | liberties with | plays fast and loose | puts words | put words | words in
-    words into | twists | twisted | sugar coats | sugarcoats | glosses over | gloss over | glossed over | brushes over
-    brushes aside | skates over | skims over | sweeps under | sweeps aside | leaves out | left out | leave out
-    leaving out | turns into | mixes up | mixed up | mix up | muddles up | messes up | messed up | mess up | screws up
-    screwed up | fouls up | cocked up | blows up | blew up | breaks down | break down | breaks on | breaks when
-    breaks if | chokes on | trips over | trip over | trips up | gives up | gave up | i gave up | put me off
-    puts me off | turned off | turn off | rubs me | sticks out | sore thumb | raises eyebrows | raised my eyebrows
-    raises questions | begs the question | begs | says who | since when | come on | give me a break
-    you must be joking | you can't be serious | what the | are you kidding | wishful thinking | old hat | old news
-    half baked | half true | half truth | hand waving | hand wavy | handwavy | hit and miss | hit or miss | patchy
-    cut and paste | copy paste | copy and paste | copied and pasted | one sided | one note | long winded | wordy
-    back to front | upside down | wrong way round | wrong way | the other way round | the other way around
-    other way round | other way around | vice versa | not what | never happened | didn't happen | did not happen
-    isn't true | no such | there is no such | could be better | could be clearer | could be improved
+    nowhere near | less than ideal | leaves me cold | left me cold | leaves me | makes no sense | doesn't add up
+    don't add up | does not add up | jumping to | jumps to | jumps the gun | jump to conclusions | jumps around
+    around the bush | beats around | runs on | run on | drones on | drags on | goes on and on | on and on | rambles on
+    waffles | waffle | waters down | watered down | word salad | word soup | wall of text | mouthful | tongue twister
+    hard work | difficult to understand | not enough | hardly any | barely any | thumbs down | two left feet
+    for no reason | no reason to | no need for | no need to | without reason | without need | takes liberties
+    liberties with | plays fast and loose | puts words | put words | words into | twists | twisted | sugar coats
+    sugarcoats | glosses over | gloss over | glossed over | brushes over | brushes aside | skates over | skims over
+    sweeps under | sweeps aside | leaves out | left out | leave out | leaving out | turns into | mixes up | mixed up
+    mix up | muddles up | messes up | messed up | mess up | screws up | screwed up | fouls up | cocked up | blows up
+    blew up | breaks down | break down | breaks on | breaks when | breaks if | chokes on | trips over | trip over
+    trips up | gives up | gave up | i gave up | put me off | puts me off | turned off | rubs me | sticks out
+    sore thumb | raises eyebrows | raised my eyebrows | raises questions | begs the question | says who | since when
+    come on | give me a break | you must be joking | you can't be serious | what the | are you kidding
+    wishful thinking | old hat | half baked | half true | half truth | hand waving | hand wavy | handwavy
+    hit and miss | hit or miss | patchy | cut and paste | copy paste | copy and paste | copied and pasted | one sided
+    one note | long winded | wordy | back to front | upside down | wrong way round | wrong way | the other way round
+    the other way around | other way round | other way around | vice versa | not what | never happened | didn't happen
+    did not happen | isn't true | no such | there is no such | could be better | could be clearer | could be improved
     could be shorter | could be stronger | could be tighter | could do with | could use | could have been
     could've been | can be improved | room for improvement | better off without | would rather | i'd rather
-    would prefer | i'd prefer | would be better | would be nicer | would be clearer | would be stronger
-    would be perfect if | would be nice if | would be good if | would be great if | would be helpful if
-    would help if | would help to | would have been | would've been | if only | better if | nicer if | clearer if
-    stronger if | better without | better to | should have | should've | shouldn't have | should be | should not
-    shouldn't | needs to | needs work | need to | must be | has to be | have to be | ought to | supposed to
-    in need of | needs a | needs more | no longer | a pity | a shame | too bad | what a pity | what a shame | sad to
-    sorry but | i'm afraid | afraid that | i don't buy | don't buy | hard to swallow | hard pressed | red flag
-    red herring | dead end | deal breaker | nail in the coffin | last straw | eye roll | rolled my eyes | cringe
-    made me cringe | makes me cringe | not needed | not necessary | not required | isn't needed | isn't necessary
-    aren't needed | at odds with | contrary to | in conflict with | conflicts with | clashes with | flies in the face
-    at face value | taken at | cherry picks | cherry picked | jumps from | no idea where | don't know where
-    comes from nowhere | where does | where did | instead of | rather than | not the same | not the case
-    the opposite | opposite of | quite the opposite | backwards | wrong end | in vain | for nothing | of no | short of
-    stops short | cut short | cut off | cuts off | breaks off | trails off | peters out | fizzles out
+    would prefer | i'd prefer | would be nicer | would be clearer | would be stronger | would be perfect if
+    would be nice if | would be good if | would be great if | would be helpful if | would help if | would help to
+    would have been | would've been | if only | better if | nicer if | clearer if | stronger if | better without
+    better to | needs work | in need of | a pity | a shame | too bad | what a pity | what a shame | sad to | sorry but
+    i'm afraid | afraid that | i don't buy | don't buy | hard to swallow | hard pressed | red flag | red herring
+    dead end | deal breaker | nail in the coffin | last straw | eye roll | rolled my eyes | cringe | made me cringe
+    makes me cringe | not needed | not necessary | not required | isn't needed | isn't necessary | aren't needed
+    at odds with | contrary to | in conflict with | conflicts with | clashes with | flies in the face | at face value
+    taken at | cherry picks | cherry picked | jumps from | no idea where | don't know where | comes from nowhere
+    not the same | not the case | the opposite | opposite of | quite the opposite | backwards | wrong end
+    for nothing | of no | short of | stops short | cut short | cuts off | breaks off | trails off | peters out
+    fizzles out | get to the point | gets in the way | get in the way | talks down | goes beyond what | clear as mud
+    as mud | like cardboard | good luck | nice try | yeah right | only partly | almost right | not so
     """
 
 _HEDGE_IDIOMS = """

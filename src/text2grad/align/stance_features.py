@@ -32,6 +32,7 @@ _POSITIVE, _NEGATIVE = frozenset("PF"), frozenset("BSL")
 _OPPOSITES = ("un", "in", "im", "ir", "il", "dis", "non")
 _FAULTY = ("mis", "over", "under")
 _SCOPE = 4  # words after a negation that it may negate
+_SIGN_SCOPE = 6
 
 
 def normalize_word(word: str) -> str:
@@ -76,6 +77,9 @@ _INVARIABLE = word_set("""
     sound fine well object back novel reader fact ad second kind fair right good bad order time date word wall
     pretty fun cool super even hit match sources context dead read dream mud so too not no will may might can hang gem
     """)
+_LIKING = word_set(
+    "i we they you really also quite not don't didn't do did dont would i'd to still kids much who people"
+)
 _NO_FORMS = word_set("likely hardly thing king lasting fining sober other over never ever under ding winged wing")
 
 
@@ -139,7 +143,8 @@ def find_roles(tokens: list[str]) -> tuple[list[str], list[str]]:
                 i += len(phrase)
                 break
         else:
-            letters.append(_letter(tokens[i]))
+            is_comparison = tokens[i] == "like" and (i == 0 or tokens[i - 1] not in _LIKING)  # "reads like a manual"
+            letters.append("" if is_comparison else _letter(tokens[i]))
             i += 1
     return letters, idioms
 
@@ -172,16 +177,16 @@ def _order_features(letters: list[str]) -> list[str]:
 def _polarity_features(letters: list[str]) -> list[str]:
     """Return the signs of the polar words after negation: the first, the last, their sum."""
     signs: list[int] = []
-    negated = -_SCOPE - 1
+    negated = -_SIGN_SCOPE - 1
     for i, letter in enumerate(letters):
         if letter == "N":
             negated = i
         elif letter == "X":
-            negated = -_SCOPE - 1
+            negated = -_SIGN_SCOPE - 1
         elif letter in _POSITIVE or letter in _NEGATIVE:
             sign = 1 if letter in _POSITIVE else -1
-            if i - negated <= _SCOPE:
-                sign, negated = -sign, -_SCOPE - 1
+            if i - negated <= _SIGN_SCOPE:
+                sign, negated = -sign, -_SIGN_SCOPE - 1
             signs.append(sign)
     if not signs:
         return ["sign:none"]
@@ -201,7 +206,6 @@ def _word_features(tokens: list[str], letters: list[str]) -> list[str]:
             negated = i
     padded = ["<", *tokens, ">"]
     features += [f"b:{first} {second}" for first, second in pairwise(padded)]
-    features += [f"t:{padded[i]} {padded[i + 1]} {padded[i + 2]}" for i in range(len(padded) - 2)]
     return features
 
 
