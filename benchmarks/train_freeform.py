@@ -127,7 +127,7 @@ def train_words(data: Path, without_defacto: bool = False) -> None:
     cases = _rule_cases(data) if without_defacto else [*_defacto_cases(data), *_rule_cases(data)]
     items = [_item(name, case, weight, _spelling(case)) for name, case, weight in cases]
     names = compute_word_features("a", "b", "c")[1]
-    model, settings = fit_and_calibrate("words", items, MARKED if without_defacto else MAIN, ROUNDS, {})
+    model, settings = fit_and_calibrate("words", items, SYNTHETIC if without_defacto else MAIN, ROUNDS, {})
     _save(TRANSFER if without_defacto else OUT / "words.json", names, model, settings, items)
 
 
@@ -195,7 +195,7 @@ def fit_and_calibrate(
 ) -> tuple[lightgbm.Booster, dict[str, Any]]:
     """Train on all folds but one, and choose threshold, gate and calibration on that one; print the scores there.
 
-    A fixed threshold has the best F1 on the source `main`; the gate keeps comments of other answers from being placed.
+    The threshold, fixed or by expected F1, has the best F1 on the source `main`; the gate keeps comments of other answers from being placed.
     """
     train, test = next(_folds(items))
     model = fit([items[i] for i in train], rounds, settings)
@@ -214,7 +214,8 @@ def fit_and_calibrate(
     def share_aligned(source: str, threshold: float | None, gate: float) -> float:
         return float(np.mean([select(i, threshold, gate).any() for i in own(source)]))
 
-    threshold = max(THRESHOLDS, key=lambda threshold: scores(main, threshold)[2]) if fixed_threshold else None
+    choices = [*THRESHOLDS.tolist(), *([] if fixed_threshold else [None])]
+    threshold = max(choices, key=lambda threshold: scores(main, threshold)[2])
     gate = 0.0
     while own(UNRELATED) and share_aligned(UNRELATED, threshold, gate) > MAX_UNRELATED_PLACED:
         gate += 0.01
@@ -223,7 +224,7 @@ def fit_and_calibrate(
         for source in dict.fromkeys(items[i].source for i in test)
     ]
     show(
-        f"{title}: held-out fold, {f"threshold {threshold:.2f}" if threshold else "expected F1"}, gate {gate:.2f}",
+        f"{title}: held-out fold, threshold {threshold or 'by expected F1'}, gate {gate:.2f}",
         ["", "precision", "recall", "F1", "comments aligned"],
         rows,
     )

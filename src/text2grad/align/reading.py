@@ -41,6 +41,10 @@ _MATCH: dict[Source, MatchKind] = {
 _HINT_LOG_ODDS = {"kind": 2.5, "name": 1.0}
 _MIN_HINT_CONFIDENCE = 0.5  # of a thing of a kind that is a target by itself where the learned aligner finds nothing
 _WHOLE_CONFIDENCE = 0.9
+_INSTRUCTION = re.compile(
+    r"\b(?:Remove|Delete|Replace|Modify|Rewrite)\s+(?:the|this|that|all|any|it)\b|\bmakes? up (?:that|the|his|her|its|their|it)\b"
+)
+_INSTRUCTION_PROBABILITY = 0.85
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 _SENTENCE_CONFIDENCE = 0.5
 _EDGES = f"{PUNCTUATION} \t\n"
@@ -102,13 +106,15 @@ def read_comment(
     prompt: the source or the question, where there is one. scorer: attention features for the learned aligner.
     label: overrides the stance of all clauses. A span's confidence is the probability that place and stance are right.
     """
-    clauses = [_with_label(clause, label) for clause in read_clauses(comment)] if completion.strip() else []
+    clauses = [_settle(comment, clause, label) for clause in read_clauses(comment)] if completion.strip() else []
     document = Document(completion, prompt or "")
     read = [_read_clause(comment, clause, document) for clause in clauses]
     for stance in ("poor", "good"):
         _add_paraphrases(comment, stance, read, document, prompt, scorer)
     for item in read:
         _finish(comment, item, document)
+    if len(comment.split()) >= MIN_LONG:
+        _drop_generalities(read)
     quotations = cited_quotations(comment, completion)
     return Reading(
         spans=_spans(comment, read, critic),
@@ -119,8 +125,13 @@ def read_comment(
     )
 
 
-def _with_label(clause: Clause, label: Label | None) -> Clause:
-    return clause if label is None else replace(clause, stance=label, probability=1.0)
+def _settle(comment: str, clause: Clause, label: Label | None) -> Clause:
+    """Return the clause with the label where one is given; an instruction to change something blames it."""
+    if label is not None:
+        return replace(clause, stance=label, probability=1.0)
+    if clause.stance == "unsure" and _INSTRUCTION.search(comment, clause.start, clause.end):
+        return replace(clause, stance="poor", probability=_INSTRUCTION_PROBABILITY)
+    return clause
 
 
 def _read_clause(comment: str, clause: Clause, document: Document) -> ReadClause:
@@ -238,6 +249,14 @@ def _finish(comment: str, item: ReadClause, document: Document) -> None:
         item.refused = NOT_SURE
     elif not item.targets:
         item.refused = NO_PLACE
+
+
+def _drop_generalities(read: Sequence[ReadClause]) -> None:
+    """Drop the whole answer as a target where another clause of the same stance says what is meant."""
+    specific = {item.clause.stance for item in read if item.targets and not item.is_whole}
+    for item in read:
+        if item.is_whole and item.clause.stance in specific:
+            item.targets = []
 
 
 def _is_whole(comment: str, clause: Clause, document: Document) -> bool:
