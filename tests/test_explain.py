@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from text2grad.errors import UserError
-from text2grad.explain import Explanation, explain, gradient_step, locate_comment
+from text2grad.explain import Explanation, explain, gradient_step, read_or_fail
 from text2grad.models.loading import load_model, load_tokenizer
 from text2grad.models.policy import Policy
 
@@ -63,9 +63,9 @@ def test_explanation_is_plain_data(tiny_model: Path) -> None:
 
 def test_a_comment_without_a_match_is_an_error() -> None:
     with pytest.raises(UserError, match="does not say which words"):
-        locate_comment("I do not like it.", "We meet on Friday at noon.", "When?")
+        read_or_fail("The recipe for soup in Zanzibar is wrong.", "We meet on Friday at noon.", "When?")
     with pytest.raises(UserError, match="not found: Tuesday"):
-        locate_comment('It was not "Tuesday".', "We meet at noon.", "When?")
+        read_or_fail('It was not "Tuesday".', "We meet at noon.", "When?")
 
 
 def test_praise_and_blame_that_cancel_out_are_an_error(tiny_model: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_comment_on_code_needs_no_quote() -> None:
     program = (
         "def factorial(n):\n    result = 1\n    for i in range(1, n + 1):\n        result *= i\n    return result\n"
     )
-    feedback = locate_comment("The code fails to handle negative inputs.", program, "Write a function that gives n!.")
+    feedback = read_or_fail("The code fails to handle negative inputs.", program, "Write a function that gives n!.")
     blamed = sum(span.end - span.start for span in feedback.spans)
     assert {span.label for span in feedback.spans} == {"poor"}
     assert 0 < blamed < len(program) / 2

@@ -56,7 +56,7 @@ def test_what_is_there_is_not_missing_and_says_so() -> None:
 
 
 def test_a_comment_on_something_else_is_refused() -> None:
-    reading = read_comment("The cricket match in Karachi was wrongly attributed to Zimbabwe.", POOL)
+    reading = read_comment("The umpire's umbrella in Karachi is wrong.", POOL)
     assert reading.spans == []
     assert [reason for _, reason in reading.refused] == [NO_PLACE]
 

@@ -85,7 +85,7 @@ def test_rows_about_the_same_answer_merge(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "delimiter"), [("a.tsv", "\t"), ("a.csv", ";"), ("a.csv", ",")])
 def test_the_separators_of_spreadsheets(tmp_path: Path, name: str, delimiter: str) -> None:
-    path = table(tmp_path / name, comment('Not on "Friday 😀", a day, or; two.', topic="dates"), delimiter=delimiter)
+    path = table(tmp_path / name, comment('"Friday 😀" is wrong, or; not.', topic="dates"), delimiter=delimiter)
 
     example, _ = only(path)
 
@@ -116,7 +116,7 @@ def test_what_is_missing_is_an_omission(tmp_path: Path) -> None:
 
 
 def test_a_comment_that_is_found_nowhere_has_no_spans_and_its_quotes_are_unmatched(tmp_path: Path) -> None:
-    path = table(tmp_path / "a.csv", comment('There is no "budget committee" here.'), comment("Bad.", quote="Lisbon"))
+    path = table(tmp_path / "a.csv", comment('"budget committee" is wrong.'), comment("Bad.", quote="Lisbon"))
 
     _, feedback = only(path)
 
@@ -395,19 +395,14 @@ def test_the_critic_returns_the_comments_on_a_completion(tmp_path: Path) -> None
     assert "a.csv has no comment on this completion" in str(second.error)
 
 
-def test_a_comment_without_a_position_is_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    critic = HumanCritic(table(tmp_path / "a.csv", comment("That is the wrong day.")))
+def test_a_comment_without_a_position_is_read(tmp_path: Path) -> None:
     answer = Example(id="1", prompt=PROMPT, completion=ANSWER)
 
-    monkeypatch.setattr(
-        "text2grad.align.learned.aligner.align_comment", lambda *_, **__: [Span(start=18, end=24, label="poor")]
-    )
-    (found,) = critic.critique([answer])
-    monkeypatch.setattr("text2grad.align.learned.aligner.align_comment", lambda *_, **__: [])
-    (lost,) = critic.critique([answer])
+    (found,) = HumanCritic(table(tmp_path / "a.csv", comment("The weekday is wrong."))).critique([answer])
+    (lost,) = HumanCritic(table(tmp_path / "b.csv", comment("The umbrella in Karachi is wrong."))).critique([answer])
 
-    assert [(span.start, span.end, span.critic) for span in found.spans] == [(18, 24, "human")]
-    assert (lost.status, lost.critique) == ("failed", "That is the wrong day.")
+    assert [(ANSWER[span.start : span.end], span.critic) for span in found.spans] == [("Friday", "human")]
+    assert (lost.status, lost.critique) == ("failed", "The umbrella in Karachi is wrong.")
 
 
 def test_changed_comments_are_a_changed_critic(tmp_path: Path) -> None:
