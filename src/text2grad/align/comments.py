@@ -56,6 +56,8 @@ def cited_quotations(comment: str, completion: str) -> list[tuple[Range, Match |
     What the comment suggests instead ('should be "X"') and the words of the source are left out (see `stance`).
     """
     ranges = find_quotations(comment)
+    if not ranges:
+        return []
     found = locate_quotes([comment[start:end] for start, end in ranges], completion)
     stances = detect_stances(comment, ranges, occurs=lambda i: found[i] is not None)
     cited = [bounds for bounds, stance in zip(ranges, stances, strict=True) if stance != "wanted"]

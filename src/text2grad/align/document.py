@@ -31,6 +31,7 @@ _INGREDIENTS = re.compile(r"ingredients?|you(?:['’]ll| will)? need|what you ne
 _STEPS = re.compile(r"steps?|method|instructions?|directions?|preparation|procedure|how to", re.IGNORECASE)
 _QUANTITY = re.compile(r"[ \t]*(?:[-*•]\s*)?(?:\d|½|¼|¾|a |an |one |two |three |some |half )", re.IGNORECASE)
 _STOP = re.compile(r"[.!?…]+[\"'”’)\]*]*(?=\s|$)|[。！？]|\n")
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _MIN_QUANTITY_SHARE = 0.5
 
 
@@ -261,7 +262,7 @@ class Document:
             before = re.search(r"[\w.]*$", self.text[begin : match.start()])
             word = before[0].lower() if before else ""
             following = self.text[match.end() : end].lstrip()[:1]
-            abbreviated = match[0] == "." and (word in ABBREVIATIONS or (len(word) == 1 and word.isalpha()))
+            abbreviated = match[0] == "." and (word in ABBREVIATIONS or _INITIALS.fullmatch(word))
             if (abbreviated or following.islower()) and match.end() < end:
                 continue
             if place := self._trim(begin, match.end()):

@@ -93,7 +93,7 @@ _NOUN = re.compile(
 )
 _NO_NOUN_BEFORE = re.compile(r"\b(?:in|at|by|from|to|until|till)\s+the\s+(?:very\s+)?$", re.IGNORECASE)
 _AT_END = re.compile(
-    r"\b(?:at|near|towards?|in)\s+the\s+(?:very\s+)?(?P<side>end|beginning|start|top|bottom)\b", re.IGNORECASE
+    r"\b(?:at|near|towards?)\s+the\s+(?:very\s+)?(?P<side>end|beginning|start|top|bottom)\b", re.IGNORECASE
 )
 _AMBIGUOUS = re.compile(
     r"start|beginning|end|close|list|points?|items?|lines?|words?|instructions?|subject|header|questions?", re.I

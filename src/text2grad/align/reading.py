@@ -19,6 +19,7 @@ from text2grad.align.learned import aligner
 from text2grad.align.learned.roles import content_keys, parse_mentions
 from text2grad.align.omissions import is_present, omission_text
 from text2grad.align.proposals import Proposal, Source
+from text2grad.align.quotes import Match
 from text2grad.align.stance import detect_stances
 from text2grad.align.targets import MIN_LONG, find_hints, find_targets
 from text2grad.align.whole import speaks_of_whole
@@ -108,14 +109,14 @@ def read_comment(
     """
     clauses = [_settle(comment, clause, label) for clause in read_clauses(comment)] if completion.strip() else []
     document = Document(completion, prompt or "")
-    read = [_read_clause(comment, clause, document) for clause in clauses]
+    quotations = cited_quotations(comment, completion) if clauses else []
+    read = [_read_clause(comment, clause, document, quotations) for clause in clauses]
     for stance in ("poor", "good"):
         _add_paraphrases(comment, stance, read, document, prompt, scorer)
     for item in read:
         _finish(comment, item, document)
     if len(comment.split()) >= MIN_LONG:
         _drop_generalities(read)
-    quotations = cited_quotations(comment, completion)
     return Reading(
         spans=_spans(comment, read, critic),
         omissions=[item.omission for item in read if item.omission],
@@ -134,7 +135,9 @@ def _settle(comment: str, clause: Clause, label: Label | None) -> Clause:
     return clause
 
 
-def _read_clause(comment: str, clause: Clause, document: Document) -> ReadClause:
+def _read_clause(
+    comment: str, clause: Clause, document: Document, quotations: Sequence[tuple[Range, Match | None]]
+) -> ReadClause:
     """Read what the clause says by itself: what is missing, or what it points at explicitly."""
     bounds = (clause.start, clause.end)
     if clause.missing is not None and clause.stance != "good":
@@ -144,7 +147,7 @@ def _read_clause(comment: str, clause: Clause, document: Document) -> ReadClause
             return ReadClause(clause, omission=Omission(text=text, phrase=clause.missing))
         if len(rest.split()) <= _MAX_AROUND_MISSING:
             return ReadClause(clause, refused=NOT_MISSING)
-    found = find_targets(comment, bounds, document)
+    found = find_targets(comment, bounds, document, quotations)
     quoted = [proposal.phrase for proposal in found if proposal.source == "quotation"]
     if quoted and clause.stance == "unsure" and clause.probability < _MAX_DOUBT:
         stance: Label = "good" if "good" in detect_stances(comment, quoted, occurs=lambda _: True) else "poor"
@@ -170,7 +173,7 @@ def _add_paraphrases(
     open_clauses = [item for item in group if not item.targets and not item.omission and not item.refused]
     open_clauses = [item for item in open_clauses if not _is_whole(comment, item.clause, document)]
     eligible = [item for item in group if not item.omission and not item.refused and not item.is_whole]
-    if not eligible or (not open_clauses and len(comment.split()) < MIN_LONG):
+    if not open_clauses:
         return
     is_long = len(comment.split()) >= MIN_LONG
     bounds = [(item.clause.start, item.clause.end) for item in group if not item.omission]

@@ -14,13 +14,13 @@ from dataclasses import replace
 
 from text2grad.align.behaviour import find_behaviours
 from text2grad.align.code_comments import find_code_places
-from text2grad.align.comments import cited_quotations, find_mentions
+from text2grad.align.comments import find_mentions
 from text2grad.align.document import Document
 from text2grad.align.kinds import find_kinds
 from text2grad.align.learned.roles import content_keys, parse_mentions
 from text2grad.align.parts import find_parts
 from text2grad.align.proposals import Proposal, contains, overlap
-from text2grad.align.quotes import locate_quote
+from text2grad.align.quotes import Match, locate_quote
 from text2grad.align.subjects import find_subjects
 from text2grad.schema import Range
 
@@ -39,12 +39,18 @@ _JUDGED = re.compile(
 _OF = re.compile(r"\s*,?\s*(?:of|in|from|under|inside|within)\s+(?:the\s+|this\s+|your\s+)?", re.IGNORECASE)
 
 
-def find_targets(comment: str, clause: Range, document: Document) -> list[Proposal]:
+def find_targets(
+    comment: str, clause: Range, document: Document, cited: Sequence[tuple[Range, Match | None]]
+) -> list[Proposal]:
     """Return what the clause comment[start:end] points at explicitly, combined; nothing if only words could tell.
 
-    In a long comment, what it names is often only the context of what it is about, and left to the learned aligner.
+    cited: the comment's quotations of the answer, see `cited_quotations`. In a long comment, what it names is often only the context of what it is about, and left to the learned aligner.
     """
-    quotations = [p for p in _quotations(comment, document) if contains(clause, p.phrase) or overlap(clause, p.phrase)]
+    quotations = [
+        Proposal("quotation", phrase, ((match.start, match.end),), match.confidence)
+        for phrase, match in cited
+        if match is not None and overlap(clause, phrase)
+    ]
     parts = _nest(comment, list(find_parts(comment, *clause, document)), document)
     if document.program is not None and (places := _code_targets(comment, clause, document)):
         return places
@@ -52,9 +58,9 @@ def find_targets(comment: str, clause: Range, document: Document) -> list[Propos
         return [_within(quotation, comment, parts, document) for quotation in quotations]
     if document.program is not None:
         return [replace(part, confidence=_PART_OF_CODE_CONFIDENCE) for part in parts]
-    details = _details(comment, clause, document)
     if not parts and len(comment.split()) >= MIN_LONG:
         return []
+    details = _details(comment, clause, document)
     if not parts:
         subjects = [detail for detail in details if _is_subject(detail, comment, clause)]
         return subjects or list(_short_subjects(comment, clause, document))
@@ -65,12 +71,6 @@ def find_targets(comment: str, clause: Range, document: Document) -> list[Propos
 def find_hints(comment: str, clause: Range, document: Document) -> list[Proposal]:
     """Return the names and the things of a kind that the clause mentions: hints, not targets."""
     return _details(comment, clause, document)
-
-
-def _quotations(comment: str, document: Document) -> Iterator[Proposal]:
-    for phrase, match in cited_quotations(comment, document.text):
-        if match is not None:
-            yield Proposal("quotation", phrase, ((match.start, match.end),), match.confidence)
 
 
 def _details(comment: str, clause: Range, document: Document) -> list[Proposal]:

@@ -47,7 +47,7 @@ def speaks_of_whole(comment: str, clause: Clause, document: Document) -> bool:
         return False
     others = [part for part in parts if part_key(part) not in _KEYS]
     if not others:
-        return True
+        return bool(parts)
     answer = {part_key(part) for part in split_parts(document.text)}
     if any(part_key(part) in answer for part in others):
         return False

@@ -85,7 +85,7 @@ def test_rows_about_the_same_answer_merge(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "delimiter"), [("a.tsv", "\t"), ("a.csv", ";"), ("a.csv", ",")])
 def test_the_separators_of_spreadsheets(tmp_path: Path, name: str, delimiter: str) -> None:
-    path = table(tmp_path / name, comment('"Friday 😀" is wrong, or; not.', topic="dates"), delimiter=delimiter)
+    path = table(tmp_path / name, comment('"Friday 😀" is wrong, I say; wrong.', topic="dates"), delimiter=delimiter)
 
     example, _ = only(path)
 
@@ -398,10 +398,10 @@ def test_the_critic_returns_the_comments_on_a_completion(tmp_path: Path) -> None
 def test_a_comment_without_a_position_is_read(tmp_path: Path) -> None:
     answer = Example(id="1", prompt=PROMPT, completion=ANSWER)
 
-    (found,) = HumanCritic(table(tmp_path / "a.csv", comment("The weekday is wrong."))).critique([answer])
+    (found,) = HumanCritic(table(tmp_path / "a.csv", comment("Rome is wrong."))).critique([answer])
     (lost,) = HumanCritic(table(tmp_path / "b.csv", comment("The umbrella in Karachi is wrong."))).critique([answer])
 
-    assert [(ANSWER[span.start : span.end], span.critic) for span in found.spans] == [("Friday", "human")]
+    assert [(ANSWER[span.start : span.end], span.critic) for span in found.spans] == [("Rome", "human")]
     assert (lost.status, lost.critique) == ("failed", "The umbrella in Karachi is wrong.")
 
 
