@@ -105,9 +105,7 @@ def opinions(comment: LabelledComment, reading: Reading) -> list[Opinion]:
             if paid
         )
         bounds = (clause.start, clause.end)
-        found.append(
-            Opinion(bounds, clause.stance, words, item.is_whole, item.omission is not None, paid, confidences)
-        )
+        found.append(Opinion(bounds, clause.stance, words, item.is_whole, item.omission is not None, paid, confidences))
     return found
 
 

@@ -11,7 +11,9 @@ LETTER = (
     "Subject: Meeting\n\nHey Dr. Osei,\n\nI am writing to move our meeting. I was lazy.\n\nPlease answer soon."
     "\n\nKind regards,\nTom"
 )
-RECIPE = "Pancakes\n\nIngredients:\n- 200 g flour\n- 2 eggs\n- milk\n\nMethod:\n1. Whisk it.\n2. Let it rest.\n3. Fry it."
+RECIPE = (
+    "Pancakes\n\nIngredients:\n- 200 g flour\n- 2 eggs\n- milk\n\nMethod:\n1. Whisk it.\n2. Let it rest.\n3. Fry it."
+)
 PROSE = "Dr. Smith met e.g. Mr. Lee at 3.5 km. Then it rained! Was it cold? It was."
 
 
@@ -49,4 +51,6 @@ def test_what_a_comment_names(comment: str, answer: str, expected: list[str]) ->
 
 @pytest.mark.parametrize("answer", ["", " \n ", "x", "- ", "1.", "```\n", "Subject:\n", "Dear\n\nYours,"])
 def test_answers_without_parts(answer: str) -> None:
-    assert all(found(comment, answer) is not None for comment in ("the last sentence", "step 1", "the title", "the list"))
+    assert all(
+        found(comment, answer) is not None for comment in ("the last sentence", "step 1", "the title", "the list")
+    )

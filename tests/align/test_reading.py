@@ -108,7 +108,9 @@ def test_most_of_our_own_comments_point_at_their_words() -> None:
 @settings(max_examples=150, deadline=None)
 @given(
     comment=st.one_of(st.text(max_size=80), st.sampled_from(["The last sentence", "line 3", '"x" is bad', "step 0"])),
-    answer=st.one_of(st.text(max_size=120), st.sampled_from([POOL, FACTORIAL, "- a\n- b", "Dear x,\n\nBest,\nI", "1. a"])),
+    answer=st.one_of(
+        st.text(max_size=120), st.sampled_from([POOL, FACTORIAL, "- a\n- b", "Dear x,\n\nBest,\nI", "1. a"])
+    ),
     prompt=st.one_of(st.none(), st.text(max_size=30)),
 )
 def test_ranges_are_inside_and_nothing_crashes(comment: str, answer: str, prompt: str | None) -> None:
@@ -122,12 +124,14 @@ def test_ranges_are_inside_and_nothing_crashes(comment: str, answer: str, prompt
 
 
 _WORDS = st.sampled_from(
-    "the last first sentence line loop title is wrong great not no date price step 3 about \"pool\" , . ? but x".split()
+    ['the', 'last', 'first', 'sentence', 'line', 'loop', 'title', 'is', 'wrong', 'great', 'not', 'no', 'date', 'price', 'step', '3', 'about', '"pool"', ',', '.', '?', 'but', 'x']
 )
 
 
 @settings(max_examples=150, deadline=None)
-@given(words=st.lists(_WORDS, max_size=14), answer=st.sampled_from([POOL, FACTORIAL, "Title\n\n1. Do 3 x.\n2. Pay $5."]))
+@given(
+    words=st.lists(_WORDS, max_size=14), answer=st.sampled_from([POOL, FACTORIAL, "Title\n\n1. Do 3 x.\n2. Pay $5."])
+)
 def test_comments_of_these_words_are_read_without_a_crash(words: list[str], answer: str) -> None:
     for span in read_comment(" ".join(words), answer).spans:
         assert answer[span.start : span.end].strip()

@@ -121,7 +121,10 @@ def _mutations(nodes: Sequence[ast.AST]) -> list[Node]:
 
 def _mutable_defaults(nodes: Sequence[ast.AST]) -> list[Node]:
     return [
-        d for n in of_kind(ast.FunctionDef)(nodes) for d in n.args.defaults if isinstance(d, ast.List | ast.Dict | ast.Set)
+        d
+        for n in of_kind(ast.FunctionDef)(nodes)
+        for d in n.args.defaults
+        if isinstance(d, ast.List | ast.Dict | ast.Set)
     ]
 
 

@@ -21,7 +21,9 @@ _KIND = r"(?:variables?|functions?|methods?|lists?|dict(?:ionary)?|counters?|par
 _KIND_BEFORE = re.compile(rf"\b{_KIND}(?:\s+(?:called|named))?\s+$", re.IGNORECASE)
 _KIND_AFTER = re.compile(rf"\s+{_KIND}\b", re.IGNORECASE)
 _STARTS_CLAUSE = re.compile(r"(?:^|[.;,:]\s*|\b(?:and|but|so|because|that)\s+)$", re.IGNORECASE)
-_VERB_AFTER = re.compile(r"\s+(?:is|are|was|should|never|must|isn['’]t|has|gets|does|doesn['’]t|needs)\b", re.IGNORECASE)
+_VERB_AFTER = re.compile(
+    r"\s+(?:is|are|was|should|never|must|isn['’]t|has|gets|does|doesn['’]t|needs)\b", re.IGNORECASE
+)
 _ASKS_TO_ADD = re.compile(
     r"\b(?:add(?:s|ed|ing)?|insert(?:ed|ing)?|miss(?:es|ing)|lacks?|lacking|without|needs?|no|another|additional|use|using)"
     r"\s+(?:to\s+(?:have|add)\s+)?(?:an?\s+|another\s+|any\s+|one\s+more\s+)?(?:\w+\s+)?$",

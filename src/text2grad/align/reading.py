@@ -43,7 +43,12 @@ _HINT_LOG_ODDS = {"kind": 2.5, "name": 1.0}
 _MIN_HINT_CONFIDENCE = 0.5  # of a thing of a kind that is a target by itself where the learned aligner finds nothing
 _WHOLE_CONFIDENCE = 0.9
 _INSTRUCTION = re.compile(
-    r"\b(?:Remove|Delete|Replace|Modify|Rewrite)\s+(?:the|this|that|all|any|it)\b|\bmakes? up (?:that|the|his|her|its|their|it)\b"
+    r"\b(?:Remove|Delete|Replace|Modify|Rewrite)\s+(?:the|this|that|all|any|it)\b"
+    r"|\bmakes? up (?:that|the|his|her|its|their|it)\b"
+)
+_NOT_SAID = re.compile(
+    r"\W*(?:it|the (?:answer|summary|text|response)) (?:does not|doesn['’]t|never) (?:say|mention)s?:\s*(?P<what>\S.*)",
+    re.DOTALL | re.IGNORECASE,
 )
 _INSTRUCTION_PROBABILITY = 0.85
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
@@ -140,6 +145,9 @@ def _read_clause(
 ) -> ReadClause:
     """Read what the clause says by itself: what is missing, or what it points at explicitly."""
     bounds = (clause.start, clause.end)
+    said = _NOT_SAID.match(comment, clause.start, clause.end)
+    if said and clause.missing is None:
+        clause = replace(clause, stance="poor", missing=said.span("what"))
     if clause.missing is not None and clause.stance != "good":
         text = omission_text(comment, clause.missing)
         rest = comment[clause.start : clause.missing[0]] + comment[clause.missing[1] : clause.end]
@@ -173,8 +181,9 @@ def _add_paraphrases(
     open_clauses = [item for item in group if not item.targets and not item.omission and not item.refused]
     open_clauses = [item for item in open_clauses if not _is_whole(comment, item.clause, document)]
     eligible = [item for item in group if not item.omission and not item.refused and not item.is_whole]
-    if not open_clauses:
-        return
+    decided = [item for item in open_clauses if item.clause.stance == stance]
+    if not open_clauses or (not decided and any(item.targets for item in own)):
+        return  # clauses that take no side explain those that do, which have their targets
     is_long = len(comment.split()) >= MIN_LONG
     bounds = [(item.clause.start, item.clause.end) for item in group if not item.omission]
     text = comment if is_long and stance == "poor" else _only(comment, bounds)

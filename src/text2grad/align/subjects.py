@@ -29,8 +29,7 @@ _ABOUT = re.compile(
 _SENTENCE_NOUNS = frozenset(
     map(
         part_key,
-        "tip advice part bit line sentence remark claim statement point warning story joke step idea comment mention detail"
-        " suggestion section passage paragraph note explanation description argument reason".split(),
+        ["tip", "advice", "part", "bit", "line", "sentence", "remark", "claim", "statement", "point", "warning", "story", "joke", "step", "idea", "comment", "mention", "detail", "suggestion", "section", "passage", "paragraph", "note", "explanation", "description", "argument", "reason"],
     )
 )
 _WORDS_CONFIDENCE, _SENTENCE_CONFIDENCE = 0.65, 0.6

@@ -12,7 +12,7 @@ import pytest
 from text2grad.critics.fingerprint import critic_digest
 from text2grad.critics.human.critic import HumanCritic, read_feedback
 from text2grad.errors import UserError
-from text2grad.schema import Example, Feedback, Span
+from text2grad.schema import Example, Feedback
 
 PROMPT = "When is the meeting?"
 ANSWER = "The meeting is on Friday 😀 in Rome. See you on Friday."

@@ -183,9 +183,7 @@ class _Model(NamedTuple):
 
 @lru_cache
 def _load_model(name: str) -> _Model:
-    return parse_model(
-        json.loads(files("text2grad.align.learned").joinpath(f"weights/{name}.json").read_text("utf-8"))
-    )
+    return parse_model(json.loads(files("text2grad.align.learned").joinpath(f"weights/{name}.json").read_text("utf-8")))
 
 
 def parse_model(data: dict[str, Any]) -> _Model:
