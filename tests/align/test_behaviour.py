@@ -1,5 +1,7 @@
 """Behaviours of programs in words, and the code that decides them."""
 
+# ruff: noqa: E501  one case per line
+
 from __future__ import annotations
 
 import pytest

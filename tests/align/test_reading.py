@@ -1,5 +1,7 @@
 """Comments read as a whole: the words, what they earn, what is missing, and what is refused."""
 
+# ruff: noqa: E501  one case per line
+
 from __future__ import annotations
 
 import json
@@ -124,7 +126,31 @@ def test_ranges_are_inside_and_nothing_crashes(comment: str, answer: str, prompt
 
 
 _WORDS = st.sampled_from(
-    ['the', 'last', 'first', 'sentence', 'line', 'loop', 'title', 'is', 'wrong', 'great', 'not', 'no', 'date', 'price', 'step', '3', 'about', '"pool"', ',', '.', '?', 'but', 'x']
+    [
+        "the",
+        "last",
+        "first",
+        "sentence",
+        "line",
+        "loop",
+        "title",
+        "is",
+        "wrong",
+        "great",
+        "not",
+        "no",
+        "date",
+        "price",
+        "step",
+        "3",
+        "about",
+        '"pool"',
+        ",",
+        ".",
+        "?",
+        "but",
+        "x",
+    ]
 )
 
 

@@ -1,5 +1,7 @@
 """What a program does wrong in words, and the code that decides it: "breaks on an empty list", "off by one"."""
 
+# ruff: noqa: E501  one pattern per line
+
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,7 @@
 """The parts of a written answer: sentences, lines, paragraphs, list items, and the parts of letters and recipes."""
 
+# ruff: noqa: E501  one pattern per line
+
 from __future__ import annotations
 
 import ast

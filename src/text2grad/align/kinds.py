@@ -1,5 +1,7 @@
 """References to things of a kind: "the date", "the oven temperature", "the amount of sugar", "the apology"."""
 
+# ruff: noqa: E501  one pattern per line
+
 from __future__ import annotations
 
 import re

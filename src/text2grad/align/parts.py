@@ -1,5 +1,7 @@
 """References to the parts of an answer: "the last sentence", "the second bullet", "step 3", "the title", "the ending"."""
 
+# ruff: noqa: E501  one pattern per line
+
 from __future__ import annotations
 
 import re

@@ -1,5 +1,7 @@
 """What a clause speaks of in its grammatical subject or after "about": "The lemon is a nice touch", "the tram tip"."""
 
+# ruff: noqa: E501  one pattern per line
+
 from __future__ import annotations
 
 import re
@@ -29,7 +31,35 @@ _ABOUT = re.compile(
 _SENTENCE_NOUNS = frozenset(
     map(
         part_key,
-        ["tip", "advice", "part", "bit", "line", "sentence", "remark", "claim", "statement", "point", "warning", "story", "joke", "step", "idea", "comment", "mention", "detail", "suggestion", "section", "passage", "paragraph", "note", "explanation", "description", "argument", "reason"],
+        [
+            "tip",
+            "advice",
+            "part",
+            "bit",
+            "line",
+            "sentence",
+            "remark",
+            "claim",
+            "statement",
+            "point",
+            "warning",
+            "story",
+            "joke",
+            "step",
+            "idea",
+            "comment",
+            "mention",
+            "detail",
+            "suggestion",
+            "section",
+            "passage",
+            "paragraph",
+            "note",
+            "explanation",
+            "description",
+            "argument",
+            "reason",
+        ],
     )
 )
 _WORDS_CONFIDENCE, _SENTENCE_CONFIDENCE = 0.65, 0.6

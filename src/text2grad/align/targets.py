@@ -6,6 +6,8 @@ decides a behaviour inside it ("the loop is off by one"); without a structure, t
 explains is left to the learned aligner, to which names and kinds are hints.
 """
 
+# ruff: noqa: E501  one pattern per line
+
 from __future__ import annotations
 
 import re

@@ -1,5 +1,7 @@
 """Whether a clause speaks of the whole answer: "Great answer!", "too long", "off topic"."""
 
+# ruff: noqa: E501  one pattern per line
+
 from __future__ import annotations
 
 import re

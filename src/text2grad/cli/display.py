@@ -112,7 +112,7 @@ def highlight_spans(example: Example) -> Text:
 
 
 def reading_table(explanation: Explanation) -> Table:
-    """Return one row per span, omission and refused clause: what it is about, how it is read, and how certain that is."""
+    """Return one row per span, omission and refused clause: what it is about, how it is read, and how certainly."""
     table = Table("about", "read as", Column("confidence", justify="right"), "because of")
     for span in explanation.spans:
         words = printable(explanation.completion[span.start : span.end])

@@ -2,7 +2,7 @@
 
 Prose is classified word by word, programs statement by statement: features of spelling and, where a policy is given, of
 its attention go into small boosted trees that were trained on human comments (`benchmarks/train_freeform.py`). The
-confidence of a place is calibrated on comments that were not trained on: of the places with 0.7, seven in ten are right.
+confidence of a place is calibrated on comments that were not trained on: seven in ten places with 0.7 are right.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def _from_utf16(bounds: Range, text: str) -> Range:
 
 
 def _stance(comment: str) -> Label:
-    """Return the stance of the last clause that has one: "good idea, but wrong" blames; people seldom mark what is fine."""
+    """Return the stance of the last clause that has one ("good idea, but wrong"); people seldom mark what is fine."""
     decided = [clause.stance for clause in read_clauses(comment) if clause.stance != "unsure"]
     return "good" if decided and decided[-1] == "good" else "poor"
 
