@@ -1,18 +1,20 @@
 """Are comments read as their writers meant them: stance, place, what is missing, and how certain that is?
 
-1. Comments of our own on 60 answers, labelled twice by hand (`comments_data/`): stance of clauses, F1 of words, omissions,
-   words paid in the wrong direction, clauses refused though answerable, the agreement of the labellings. Left out where
-   the folder is absent.
+1. Comments of our own on 60 answers, labelled twice by hand (`comments_data/`): stance of clauses, F1 of words,
+   omissions, words paid in the wrong direction, clauses refused though answerable, the agreement of the labellings.
+   Left out where the folder is absent.
 2. People's comments. HaluQuestQA: praise and blame within its aspect `reference_example`, the only one with both.
-   DeFacto val: error-free summaries that are blamed; F1 of words of `text2grad align` beside the learned aligner alone,
-   of all comments and of those that quote; comments of other summaries that are placed. QA-Feedback's second half: F1 of
-   words and omissions of its quoting critiques. ILF: lines that the fix changed, beside the figures of `code_blame.json`.
+   DeFacto val: error-free summaries that are blamed; F1 of words of `text2grad align` beside the learned aligner
+   alone, of all comments and of those that quote; comments of other summaries that are placed. QA-Feedback's second
+   half: F1 of words and omissions of its quoting critiques. ILF: lines that the fix changed, beside the figures of
+   `code_blame.json`.
 3. Transfer: DeFacto val with an aligner that was trained without any row of it (`transfer.json`).
-4. Calibration: expected error of the confidence of spans, and how many with 0.8 and above are right; a span is right if
-   at least half of its words are.
+4. Calibration: expected error of the confidence of spans, and how many with 0.8 and above are right; a span is right
+   if at least half of its words are.
 5. Comments per second on two cores, and the growth of the package since `BASE`.
 
-Nothing was trained or tuned on any of these rows.
+Nothing was trained on any of these rows. The order of the sources of targets in programs was chosen on ILF, a rule
+for generated omissions ("It does not say: ...") on QA-Feedback; nothing else was tuned on them.
 """
 
 from __future__ import annotations

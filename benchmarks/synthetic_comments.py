@@ -1,9 +1,9 @@
 """Comments by rule on spans of public texts, with known places: training data of the learned aligner.
 
-The answers are SciTLDR's training summaries, a few sentences of its abstracts, and half of QA-Feedback's answers. A target is a number, a
-name, a phrase, a clause or a sentence. In some answers it is corrupted first, by words of another text, so that the
-source does not contain it. The comment says something about the target in some of its words, in words about its
-kind ("the year"), or in words around it.
+The answers are SciTLDR's training summaries, a few sentences of its abstracts, and half of QA-Feedback's answers. A
+target is a number, a name, a phrase, a clause or a sentence. In some answers it is corrupted first, by words of
+another text, so that the source does not contain it. The comment says something about the target in some of its
+words, in words about its kind ("the year"), or in words around it.
 """
 
 from __future__ import annotations

@@ -6,15 +6,17 @@ words.json        trees over spelling features
 heads.json        a linear score of the default model's attention heads, and trees over that and spelling features
 statements.json   trees over the statements of programs
 
-Training data: DeFacto's training split (human critiques and edit instructions; every row also with the critique or the
-instruction alone and without its source, so that the aligner depends on no form of comment; with the comment on another
-summary, so that some comments are about nothing; and the comments on summaries without an error, which blame nothing),
-comments by rule on SciTLDR and on half of QA-Feedback (`synthetic_comments.py`), and DebugBench's explanations of bugs.
-DeFacto's validation split, HaluQuestQA and ILF's code critiques are held out for `comments.py`, `freeform.py` and
-`code_blame.py`. Thresholds and the calibration of confidence come from a fold of whole rows, texts and programs that
-is not trained on. `--without-defacto` trains the words alone, without any row of DeFacto, into `benchmarks/transfer.json`.
+Training data: DeFacto's training split (human critiques and edit instructions; every row also with the critique or
+the instruction alone and without its source, so that the aligner depends on no form of comment; with the comment on
+another summary, so that some comments are about nothing; and the comments on summaries without an error, which blame
+nothing), comments by rule on SciTLDR and on half of QA-Feedback (`synthetic_comments.py`), and DebugBench's
+explanations of bugs. DeFacto's validation split, HaluQuestQA and ILF's code critiques are held out for `comments.py`,
+`freeform.py` and `code_blame.py`. Thresholds and the calibration of confidence come from a fold of whole rows, texts
+and programs that is not trained on. `--without-defacto` trains the words alone, without any row of DeFacto, into
+`benchmarks/transfer.json`.
 
 `--cache FOLDER` keeps the attention features, which take about one second per comment on one core.
+
 """
 
 from __future__ import annotations
@@ -195,7 +197,8 @@ def fit_and_calibrate(
 ) -> tuple[lightgbm.Booster, dict[str, Any]]:
     """Train on all folds but one, and choose threshold, gate and calibration on that one; print the scores there.
 
-    The threshold, fixed or by expected F1, has the best F1 on the source `main`; the gate keeps comments of other answers from being placed.
+    The threshold, fixed or by expected F1, has the best F1 on the source `main`; the gate keeps comments of other
+    answers from being placed.
     """
     train, test = next(_folds(items))
     model = fit([items[i] for i in train], rounds, settings)

@@ -1,6 +1,6 @@
 """Comments read as a whole: the words, what they earn, what is missing, and what is refused."""
 
-# ruff: noqa: E501  one case per line
+
 
 from __future__ import annotations
 

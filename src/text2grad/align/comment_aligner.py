@@ -20,8 +20,8 @@ def is_alignable(feedback: Feedback) -> bool:
 class CommentAligner:
     """Find the parts of the completion that the existing critique is about, and what it says is missing.
 
-    Feedback that has spans or scores, has no critique, or has failed is returned unchanged. A critique that has no effect
-    becomes a failure with the reasons, unless the feedback has omissions.
+    Feedback that has spans or scores, has no critique, or has failed is returned unchanged. A critique that has no
+    effect becomes a failure with the reasons, unless the feedback has omissions.
     """
 
     reads_feedback = True  # a cached result is valid only for the same completion and the same comment
