@@ -28,14 +28,15 @@ OUT = ROOT / "src" / "text2grad" / "align" / "weights" / "stance.json"
 FILLS = 3  # clauses per skeleton with slots
 JOINED = 800  # pairs of clauses joined by a conjunction
 FOLDS = 5
-EPOCHS, BATCH, RATE, DECAY = 10, 256, 0.02, 1e-4
+EPOCHS, BATCH, RATE, DECAY = 16, 256, 0.02, 5e-5
 MIN_SKELETONS = 2  # that a feature must occur in
 SMALLEST = 8  # hundredths; smaller weights are dropped
 WORDLESS = 0.5  # weight of a clause without the features of its words, so that roles count for unknown words
 WORD_FEATURES = ("w:", "n:", "b:", "i:")
 MIN_STANCE = 0.6  # as in align/clauses.py
 PUBLIC_WEIGHT = {"defacto": 0.4, "defacto instructions": 0.05, "ilf": 0.4, "debugbench": 0.15}
-CERTAINTY = {"defacto": 0.75, "defacto instructions": 0.95, "ilf": 0.8, "debugbench": 0.8}
+CERTAINTY = {"defacto": 0.65, "defacto instructions": 0.95, "ilf": 0.8, "debugbench": 0.8}
+MISSING_WEIGHT = 2.5  # of clauses that say that something is missing, which are few
 SAYS_MISSING = {"defacto": 0.03}
 CONTRASTS = ("but", "although", "however", "though", "while", "yet", "except that", "whereas")
 
@@ -147,7 +148,9 @@ def train(items: Sequence[Item], seed: int = 0) -> dict[str, list[int]]:
             scores = table(torch.cat(chosen), offsets) + bias
             stances, omission = scores[:, :3].log_softmax(-1), scores[:, 3]
             loss = -(weights[batch] * (targets[batch] * stances).sum(-1)).sum() / weights[batch].sum()
-            errors = binary_cross_entropy_with_logits(omission, missing[batch], reduction="none")
+            errors = binary_cross_entropy_with_logits(
+                omission, missing[batch], reduction="none", pos_weight=torch.tensor(MISSING_WEIGHT)
+            )
             loss += (known[batch] * errors).sum() / known[batch].sum()
             optimizer.zero_grad()
             (loss + DECAY * table.weight.square().sum()).backward()

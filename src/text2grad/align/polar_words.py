@@ -198,9 +198,9 @@ _WORDS = {
         state stated suggest suggests support supported write written wrote
         """,
     "cut": """
-        adjust alter axe change condense correct cut delete ditch double-check drop edit fix modify move proofread
-        recheck reconsider redo refactor remove rename reorder rephrase replace rethink revise reword rewrite scrap
-        shorten shrink simplify strike swap tamper tighten touch trim tweak
+        adjust alter change condense correct cut delete ditch double-check drop edit fix modify proofread recheck
+        reconsider redo refactor remove rename reorder rephrase replace rethink revise reword rewrite shorten shrink
+        simplify swap tamper tighten touch trim tweak
         """,
     "keep": "keep retain preserve leave",
     "add": "add insert include mention append give provide tell explain put expand elaborate",
