@@ -65,7 +65,7 @@ _SLOTS = {
         |oven temperature|address|year
         """,
     "ctopic": """
-        empty lists|empty strings|negative numbers|negative inputs|zero|an empty input|None|duplicates
+        empty lists|empty strings|negative numbers|negative inputs|the value 0|an empty input|None|duplicates
         |large inputs|strings|the empty case|unsorted lists|ties|a single element|floats|missing keys|odd numbers
         |leap years|whitespace|uppercase letters|invalid input|the last element|edge cases|unicode|nested lists
         |the case n = 0|overflow
