@@ -127,9 +127,9 @@ class Labelled:
     skeleton: str
 
 
-def read_dev() -> list[Labelled]:
-    """Return the clauses to tune on."""
-    lines = (FOLDER / "dev.txt").read_text("utf-8").splitlines()
+def read_labelled(name: str) -> list[Labelled]:
+    """Return the clauses of a file that are labelled one by one, to tune on (dev.txt) or to check with (check.txt)."""
+    lines = (FOLDER / name).read_text("utf-8").splitlines()
     found = [match for line in lines if (match := _LINE.fullmatch(line))]
     return [_labelled(match[2], match[1], match[2]) for match in found]
 
