@@ -36,7 +36,9 @@ WORDLESS = 0.5  # weight of a clause without the features of its words, so that 
 WORD_FEATURES = ("w:", "n:", "b:", "i:")
 MIN_STANCE = 0.6  # as in align/clauses.py
 PUBLIC_WEIGHT = {"defacto": 0.4, "defacto instructions": 0.05, "ilf": 0.4, "debugbench": 0.15}
-CERTAINTY = {"defacto": 0.65, "defacto instructions": 0.95, "ilf": 0.8, "debugbench": 0.8}
+CERTAINTY = {"defacto": 0.8, "defacto instructions": 0.95, "ilf": 0.85, "debugbench": 0.85}
+PRAISE_CERTAINTY = 0.75  # of DeFacto's rows without an error, which often only repeat the source
+ONE_OF_MANY = 0.12  # less certain: a sentence of several
 MISSING_WEIGHT = 2.5  # of clauses that say that something is missing, which are few
 SAYS_MISSING = {"defacto": 0.03}
 CONTRASTS = ("but", "although", "however", "though", "while", "yet", "except that", "whereas")
@@ -97,7 +99,8 @@ def public() -> list[Item]:
         masked = mask_quotations(critique)
         sentences = [critique[start:end] for start, end in split_sentences(masked)]
         for sentence in sentences:
-            sure = CERTAINTY[source] if len(sentences) == 1 else CERTAINTY[source] - 0.2
+            sure = PRAISE_CERTAINTY if stance == "good" else CERTAINTY[source]
+            sure -= ONE_OF_MANY * (len(sentences) > 1)
             target = tuple(sure if name == stance else 1 - sure if name == "unsure" else 0.0 for name in STANCES)
             says_missing = SAYS_MISSING.get(source)
             if source == "defacto instructions":

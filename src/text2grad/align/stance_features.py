@@ -26,7 +26,16 @@ _LETTERS = {
     "source": "s", "answer": "a", "say": "y", "cut": "c", "keep": "k", "add": "d", "lack": "L", "me": "i", "you": "u",
     "know": "K", "why": "?", "wh": "w",
 }  # fmt: skip
-_OPEN_CLASSES = ("praise", "blame", "cut", "lack", "favour", "spoil", "say", "add")  # known in their regular forms as well
+_OPEN_CLASSES = (
+    "praise",
+    "blame",
+    "cut",
+    "lack",
+    "favour",
+    "spoil",
+    "say",
+    "add",
+)  # known in their regular forms as well
 _CORE = frozenset("PBFSNMCWIXTHLc?Q")
 _POSITIVE, _NEGATIVE = frozenset("PF"), frozenset("BSL")
 _OPPOSITES = ("un", "in", "im", "ir", "il", "dis", "non")
