@@ -65,7 +65,7 @@ _SLOTS = {
         |oven temperature|address|year
         """,
     "ctopic": """
-        empty lists|empty strings|negative numbers|negative inputs|zero|an empty input|None|duplicates
+        empty lists|empty strings|negative numbers|negative inputs|the value 0|an empty input|None|duplicates
         |large inputs|strings|the empty case|unsorted lists|ties|a single element|floats|missing keys|odd numbers
         |leap years|whitespace|uppercase letters|invalid input|the last element|edge cases|unicode|nested lists
         |the case n = 0|overflow
@@ -127,9 +127,9 @@ class Labelled:
     skeleton: str
 
 
-def read_dev() -> list[Labelled]:
-    """Return the clauses to tune on."""
-    lines = (FOLDER / "dev.txt").read_text("utf-8").splitlines()
+def read_labelled(name: str) -> list[Labelled]:
+    """Return the clauses of a file that are labelled one by one, to tune on (dev.txt) or to check with (check.txt)."""
+    lines = (FOLDER / name).read_text("utf-8").splitlines()
     found = [match for line in lines if (match := _LINE.fullmatch(line))]
     return [_labelled(match[2], match[1], match[2]) for match in found]
 

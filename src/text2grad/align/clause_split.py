@@ -78,10 +78,7 @@ Judge = Callable[[int, int, str, str], StanceProbabilities]
 
 
 class Piece(NamedTuple):
-    """A part of a comment; the conjunctions before and after it; whether it is excepted from what the main part says.
-
-    main: the start of the main part, for a part that is excepted.
-    """
+    """A part of a comment; the conjunctions before and after it; whether it is excepted from what the rest says."""
 
     start: int
     end: int

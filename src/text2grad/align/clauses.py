@@ -10,6 +10,7 @@ from typing import Literal
 
 from text2grad.align.clause_split import main_parts, mask_quotations, split_clauses, strip_range
 from text2grad.align.missing import find_missing
+from text2grad.align.stance_features import MASK
 from text2grad.align.stance_model import StanceProbabilities, predict_stance
 from text2grad.schema import Range
 
@@ -22,12 +23,13 @@ _EXCEPTION_CERTAINTY = 0.9  # that an exception means the opposite of what it is
 _COURTESIES = (
     r"thanks?|thank you|thx|ty|cheers|please|hi|hello|hey|hiya|dear|all|team|everyone|there|again|a lot|so much"
     r"|very much|in advance|many|regards|kind|best|wishes|sincerely|greetings|good (?:morning|day|evening)|bye"
-    r"|goodbye|see you|sorry|hm+|um+|well|so|and|but|overall|in general|my (?:comments?|feedback|thoughts|two cents|review)"
-    r"|here (?:is|are) my (?:comments?|feedback|thoughts|review)|some (?:comments|thoughts|feedback)|comments?|feedback"
+    r"|goodbye|see you|sorry|hm+|um+|well|so|and|but|overall|in general"
+    r"|(?:(?:here|these) (?:is|are) )?my (?:comments?|feedback|thoughts|two cents|review)|some (?:comments|thoughts)"
+    r"|comments?|feedback"
     r"|review|notes?|ps|hope (?:this|that|it) helps|hth|for (?:your|the) (?:help|time|work|effort|summary|answer|reply)"
     r"|first(?:ly)?(?: of all)?|secondly|finally"
 )
-_SAYS_NOTHING = re.compile(rf"(?:[\W_]|\b(?:{_COURTESIES})\b)+", re.IGNORECASE)
+_SAYS_NOTHING = re.compile(rf"(?:[^\w{MASK}]|_|\b(?:{_COURTESIES})\b)+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

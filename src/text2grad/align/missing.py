@@ -14,38 +14,39 @@ from text2grad.text.lexicon import word_set
 
 _WORD = re.compile(rf"[\w'’-]+(?:\.\d+)?(?:\(\))?|{MASK}+|[?,;:.!]")
 _FRAME = word_set("""
-    a about absent add added adding address after again all also altogether am an and answer any anything anywhere
-    apparently appear appears appreciate appreciated are aren't as at attempt avoids bad be been before being benefit
-    better bit bother bring brings but calls came can can't cannot check checks clear client code come comes complete
-    completely consider contain contains could could've couldn't cover covered covers cries customer describe deserve
-    deserved deserves desired desperately detail details did didn't discuss discussed do does doesn't doesnt don't
-    dont draft drops e-mail edit else email ends enough entirely even ever exactly expect expected expecting explain
-    explained explaining explains explanation explicitly fail failed fails feel feels find first for forget forgets
-    forgetting forgot forgotten found from function further get gets give given gives gloss glossed glosses go goes
-    gone good got great guess guessing guests had handle handled handles handling happen happened has hasn't have
-    haven't having he hear hears help helped helpful helps here hint hoped hoping how hurt i i'd i'm i've if ignore
-    ignored ignores imo in include included includes including incomplete indicate info inform information insert
-    instead interested into is isn't it it's its itself just keep keeps know knows lack lacked lacking lacks learn
-    learns least leave leaves leaving left let letter light like liked line list listed lists little look looked
-    looking lost love loved made make makes many may maybe me mention mentioned mentioning mentions might mind miss
-    missed misses missing more much must name named need needed needs neglect neglected neglects never nice no nobody
-    non-existent none nonexistent nor not note nothing now nowhere occur of off oh ok omit omits omitted omitting on
-    one only open or original ought out output over overlook overlooked overlooks paragraph passed passes people
-    perfect perhaps pity please pls point pointed probably profit program provide provided provides put quiet quite
-    raise rather read reader readers reading really reason recipe recommend refer reference refers regarding remain
-    remains remember remind reply required response round sadly said say saying says see seem seems seen sentence
-    shame she short should should've shouldn't show shows sign silence silent simply since skip skipped skips so some
-    somehow something somewhere sorry space speaks specifically specified specifies specify spend spent state stated
-    states stay stays still stop stops such suggest summary tad talk talks tell telling tells test text than thanks
-    that that's the them then there there's they thing think this though till to told too touch touches trace two u
-    unclear unexplained unfortunately unmentioned until up us use useful user vain version very waiting want wanted
-    wants was wasn't we weak welcome well were what what's whatever whatsoever when where where's wheres whether which
-    who why will wish with without wonder wonderful wondering word words would would've wouldn't write writer yet you
-    you've your zero
+    a about absent add added adding address after again all also altogether am an and answer answered any anything
+    anywhere apparently appear appears appreciate appreciated are aren't as at attempt attention avoids bad be been
+    before being benefit better bit bother bring brings but calls came can can't cannot check checks clear client code
+    come comes complete completely consider contain contains could could've couldn't cover covered covers credit
+    credited credits cries customer cut describe deserve deserved deserves desired desperately detail details did
+    didn't discuss discussed do does doesn't doesnt don't dont draft drops e-mail edit else email ends enough entirely
+    even ever exactly expect expected expecting explain explained explaining explains explanation explicitly fail
+    failed fails feel feels find first for forget forgets forgetting forgot forgotten found from function further get
+    gets give given gives gloss glossed glosses go goes gone good got great guess guessing guests had handle handled
+    handles handling happen happened has hasn't have haven't having he hear hears help helped helpful helps here hint
+    hoped hoping how hurt i i'd i'm i've if ignore ignored ignores imagination imo in include included includes
+    including incomplete indicate info inform information insert instead interested into is isn't it it's its itself
+    just keep keeps know knows lack lacked lacking lacks learn learns least leave leaves leaving left let letter light
+    like liked line list listed lists little look looked looking lost love loved made make makes many may maybe me
+    mention mentioned mentioning mentions might mind miss missed misses missing more much must name named need needed
+    needs neglect neglected neglects never nice no nobody non-existent none nonexistent nor not note nothing now
+    nowhere occur of off oh ok omit omits omitted omitting on one oneself only open or original ought out output over
+    overlook overlooked overlooks paragraph passed passes people perfect perhaps pity please pls point pointed
+    probably profit program provide provided provides put question quiet quite raise rather read reader readers
+    reading really reason recipe recommend refer reference refers regarding remain remains remember remind reply
+    required response round sadly said say saying says searched see seem seems seen sentence shame she short should
+    should've shouldn't show shows sign silence silent simply since skip skipped skips so some somehow something
+    somewhere sorry space speaks specifically specified specifies specify spend spent state stated states stay stays
+    still stop stops such suggest summary syllable tad talk talks tell telling tells test text than thank thanks that
+    that's the them then there there's they thing think this though thought till to told too touch touches trace two u
+    unclear unexplained unfortunately unmentioned unsaid until up us use useful user vain version very waiting want
+    wanted wants was wasn't we weak welcome well were what what's whatever whatsoever when where where's wheres
+    whether which who why will wish with without wonder wonderful wondering word words would would've wouldn't write
+    writer yet you you've your zero
     """)  # fmt: skip
 _NOUNS = word_set("""
-    address check detail details explanation guests handling information line list lists name names note paragraph
-    point reason reference result sentence sign space state test tests use word words
+    address check credit detail details explanation guests handling information line list lists name names note
+    paragraph point question reason reference result sentence sign space state test tests use word words
     """)  # of the frame, and part of what is missing after an article or another word: "the reason", "a closing line"
 _DETERMINERS = word_set("the a an any some my your his her its their our this that these those more enough both all")
 _DEFINITE = word_set("the my his her its their our")

@@ -8,52 +8,55 @@ from __future__ import annotations
 _WORDS = {
     "praise": """
         acceptable accessible accomplished accuracy accurate ace actionable adept adequate admirable admire adorable
-        adore agree airtight amazed amazing amen amiable ample amuse appealing appetising applaud applause appreciate
-        approachable appropriate approval approve apt artful articulate astonishing astute attentive authentic
-        authoritative awesome aye balanced bang-on beautiful beginner-friendly believable beneficial best bingo bless
-        blessing boon bravo breathtaking brevity brilliance brilliant bug-free bulletproof captivating careful caring
-        celebrate champion charming cherish civil clarify clarity clean clear clearest clever cogent coherent cohesive
-        comforting commend commendable compact compassionate compelling competent complete comprehensible
-        comprehensive concise confirmed congrats congratulations conscientious considerate consistency consistent
-        constructive convincing cool cordial correct courteous creative credibility credible crisp dandy dazzle
-        dead-on decent definitive delicious delight demystify dependable descriptive digestible dignified diligent
-        diplomatic disciplined distil distill divine dope down-to-earth easy edifying educational effective efficient
-        effortless elegance elegant eloquent elucidate empathetic encapsulate enchant encouraging endorse energetic
-        engaging engross enjoy enjoyable enjoyment enlightening entertaining enthusiastic error-free erudite
-        even-handed evocative exact excel excellence excellent exceptional exciting exemplary exhaustive expert
-        exquisite eye-opener eye-opening fab fabulous factual failsafe fair fair-minded faithful faithfully fantastic
+        adore agree airtight airy amazed amazing amen amiable ample amuse appealing appetising applaud applause
+        appreciate approachable appropriate approval approve apt aromatic artful articulate astonishing astute
+        attention-to-detail attentive authentic authoritative awesome aye balanced bang-on beautiful beautifully
+        beginner-friendly believable beneficial best bingo bless blessing boon bravo breathtaking breezy brevity
+        brilliance brilliant brisk bug-free bulletproof captivating careful caring celebrate champion charming cherish
+        civil clarify clarity clean clear clearest clever cogent coherent cohesive comforting commend commendable
+        compact compassionate compelling competent complete comprehensible comprehensive concise confirmed congrats
+        congratulations conscientious considerate consistency consistent constructive convincing cool cordial correct
+        courteous creative credibility credible crisp crispy dandy dazzle dead-on decent definitive delicious delight
+        delightfully demystify dependable descriptive digest digestible dignified diligent diplomatic disciplined
+        distil distill divine dope down-to-earth easy edifying educational effective efficient effortless effortlessly
+        elegance elegant eloquent elucidate empathetic encapsulate enchant encouraging endorse energetic engaging
+        engross enjoy enjoyable enjoyment enlightening entertaining enthusiastic error-free erudite even-handed
+        evocative exact excel excellence excellent exceptional exciting exemplary exhaustive expert expertly exquisite
+        eye-opener eye-opening fab fabulous factual failsafe fair fair-minded faithful faithfully fantastic
         fascinating faultless favorite favourable favourite fine finest first-rate fitting flattering flavorful
-        flavourful flawless flowed flows fluent fluffy foolproof fresh friendly fun funny gem generous genial genius
-        gentle genuine glad godsend good gorgeous graceful gracefully gracious grateful great gripping grounded
-        hallelujah handy happy harmonious heart-warming heartening heartfelt heartwarming hearty heavenly helpful
-        hilarious honest honesty hooray humor humorous humour hurrah huzzah idiomatic illuminating immaculate
-        impartial impeccable impress incisive incredible indeed indispensable informative ingenious insightful
-        inspiration inspiring instructive intelligent interesting intrigue intuitive invaluable inventive inviting
-        ironclad jewel joy judicious juicy justified kind kindness knowledgeable kudos laudable lean legible legit
-        legitimate level-headed lifelike lifesaver lifesaving like lively logical love loved lovely lucid luscious
-        lyrical magnificent marvel marvellous marvelous masterful masterly masterpiece memorable methodical meticulous
-        modular moist motivating mouthwatering moving neat neatest nice nicest nifty no-nonsense notable noteworthy
-        nuanced objective ok okay okey on-point orderly organised organized outstanding painless painstaking palatable
-        patient pearl peerless perceptive perfect persuasive pinpoint pithy plausible pleasant pleased pleasing
-        pleasure poetic poignant polished polite politeness powerful practical pragmatic praise praiseworthy precise
-        precision presentable pretty priceless pristine professional proficient profound prompt proper props punchy
-        quality readability readable realistic reassuring recommend refined refreshing relatable relevance relevant
-        reliability reliable relish remarkable reputable resilient resonate resourceful respectable respectful
-        responsible restrained rewarding right rigorous riveting robust rock-solid rounded salute satisfaction
-        satisfactory satisfied satisfy satisfying savour scholarly scrumptious scrupulous seamless self-explanatory
-        sensible sensitive sharp shine shipshape simple simplest sincere sincerity skilful skilfully skill skillful
-        sleek slick smart smooth smoothest snappy soar solid soothing sophisticated sound sparkle spectacular
-        spellbinding spirited splendid spotless standout stands-up stellar sterling stirring straightforward
-        streamlined strength strong strongest structured stunning sturdy stylish sublime substantiated subtle success
-        successful succinct sufficient suitable superb superior superlative supportive sweet swell systematic tactful
-        tasteful tasty taut tender terrific textbook thorough thoughtful thrilled thrilling tidy timely tip-top
+        flavourful flawless flawlessly flowed flows fluent fluffy foolproof fortunately fresh friendly fun funny gem
+        generous genial genius gentle genuine glad godsend good gorgeous graceful gracefully gracious grateful great
+        gripping grounded hallelujah handsome handy happy harmonious heart-warming heartening heartfelt heartwarming
+        hearty heavenly helpful hilarious honest honesty hooked hooray humor humorous humour hurrah huzzah idiomatic
+        illuminating immaculate impartial impartially impeccable impress incisive incredible indeed indispensable
+        informative ingenious insightful inspiration inspired inspiring instructive intelligent interesting intrigue
+        intuitive invaluable inventive invigorating inviting ironclad jewel joy judicious juicy justified kind
+        kindness knowledgeable kudos laudable lean legible legit legitimate level-headed lifelike lifesaver lifesaving
+        likable like likeable lively logical lovable love loved lovely lucid luckily luscious lyrical magnificent
+        marvel marvellous marvelous masterclass masterful masterly masterpiece memorable methodical meticulous modular
+        moist motivating mouthwatering moving neat neatest neatly nice nicest nifty no-nonsense notable noteworthy
+        nourishing nuanced objective ok okay okey on-point orderly organised organized outstanding painless painlessly
+        painstaking palatable patient pearl peerless perceptive perfect persuasive pinpoint pithy plausible pleasant
+        pleasantly pleased pleasing pleasure poetic poignant polished polite politeness powerful practical pragmatic
+        praise praiseworthy precise precision presentable pretty priceless pristine professional proficient profound
+        prompt proper props punchy quality readability readable realistic reassuring reassuringly recommend refined
+        refreshing refreshingly relatable relaxing relevance relevant reliability reliable relish remarkable reputable
+        resilient resonate resourceful respectable respectful responsible restrained rewarding right rigorous riveting
+        robust rock-solid rounded salute satisfaction satisfactory satisfied satisfy satisfying savour scholarly
+        scrumptious scrupulous seamless self-explanatory sensible sensitive seriousness sharp shine shipshape simple
+        simplest sincere sincerity skilful skilfully skill skillful sleek slick smart smooth smoothest snappy soar
+        solid soothing sophisticated sound sparkle spectacular spellbinding spirited splendid spotless standout
+        stands-up stellar sterling stirring straightforward streamlined strength strong strongest structured stunning
+        sturdy stylish sublime substantiated subtle success successful succinct sufficient suitable superb superbly
+        superior superlative supportive sweet swell systematic tactful tasteful tastefully tasty taut tender terrific
+        textbook thankfully thorough thoroughness thoughtful thoughtfully thrilled thrilling tidy timely tip-top
         top-notch touching transparent treasure tremendous triumph trouble-free true trust trustworthy trusty truthful
         unambiguous unbeatable unbiased uncluttered understandable understated unequivocal unimpeachable unmatched
         unpack unrivalled upbeat uplifting usable useful usefulness user-friendly valid valuable verifiable verified
-        versatile vibrant vivid vouch warm warmth warranted watertight welcome welcoming well well-balanced
+        versatile vibrant vivid vividly vouch warm warmth warranted watertight welcome welcoming well well-balanced
         well-chosen well-explained well-founded well-grounded well-organised well-organized well-paced well-placed
-        well-reasoned well-researched well-structured well-written wholesome winner wise wit witty wizard wonderful
-        workable worked worthwhile worthy wow yay yeah yep yes yummy yup zippy
+        well-reasoned well-researched well-structured well-written wellmade wholesome winner wise wit witty wizard
+        wonderful wonderfully workable worked worthwhile worthy wow yay yeah yep yes yummy yup zippy
         """,
     "favour": """
         address adhere approve back benefit boost capture cite clarify click cohere comfort compile compiles comply
@@ -85,66 +88,69 @@ _WORDS = {
         disappointment disaster disconcerting disconnected discourage discrepancy disgust dishonest disjointed dislike
         dismal dismay dismissive disorganised disorganized disorienting disproven dispute disregard disrespectful
         dissatisfied distasteful distort distortion distract distracting distraction disturb disturbing dither dodge
-        dodgy doom doubtful downside drab drag dramatise drawback dreadful dreary drift drone dry dubious duff dull
-        dumb dupe duplicate editorialise eek embarrass embarrassing embellish empty enrage erratic erroneous error
-        errors evade evasive ew eww exaggerate exaggeration excessive exhausting eyesore fabricate fabrication
-        facepalm fail failure fake fallacious fallacy false falsehood falsely falter far-fetched farce fault faulty
-        fawning feeble fiasco fiction fictional fictitious filler fishy flabby flaky flat flaw flawed flimsy flop
-        florid flounder flowery flub fluff fool foolish forced formulaic foul fragile fragmented fraudulent freeze
-        frighten frosty frustrating frustration fudge fumble fuss fuzzy gaffe garbage garble garish gaudy
-        generalisation generalization generic ghastly gibberish glacial glaring glib glitch gloomy gluey gnarly
+        dodgy doubtful downside drab drag dramatise drawback dreadful dreary drift drone dry dubious duff dull dumb
+        dupe duplicate editorialise eek embarrass embarrassing embellish empty enrage erratic erroneous error errors
+        evade evasive ew eww exaggerate exaggeration excessive exhausting eyesore fabricate fabrication facepalm fail
+        failure fake fallacious fallacy false falsehood falsely falter far-fetched farce fault faultily faulty fawning
+        feeble fiasco fiction fictional fictitious filler fishy fizzle fizzles flabby flaky flat flaw flawed flimsy
+        flop florid flounder flowery flub fluff fool foolish forced formulaic foul fragile fragmented fraudulent
+        freeze frighten frosty frustrating frustration fudge fumble fuss fuzzy gaffe gap gaps garbage garble garish
+        gaudy generalisation generalization generic ghastly gibberish glacial glaring glib glitch gloomy gluey gnarly
         gobbledygook gossip grandiose grate grating greasy grim gripe gritty gross groundless grovelling gruesome
-        grumble guess guesswork hacky hairy half-hearted half-truth hallucinate hallucination hamper haphazard
-        hardcoded harm harmful harsh hasty hate haughty hazy head-scratcher headache hearsay heartless heavy-handed
-        hiccup hideous hinder hindrance hmm hmmm hoax hokey hole hollow hopeless hopelessly horrendous horrible horrid
-        horrific horrify hostile huh humdrum hurried hype icky idiotic iffy illegal illegible illiterate illogical
-        impatience impatient impenetrable impersonal implausible impolite impossibility impossible impractical
-        improbable improper inability inaccuracies inaccuracy inaccurate inadequate inappropriate inapt incoherent
-        incomplete incomprehensible inconclusive inconsiderate inconsistencies inconsistency inconsistent inconvenient
-        incorrect incorrectly indecent indecipherable inedible ineffective inefficient inelegant inept inferior
-        infinite inflate inflexible infuriate insane insecure insensitive insincere insipid insubstantial insufficient
-        insult invalid invent invention invisible irk irksome irrational irrelevant irresponsible irritate irritating
-        irritation issue issues jargon jarring jeez jerky jumble jumbled junk kitschy kludge kludgy lacklustre lame
-        laughable lax laziness lazy leaden leak leaky letdown lie lifeless limp loathe long-winded lopsided lousy
-        ludicrous lukewarm lumpy madness malfunction mangle manipulative maudlin mawkish meager meagre meander
-        meaningless mechanical mediocre meh mess messy misattribute miscalculate misconception misdirect misfire
-        misguided mishandle misinform misinformation misinterpret misinterpretation misjudge mislabel mislead
-        misleading mismatch misnamed misnomer misplace misplaced mispronounce misquote misread misrepresent
-        misrepresentation misses misspell misspelling misstate mistake mistaken mistakenly mistranslate mistype
-        misunderstand misunderstanding misuse mixed-up moan mock mockery monotonous moralise moronic muddle muddled
-        muddy mumbo murky mushy myth naff nag naive nasty nauseating needy negligent nightmare nitpick nitpicky nitwit
+        grumble guess guessing guesswork hacky hairy half-hearted half-truth hallucinate hallucination hamper
+        haphazard hardcoded harm harmful harsh hasty hate haughty hazard hazy head-scratcher headache hearsay
+        heartless heavy-handed hesitate hesitation hiccup hideous hinder hindrance hmm hmmm hoax hokey hole hollow
+        hopeless hopelessly horrendous horrible horrid horrific horrify hostile huh humdrum hurried hype icky idiotic
+        iffy illegal illegible illiterate illogical illogically impatience impatient impenetrable impersonal
+        implausible impolite impossibility impossible impractical imprecise improbable improper improperly inability
+        inaccuracies inaccuracy inaccurate inadequate inappropriate inapt incoherent incompetent incomplete
+        incomprehensible inconclusive inconsiderate inconsistencies inconsistency inconsistent inconvenient incorrect
+        incorrectly indecent indecipherable indifferent inedible ineffective inefficient inelegant inept inexact
+        inferior infinite inflate inflexible infuriate insane insecure insensitive insincere insipid insubstantial
+        insufficient insult insulting intrusive invalid invasive invent invention invisible irk irksome irrational
+        irrelevant irresponsible irreverent irritate irritating irritation issue issues jargon jarring jeez jerky
+        judgemental judgmental jumble jumbled junk kitschy kludge kludgy lacklustre lame laughable lax laziness lazy
+        leaden leak letdown lie lifeless limp loathe long-winded loose-ends lopsided lousy ludicrous lukewarm lumpy
+        madness malfunction mangle manipulative maudlin mawkish meager meagre meander meaningless mechanical mediocre
+        meh melodramatic mess messy misattribute miscalculate misconception misdirect misfire misguided mishandle
+        misinform misinformation misinterpret misinterpretation misjudge mislabel mislead misleading mismatch
+        mismatched misnamed misnomer misplace misplaced mispronounce misquote misread misrepresent misrepresentation
+        misses misspell misspelling misstate mistake mistaken mistakenly mistimed mistranslate mistype misunderstand
+        misunderstanding misuse mixed-up moan mock mockery monotonous moralise moronic muddle muddled muddy mumbo
+        murky mushy myth naff nag naive nasty nauseating needy negligent nightmare nitpick nitpicking nitpicky nitwit
         non-answer nonanswer noncommittal nonexistent nonsense nonsensical nope nuisance obfuscate objection obscure
         obsequious obsolete obstacle obvious odd off-putting off-topic offend offensive old-fashioned omission omit
         oops opaque ouch outdated outlandish outrageous overblown overcomplicate overcomplicated overcooked overdone
-        overgeneralise overgeneralize overkill overloaded overlong overlook overly-long overreach oversalted oversell
-        oversight oversimplification oversimplified oversimplify overstate overstatement overuse overused overwhelm
-        overwhelming overwrought padding pain painful paltry parrot partisan passive-aggressive patchy pathetic
-        patronise patronising patronizing peculiar pedantic pedestrian perplex phoney phony pitfall plagiarise
-        pointless pompous ponderous poor prattle preach preachy prejudiced preposterous presume pretentious problem
-        problematic prolix propaganda prosaic puny purposeless pushy puzzled puzzling quarrel questionable quibble
-        racist ramble rambling random rant redundant refute regret regrettably regurgitate rehash repel repetition
-        repetitive repulsive revolting ridiculous rigid risky robot robotic ropey rotten rough rubbery rubbish rude
-        rudeness ruin rumor rumour rushed saccharine sadden sadly sanitise sappy sarcastic scant scare scary scattered
-        scorch scramble self-contradictory sensational sensationalise sensationalist senseless sexist shabby shady
-        shaky shallow sham shame shoddy shortcoming sickening sidestep sidetrack sigh silliness silly sketchy skew
-        skimpy slander slant slapdash sleep-inducing slip slipshod sloppy slow sluggish smarmy smug snag snarky sneer
-        snippy snobbish snooty snooze snoozefest soggy soulless spaghetti spam sparse specious speculate speculation
-        speculative spiel spoil spotty spurious squander stain stale stall stereotype stiff stilted stodgy stop-gap
-        strange stray stretch struggle stuffy stumbling stupid stupidity subpar suck supercilious superficial
-        superfluous suspect suspicious tabloid tacky tactless tangent tangential tangle tangled tasteless tautological
-        tautology technobabble tedious tedium tepid terrible terse thin threadbare tiresome tone-deaf toxic trap trash
-        travesty tripe trite trivial trivialise trouble troubling truncate tsk turgid twisted typo typos ugh ugly
-        unacceptable unappealing unappetising unattractive unbalanced unbearable unbecoming unbelievable uncalled
-        unclear uncomfortable unconvincing undefined undercooked undermine unethical uneven unfair unfathomable
-        unfinished unfocused unfortunately unfounded unfriendly ungrammatical unhandled unhelpful unimaginative
+        overdramatic overgeneralise overgeneralize overkill overloaded overlong overlook overly-long overreach
+        oversalted oversell oversight oversimplification oversimplified oversimplify overstate overstatement overuse
+        overused overwhelm overwhelming overwrought padding pain painful paltry parrot partisan passive-aggressive
+        patchy pathetic patronise patronising patronizing peculiar pedantic pedestrian perplex phoney phony pitfall
+        plagiarise pointless pompous ponderous poor prattle preach preachy prejudiced preposterous presume pretentious
+        problem problematic prolix propaganda prosaic pseudo puny purposeless pushy puzzled puzzling quarrel
+        questionable quibble racist ramble rambling random rant redundant refute regret regrettably regurgitate rehash
+        repel repetition repetitive repulsive resent revolting ridiculous rigid risky robot robotic ropey rotten rough
+        rubbery rubbish rude rudeness ruin rumor rumour rushed saccharine sadden sadly sanitise sappy sarcasm
+        sarcastic scant scare scary scattered scorch scramble self-contradictory sensational sensationalise
+        sensationalist senseless sexist shabby shady shaky shallow sham shame shoddy shortcoming sickening sidestep
+        sidetrack sigh silliness silly simplistic sketchy skew skimpy slander slant slapdash sleep-inducing slip
+        slipshod sloppy slow sluggish smarmy smug snag snarky sneer snippy snobbish snooty snooze snoozefest soggy
+        soulless spaghetti spam sparse specious speculate speculation speculative spiel spoil spotty spurious squander
+        stain stale stall stereotype stiff stilted stodgy stop-gap strange stray stretch struggle stuffy stumbled
+        stumbling stupid stupidity subpar suck supercilious superficial superfluous suspect suspicious tabloid tacky
+        tactless tangent tangential tangle tangled tasteless tautological tautology technobabble tedious tedium tepid
+        terrible terse thin threadbare tiresome tone-deaf toxic trap trash travesty tripe tripped trite trivial
+        trivialise trouble troubling truncate tsk turgid twisted typo typos ugh ugly unacceptable unappealing
+        unappetising unattractive unbalanced unbearable unbecoming unbelievable uncalled unclear uncomfortable
+        unconvincing undefined undercooked undermine unedited unethical uneven unfair unfathomable unfinished
+        unfocused unfortunately unfounded unfriendly ungrammatical unhandled unhealthy unhelpful unimaginative
         unimpressive uninformative uninspired unintelligible uninteresting unlike unlikely unnatural unnecessary
         unneeded unoriginal unpalatable unpleasant unprofessional unproven unreachable unreadable unrealistic
-        unreliable unresolved unsafe unsatisfactory unsatisfying unsettle unstable unstructured unsubstantiated
-        unsupported untested untidy untrue untrustworthy untruth unusable unused unverified unwanted unwarranted upset
-        upsetting useless vacuous vague vagueness vapid veer verbose verbosity vile vulgar vulnerable waffle warp
-        waste wasteful watery weak weakness weary weird whine whiny whitewash winced windy wishy-washy wobbly woeful
-        wonky wooden woolly wordy worrisome worry worrying worse worst worthless wreck wreckage wrong wrongly yawn
-        yawn-inducing yikes yuck yucky
+        unreliable unresolved unsafe unsaid unsanitary unsatisfactory unsatisfying unsettle unstable unstructured
+        unsubstantiated unsupported untested untidy untrue untrustworthy untruth unusable unused unverified unwanted
+        unwarranted upset upsetting useless vacuous vague vagueness vapid veer verbose verbosity vile vulgar
+        vulnerable waffle warp waste wasteful watery weak weakness weary weird whine whiny whitewash winced windy
+        wishy-washy wobbly woeful wonky wooden woolly wordy worrisome worry worrying worse worst worthless wreck
+        wreckage wrong wrongful wrongly yawn yawn-inducing yikes yuck yucky
         """,
     "spoil": """
         actually assume backwards bore bored break breaks broke burn bury cheap choke confuse contrary copied copy
@@ -155,9 +161,10 @@ _WORDS = {
         wrongly
         """,
     "not": """
-        ain't arent avoid avoided avoiding avoids barely cannot cant didnt difficult-to doesnt dont hard-to harder-to
-        hardly impossible-to isnt neither never no nobody none nor not nothing nowhere prevents rarely scarcely seldom
-        spare spares tough-to unable wasnt without wont
+        ain't anything-but arent avoid avoided avoiding avoids barely barely-any by-no-means cannot cant devoid-of
+        didnt difficult-to doesnt dont far-cry-from far-from free-from free-of hard-to harder-to hardly hardly-any
+        impossible-to in-no-way isnt minus neither never no nobody none nor not nothing nowhere nowhere-near prevents
+        rarely refrain refrains resist resists scarcely seldom spare spares tough-to unable wasnt without wont zero
         """,
     "should": "should must ought need needs needed shall supposed require required",
     "could": "could would might'd wouldn couldn",
@@ -198,9 +205,9 @@ _WORDS = {
         state stated suggest suggests support supported write written wrote
         """,
     "cut": """
-        adjust alter axe change condense correct cut delete ditch double-check drop edit fix modify move proofread
-        recheck reconsider redo refactor remove rename reorder rephrase replace rethink revise reword rewrite scrap
-        shorten shrink simplify strike swap tamper tighten touch trim tweak
+        adjust alter change condense correct cut delete ditch double-check drop edit fix modify proofread recheck
+        reconsider redo refactor remove rename reorder rephrase replace rethink revise reword rewrite shorten shrink
+        simplify swap tamper tighten touch trim tweak
         """,
     "keep": "keep retain preserve leave",
     "add": "add insert include mention append give provide tell explain put expand elaborate",
@@ -245,10 +252,12 @@ _PRAISE_IDIOMS = """
     error free | bug free | free of errors | free from errors | free of bugs | free of mistakes | free of | free from
     down to earth | crystal clear | clear cut | plain english | at ease | in one go | first try | better than | outdid
     outdone | impressed by | impressed with | sold me | sold on | bears out | borne out | bear out | backed up
-    backs up | supported by | fair enough | fair point | good point | couldn't agree more | could not agree more
-    can't get enough | could not be better | couldn't be better | can't be improved | cannot be improved
-    could not be improved | wouldn't change | would not change | don't change | do not change | don't touch
-    makes up for | make up for | check out fine | dates check out | add up | leaves no questions | talks sense
+    backs up | supported by | fair enough | without a hitch | no gaps | loose ends | laid out | knows their stuff
+    knows his stuff | knows her stuff | would not hesitate | wouldn't hesitate | stays neutral | fair point
+    good point | couldn't agree more | could not agree more | can't get enough | could not be better
+    couldn't be better | can't be improved | cannot be improved | could not be improved | wouldn't change
+    would not change | don't change | do not change | don't touch | makes up for | make up for | check out fine
+    dates check out | add up | leaves no questions | talks sense
     """
 
 _BLAME_IDIOMS = """
@@ -265,41 +274,41 @@ _BLAME_IDIOMS = """
     leaves something to be desired | to be desired | no good | no sense | no use | no point | no way | not ok
     no thanks | no basis | no evidence | no support | no proof | too much | too many | too little | too few | too long
     too short | over the top | all over the place | all over the shop | a stretch | a reach | stretch of | a mess
-    a joke | a chore | a slog | a drag | a bore | a bit much | a far cry | far cry from | far from | anything but
-    nowhere near | less than ideal | leaves me cold | left me cold | leaves me | makes no sense | doesn't add up
-    don't add up | does not add up | jumping to | jumps to | jumps the gun | jump to conclusions | jumps around
-    around the bush | beats around | runs on | run on | drones on | drags on | goes on and on | on and on | rambles on
-    waffles | waffle | waters down | watered down | word salad | word soup | wall of text | mouthful | tongue twister
-    hard work | difficult to understand | not enough | hardly any | barely any | thumbs down | two left feet
-    for no reason | no reason to | no need for | no need to | without reason | without need | takes liberties
-    liberties with | plays fast and loose | puts words | put words | words into | twists | twisted | sugar coats
-    sugarcoats | glosses over | gloss over | glossed over | brushes over | brushes aside | skates over | skims over
-    sweeps under | sweeps aside | leaves out | left out | leave out | leaving out | turns into | mixes up | mixed up
-    mix up | muddles up | messes up | messed up | mess up | screws up | screwed up | fouls up | cocked up | blows up
-    blew up | breaks down | break down | breaks on | breaks when | breaks if | chokes on | trips over | trip over
-    trips up | gives up | gave up | i gave up | put me off | puts me off | turned off | rubs me | sticks out
-    sore thumb | raises eyebrows | raised my eyebrows | raises questions | begs the question | says who | since when
-    come on | give me a break | you must be joking | you can't be serious | what the | are you kidding
-    wishful thinking | old hat | half baked | half true | half truth | hand waving | hand wavy | handwavy
-    hit and miss | hit or miss | patchy | cut and paste | copy paste | copy and paste | copied and pasted | one sided
-    one note | long winded | wordy | back to front | upside down | wrong way round | wrong way | the other way round
-    the other way around | other way round | other way around | vice versa | not what | never happened | didn't happen
-    did not happen | isn't true | no such | there is no such | could be better | could be clearer | could be improved
-    could be shorter | could be stronger | could be tighter | could do with | could use | could have been
-    could've been | can be improved | room for improvement | better off without | would rather | i'd rather
-    would prefer | i'd prefer | would be nicer | would be clearer | would be stronger | would be perfect if
-    would be nice if | would be good if | would be great if | would be helpful if | would help if | would help to
-    would have been | would've been | if only | better if | nicer if | clearer if | stronger if | better without
-    better to | needs work | in need of | a pity | a shame | too bad | what a pity | what a shame | sad to | sorry but
-    i'm afraid | afraid that | i don't buy | don't buy | hard to swallow | hard pressed | red flag | red herring
-    dead end | deal breaker | nail in the coffin | last straw | eye roll | rolled my eyes | cringe | made me cringe
-    makes me cringe | not needed | not necessary | not required | isn't needed | isn't necessary | aren't needed
-    at odds with | contrary to | in conflict with | conflicts with | clashes with | flies in the face | at face value
-    taken at | cherry picks | cherry picked | jumps from | no idea where | don't know where | comes from nowhere
-    not the same | not the case | the opposite | opposite of | quite the opposite | backwards | wrong end
-    for nothing | of no | short of | stops short | cut short | cuts off | breaks off | trails off | peters out
-    fizzles out | get to the point | gets in the way | get in the way | talks down | goes beyond what | clear as mud
-    as mud | like cardboard | good luck | nice try | yeah right | only partly | almost right | not so
+    a joke | a chore | a slog | a drag | a bore | a bit much | less than ideal | leaves me cold | left me cold
+    leaves me | makes no sense | doesn't add up | don't add up | does not add up | jumping to | jumps to
+    jumps the gun | jump to conclusions | jumps around | around the bush | beats around | runs on | run on | drones on
+    drags on | goes on and on | on and on | rambles on | waffles | waffle | waters down | watered down | word salad
+    word soup | wall of text | mouthful | tongue twister | hard work | difficult to understand | not enough
+    thumbs down | two left feet | for no reason | no reason to | no need for | no need to | without reason
+    without need | takes liberties | liberties with | plays fast and loose | puts words | put words | words into
+    twists | twisted | sugar coats | sugarcoats | glosses over | gloss over | glossed over | brushes over
+    brushes aside | skates over | skims over | sweeps under | sweeps aside | leaves out | left out | leave out
+    leaving out | turns into | mixes up | mixed up | mix up | muddles up | messes up | messed up | mess up | screws up
+    screwed up | fouls up | cocked up | blows up | blew up | breaks down | break down | breaks on | breaks when
+    breaks if | chokes on | trips over | trip over | trips up | gives up | gave up | i gave up | put me off
+    puts me off | turned off | rubs me | sticks out | sore thumb | raises eyebrows | raised my eyebrows
+    raises questions | begs the question | says who | since when | come on | give me a break | you must be joking
+    you can't be serious | what the | are you kidding | wishful thinking | old hat | half baked | half true
+    half truth | hand waving | hand wavy | handwavy | hit and miss | hit or miss | patchy | cut and paste | copy paste
+    copy and paste | copied and pasted | one sided | one note | long winded | wordy | back to front | upside down
+    wrong way round | wrong way | the other way round | the other way around | other way round | other way around
+    vice versa | not what | never happened | didn't happen | did not happen | isn't true | no such | there is no such
+    could be better | could be clearer | could be improved | could be shorter | could be stronger | could be tighter
+    could do with | could use | could have been | could've been | can be improved | room for improvement
+    better off without | would rather | i'd rather | would prefer | i'd prefer | would be nicer | would be clearer
+    would be stronger | would be perfect if | would be nice if | would be good if | would be great if
+    would be helpful if | would help if | would help to | would have been | would've been | if only | better if
+    nicer if | clearer if | stronger if | better without | better to | needs work | in need of | a pity | a shame
+    too bad | what a pity | what a shame | sad to | sorry but | i'm afraid | afraid that | i don't buy | don't buy
+    hard to swallow | hard pressed | red flag | red herring | dead end | deal breaker | nail in the coffin
+    last straw | eye roll | rolled my eyes | cringe | made me cringe | makes me cringe | not needed | not necessary
+    not required | isn't needed | isn't necessary | aren't needed | at odds with | contrary to | in conflict with
+    conflicts with | clashes with | flies in the face | at face value | taken at | cherry picks | cherry picked
+    jumps from | no idea where | don't know where | comes from nowhere | not the same | not the case | the opposite
+    opposite of | quite the opposite | backwards | wrong end | for nothing | of no | short of | stops short
+    cut short | cuts off | breaks off | trails off | peters out | fizzles out | get to the point | gets in the way
+    get in the way | talks down | goes beyond what | clear as mud | as mud | like cardboard | good luck | nice try
+    yeah right | only partly | almost right | not so
     """
 
 _HEDGE_IDIOMS = """

@@ -26,13 +26,22 @@ _LETTERS = {
     "source": "s", "answer": "a", "say": "y", "cut": "c", "keep": "k", "add": "d", "lack": "L", "me": "i", "you": "u",
     "know": "K", "why": "?", "wh": "w",
 }  # fmt: skip
-_OPEN_CLASSES = ("praise", "blame", "cut", "lack", "favour", "spoil", "say", "add")  # known by their stems as well
+_OPEN_CLASSES = (
+    "praise",
+    "blame",
+    "cut",
+    "lack",
+    "favour",
+    "spoil",
+    "say",
+    "add",
+)  # known in their regular forms as well
 _CORE = frozenset("PBFSNMCWIXTHLc?Q")
 _POSITIVE, _NEGATIVE = frozenset("PF"), frozenset("BSL")
 _OPPOSITES = ("un", "in", "im", "ir", "il", "dis", "non")
 _FAULTY = ("mis", "over", "under")
 _SCOPE = 4  # words after a negation that it may negate
-_SIGN_SCOPE = 6
+_SIGN_SCOPE = 6  # the same for the sums of signs
 
 
 def normalize_word(word: str) -> str:
