@@ -1,7 +1,5 @@
 """Comments read as a whole: the words, what they earn, what is missing, and what is refused."""
 
-
-
 from __future__ import annotations
 
 import json

@@ -42,12 +42,6 @@ def test_a_comment_that_quotes_nothing_finds_its_words():
     assert 0.3 < confidence < 1
 
 
-def test_a_topic_finds_a_word_that_the_comment_does_not_have():
-    assert found("The age is invented.", "A 62-year-old woman died after surgery.", "A woman died after surgery.") == [
-        "62-year-old"
-    ]
-
-
 def test_a_hint_moves_the_words_that_it_is_about():
     comment = "The fourth day of strikes is made up."
     role = (STRIKES.index("role"), STRIKES.index("role") + len("role"))

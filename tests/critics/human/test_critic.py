@@ -85,7 +85,9 @@ def test_rows_about_the_same_answer_merge(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "delimiter"), [("a.tsv", "\t"), ("a.csv", ";"), ("a.csv", ",")])
 def test_the_separators_of_spreadsheets(tmp_path: Path, name: str, delimiter: str) -> None:
-    path = table(tmp_path / name, comment('"Friday 😀" is wrong, I say; wrong.', topic="dates"), delimiter=delimiter)
+    path = table(
+        tmp_path / name, comment('"Friday 😀" is wrong, yes; "Friday 😀" is wrong.', topic="dates"), delimiter=delimiter
+    )
 
     example, _ = only(path)
 
