@@ -14,6 +14,13 @@ from text2grad.schema import Example, Feedback, Span
 from text2grad.trainer.callbacks import Callback, Metrics
 
 PROMPTS = [Example(id=str(i), prompt=f"Write the word number {i}.") for i in range(6)]
+PASSAGE = (
+    "The lighthouse at Skarv was built in 1871 by Ingrid Moe, an engineer from Bergen. It stands 24 metres high on a "
+    "granite islet, and its lamp burned paraffin until 1952, when a cable from Hovden brought electricity. Two keepers "
+    "and their families lived there through the winters, with a cow and 11 sheep. Since 1984 the light has been "
+    "automatic; the keepers' house is now a hostel with 9 beds, which the municipality of Fedje runs from May to "
+    "September."
+)
 
 
 class VowelCritic:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support import PASSAGE
 
 from text2grad.critics.check.check import check_critic
 from text2grad.critics.code import CodeCritic
@@ -13,13 +14,6 @@ from text2grad.errors import UserError
 from text2grad.sandbox import Sandbox
 from text2grad.schema import Example
 
-PASSAGE = (
-    "The lighthouse at Skarv was built in 1871 by Ingrid Moe, an engineer from Bergen. It stands 24 metres high on a "
-    "granite islet, and its lamp burned paraffin until 1952, when a cable from Hovden brought electricity. Two keepers "
-    "and their families lived there through the winters, with a cow and 11 sheep. Since 1984 the light has been "
-    "automatic; the keepers' house is now a hostel with 9 beds, which the municipality of Fedje runs from May to "
-    "September."
-)
 # question, gold answer, and an attempt as a small model makes it: half of them are wrong
 QUESTIONS = [
     ("In which year did electricity arrive?", "1952", "Electricity arrived in 1952, through a cable."),

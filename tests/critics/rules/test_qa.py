@@ -12,6 +12,7 @@ from statistics import mean
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import PASSAGE
 
 from text2grad.critics.rules.qa import QACritic
 from text2grad.data import fgrlhf, xquad
@@ -20,13 +21,6 @@ from text2grad.schema import Example, Feedback
 
 DATA = Path(os.environ.get("TEXT2GRAD_DATA", "../shared/data"))
 
-PASSAGE = (
-    "The lighthouse at Skarv was built in 1871 by Ingrid Moe, an engineer from Bergen. It stands 24 metres high on a "
-    "granite islet, and its lamp burned paraffin until 1952, when a cable from Hovden brought electricity. Two keepers "
-    "and their families lived there through the winters, with a cow and 11 sheep. Since 1984 the light has been "
-    "automatic; the keepers' house is now a hostel with 9 beds, which the municipality of Fedje runs from May to "
-    "September."
-)
 QUESTION = "In which year was the lighthouse at Skarv built?"
 LONG_GOLD = (
     "The lighthouse at Skarv was built in 1871 by the engineer Ingrid Moe. Its lamp burned paraffin until 1952, when "
