@@ -49,12 +49,17 @@ def cut(text: str, words: Sequence[WhitespaceWord], first: int, last: int) -> Cu
     if trailing:  # of two commas none stays, a single one moves to the word before
         start = before.end - 1 if comma_before else before.end
         return Cut(start, end if comma_before else end - len(trailing), "")
-    article = before.text
-    if article.lower() in ("a", "an"):
-        agreeing = article[0] + ("n" if _VOWEL_SOUND.match(words[last].text) else "")
-        if agreeing != article:
-            return Cut(before.start, words[last].start, f"{agreeing} ")
+    article = agreeing_article(before.text, words[last].text)
+    if article != before.text:
+        return Cut(before.start, words[last].start, f"{article} ")
     return Cut(start, words[last].start, "")
+
+
+def agreeing_article(article: str, following: str) -> str:
+    """Return "a" or "an", whichever the next word asks for; any other word is returned as it is."""
+    if article.lower() not in ("a", "an"):
+        return article
+    return article[0] + ("n" if _VOWEL_SOUND.match(following) else "")
 
 
 def still_reads(words: Sequence[WhitespaceWord], first: int, last: int) -> bool:
