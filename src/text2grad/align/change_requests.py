@@ -68,10 +68,10 @@ _IN_TEXT = (
     r"reply|output|article))?"
 )
 _REASON = r"(?:,?\s+(?:because|since|as\s+(?:it|this|that|there|they)|which\s+(?:is|was|are)\s+not|but\s+keep)\b.*)?"
-_TAIL = rf"{_IN_TEXT}{_REASON}[^\w{_MASK}]*$"
+_TAIL = rf"{_IN_TEXT}{_REASON}[\s.,;:!?)\"'”’]*$"
 _NEG = r"(?<!do not )(?<!don't )(?<!not )(?<!never )"
 _PATTERNS: tuple[tuple[RequestKind, str], ...] = (
-    ("replace", rf"(?P<old>{_MASK}+|[^\s{_MASK}][^{_MASK},:]*?)\s*(?:->|=>|→|-->)\s*(?P<new>{_MASK}+|[^{_MASK}]+?)[^\w{_MASK}]*$"),
+    ("replace", rf"(?P<old>{_MASK}+|[^\s{_MASK}][^{_MASK},:]*?)\s*(?:->|=>|→|-->)\s*(?P<new>{_MASK}+|[^{_MASK}]+?)[\s.,;:!?]*$"),
     (
         "replace",
         rf"{_NEG}\b(?:replac(?:e|ing)|swap(?:ping)?(?:\s+out)?)\s+(?P<old>.+?)\s+(?:with|by|for)\s+(?P<new>.+?){_TAIL}",
@@ -80,7 +80,7 @@ _PATTERNS: tuple[tuple[RequestKind, str], ...] = (
     (
         "replace",
         rf"{_NEG}\b(?:chang(?:e|ing)|modify|correct|renam(?:e|ing)|turn|convert|updat(?:e|ing)|edit|alter|fix)\s+"
-        rf"(?:.*?\sfrom\s+)?(?P<old>.+?)\s+(?:to(?:\s+(?:be|say|read))?|into)\s+(?P<new>.+?){_TAIL}",
+        rf"(?:.*?\sfrom\s+)?(?P<old>.+?)\s+(?:to(?:\s+(?:be|say|read|become))?|into)\s+(?P<new>.+?){_TAIL}",
     ),
     (
         "replace",
@@ -127,6 +127,8 @@ _PATTERNS: tuple[tuple[RequestKind, str], ...] = (
 )
 _COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for kind, pattern in _PATTERNS)
 _ABOUT_START = re.compile(_ABOUT, re.IGNORECASE)
+_FILLER_START = re.compile(r"(?:just|simply|only|instead|rather)\s+", re.IGNORECASE)
+_LABELLED_QUOTE = re.compile(rf"(?:[\w'’]+\s+){{1,3}}(?={_MASK}+$)")
 _LABEL_START = re.compile(
     r"(?:the\s+)?(?:words?|phrases?|names?|terms?|numbers?|dates?|years?|sentence|first\s+name|value|figure)\s+(?=\ue000)", re.IGNORECASE
 )
@@ -204,7 +206,8 @@ def _all_splits(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
 
 def _term(comment: str, masked: str, start: int, end: int, name: str) -> Term:
     """Return the term without what only introduces it, white space, end punctuation and quotation marks."""
-    for lead in (_ABOUT_START, _LABEL_START):
+    leads = [_ABOUT_START, _LABEL_START, *([_FILLER_START, _LABELLED_QUOTE] if name == "new" else [])]
+    for lead in leads:
         if introduced := lead.match(masked, start, end):
             start = introduced.end()
     while start < end and comment[start].isspace():

@@ -15,18 +15,19 @@ from itertools import groupby
 from rapidfuzz import fuzz
 
 from text2grad.align.change_requests import ChangeRequest, Term, find_requests
-from text2grad.align.cuts import agreeing_article, cut, still_reads
+from text2grad.align.cuts import cut, still_reads
+from text2grad.align.fitting import DETERMINERS, fit_replacement
 from text2grad.align.learned.removals import find_removals
 from text2grad.align.quotes import Match, locate_quote
 from text2grad.schema import Range
-from text2grad.text.lexicon import ARTICLES, FUNCTION_WORDS, PREPOSITIONS, word_set
+from text2grad.text.lexicon import FUNCTION_WORDS, PREPOSITIONS
 from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, split_parts, split_words
 
 MIN_REMOVAL = 0.45  # probability; below it, what should go is not certain
-_MIN_LOCATED = 0.75  # confidence in the place of words that are not quoted
+_MIN_LOCATED = 0.9  # confidence in the place of words that are not quoted
 _QUOTED = 0.9
 _NAMED = 0.8  # confidence in words of a sentence whose extent follows from their kind
-_MAX_NEW_WORDS = 16
+_MAX_NEW_WORDS = 10
 _MIN_SPELLING, _MAX_SPELLING_WORDS = 70.0, 4
 _MIN_SUPPORT = 0.5  # of the new words' content, in the source or the old words
 _MIN_SOURCE_WORDS = 60
@@ -39,11 +40,12 @@ _WEEKDAY = re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b", re.IGNO
 _MONTH = re.compile(
     r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
 )
-_DETERMINERS = ARTICLES | word_set("this that these those his her its their our my your some any another")
 _DESCRIPTION = re.compile(
     r"^(?:(?:the|a|an|its|his|her|their|some)\s+)?(?:\w+\s+)?(?:names?|full\s+name|number|amount|location|date|title|description|details?|fact|"
     r"information|one|kind|type|class|word|person|place|time)\b(?:\s+(?:of|that|about|where|who|which|it|from|in|when)\b|$)"
     r"|^(?:what|who|whom|where|when|why|how|whether|something|someone|somewhere|anything|nothing|more|that|just)\b"
+    r"|^(?:clarify|include|mention|make|reflect|indicate|show|state|explain|match|use|say)\b"
+    r"|^(?:being|been|becoming|having|using|there\s+being)\b|\bbeing\b"
     r"|^(?:the\s+)?(?:actual|correct|right|real|true|proper|exact|specific|accurate|general|appropriate)\b",
     re.IGNORECASE,
 )
@@ -79,8 +81,13 @@ def find_corrections(comment: str, completion: str, prompt: str | None = None) -
     found: list[Correction] = []
     for _, alternatives in groupby(find_requests(comment), key=lambda request: request.phrase):
         options = [list(_correct(request, comment, completion, prompt)) for request in alternatives]
-        found += max(options, key=lambda option: max((each.confidence for each in option), default=0.0))
+        found += max(options, key=_certainty)
     return _join_adjacent(_without_overlap(found), completion)
+
+
+def _certainty(corrections: Sequence[Correction]) -> tuple[float, int]:
+    """Order ways to read one sentence: by confidence, then by how many characters of the answer they account for."""
+    return max(((each.confidence, each.end - each.start) for each in corrections), default=(0.0, 0))
 
 
 def _correct(request: ChangeRequest, comment: str, completion: str, prompt: str | None) -> Iterator[Correction]:
@@ -88,7 +95,7 @@ def _correct(request: ChangeRequest, comment: str, completion: str, prompt: str 
         yield from _removals(request, comment, completion, prompt)
         return
     correction = {"replace": _replacement, "insert": _insertion, "spell": _spelling}[request.kind](
-        request, comment, completion
+        request, comment, completion, _source(prompt)
     )
     if correction is None or correction.apply(completion) == completion:
         return
@@ -146,21 +153,23 @@ def _source(prompt: str | None) -> str | None:
     return prompt if prompt and len(prompt.split()) >= _MIN_SOURCE_WORDS else None
 
 
-def _replacement(request: ChangeRequest, comment: str, completion: str) -> Correction | None:
+def _replacement(request: ChangeRequest, comment: str, completion: str, source: str | None) -> Correction | None:
     old, new = request.old, request.new
     if new is None:
         return None
     if request.is_ambiguous and old is not None:
-        straight = _replace_term(old, new, comment, completion, request.phrase)
-        swapped = _replace_term(new, old, comment, completion, request.phrase)
+        straight = _replace_term(old, new, comment, completion, request.phrase, source)
+        swapped = _replace_term(new, old, comment, completion, request.phrase, source)
         return straight if swapped is None else swapped if straight is None else None
-    correction = _replace_term(old, new, comment, completion, request.phrase) if old else None
+    correction = _replace_term(old, new, comment, completion, request.phrase, source) if old else None
     if correction is None and old is not None and old.edge == "end":
         return _replace_unique(new, comment, completion, request.phrase)
     return correction
 
 
-def _replace_term(old: Term, new: Term, comment: str, completion: str, phrase: Range) -> Correction | None:
+def _replace_term(
+    old: Term, new: Term, comment: str, completion: str, phrase: Range, source: str | None
+) -> Correction | None:
     """Return the correction where `old` is in the completion and the extent of both terms is clear."""
     located = _locate(old, comment, completion, phrase)
     if located is None:
@@ -177,7 +186,10 @@ def _replace_term(old: Term, new: Term, comment: str, completion: str, phrase: R
         return None
     if new.edge is not None and locate_quote(text, completion, threshold=1.0) is not None:
         return None  # the answer says both; which of them is wrong is not certain
-    return _fit(match, words, text, completion, certainty, phrase)
+    has_determiner = comment[old.start : old.end].split()[0].lower() in DETERMINERS
+    place = (match.start, match.end)
+    start, end, replacement = fit_replacement(*place, text, completion, source, has_determiner=has_determiner)
+    return Correction(start, end, replacement, certainty, phrase)
 
 
 def _locate(term: Term, comment: str, completion: str, phrase: Range) -> tuple[Match, str] | None:
@@ -196,7 +208,7 @@ def _extents(text: str, edge: str | None) -> Iterator[str]:
     if edge is None:
         yield text
         first, _, rest = text.partition(" ")
-        if first.lower() in _DETERMINERS and rest:
+        if first.lower() in DETERMINERS and rest:
             yield rest
         return
     if edge == "start" and (clause := _CLAUSE_END.search(text)):
@@ -258,36 +270,6 @@ def _replace_unique(new: Term, comment: str, completion: str, phrase: Range) -> 
     return None
 
 
-def _fit(match: Match, old: str, new: str, completion: str, certainty: float, phrase: Range) -> Correction:
-    """Return the correction that puts `new` in the place of the match, in the spelling that its place asks for."""
-    start, end = match.start, match.end
-    new = new.strip().rstrip(".,;:")
-    while end > start and completion[end - 1] in ".,;:!?":
-        end -= 1
-    before = re.search(r"(\S+)\s+$", completion[:start])
-    lead = before[1].lower() if before else ""
-    first = new.split()[0].lower()
-    takes_lead = (lead in _DETERMINERS and (first in _DETERMINERS or old.split()[0].lower() in _DETERMINERS)) or (
-        lead in PREPOSITIONS and first in PREPOSITIONS and old.split()[0].lower() not in PREPOSITIONS
-    )
-    if before and takes_lead:
-        start = before.start(1)
-        before = re.search(r"(\S+)\s+$", completion[:start])
-        lead = before[1].lower() if before else ""
-    opens = not completion[:start].strip() or completion[:start].rstrip()[-1] in ".!?\n"
-    if opens:
-        new = new[:1].upper() + new[1:]
-    elif first in FUNCTION_WORDS and not new.split()[0].isupper():
-        new = new[:1].lower() + new[1:]
-    if completion[start:end].endswith(("'s", "’s")) and not new.endswith(("'s", "’s", "s'", "s’")):
-        end -= 2
-    if before and lead in ("a", "an"):
-        article = agreeing_article(before[1], new)
-        if article != before[1]:
-            return Correction(before.start(1), end, f"{article} {new}", certainty, phrase)
-    return Correction(start, end, new, certainty, phrase)
-
-
 def _is_supported(correction: Correction, completion: str, prompt: str | None) -> bool:
     """Whether a source, if there is one, or the answer has enough of the new words."""
     source = _source(prompt)
@@ -299,7 +281,7 @@ def _is_supported(correction: Correction, completion: str, prompt: str | None) -
     return supported >= _MIN_SUPPORT * len(content)
 
 
-def _insertion(request: ChangeRequest, comment: str, completion: str) -> Correction | None:
+def _insertion(request: ChangeRequest, comment: str, completion: str, source: str | None) -> Correction | None:
     assert request.new is not None and request.place is not None
     located = _locate(request.place, comment, completion, request.phrase)
     text = comment[request.new.start : request.new.end].strip()
@@ -314,7 +296,7 @@ def _insertion(request: ChangeRequest, comment: str, completion: str) -> Correct
     return Correction(at, at, inserted, match.confidence, request.phrase)
 
 
-def _spelling(request: ChangeRequest, comment: str, completion: str) -> Correction | None:
+def _spelling(request: ChangeRequest, comment: str, completion: str, source: str | None) -> Correction | None:
     """Return the correction of the words of the completion that look most like the right spelling."""
     assert request.new is not None
     right = comment[request.new.start : request.new.end]
