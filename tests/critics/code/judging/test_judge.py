@@ -19,7 +19,9 @@ def critique(critic: CodeCritic, completion: str, tests: str) -> Feedback:
 
 def test_an_answer_that_ends_between_two_calls_does_not_block_the_judge(critic: CodeCritic) -> None:
     source = "import os, threading\ndef f(x):\n    threading.Timer(0.1, os._exit, [0]).start()\n    return 1\n"
-    tests = "def test_f():\n    import time\n    assert f(1) == 1\n    time.sleep(0.3)\n    assert f('a' * 500_000) == 1\n"
+    tests = (
+        "def test_f():\n    import time\n    assert f(1) == 1\n    time.sleep(0.3)\n    assert f('a' * 500_000) == 1\n"
+    )
     began = time.monotonic()
     assert critique(critic, source, tests).score == -1.0
     assert time.monotonic() - began < 10
