@@ -32,8 +32,8 @@ from typing import Any, NamedTuple
 
 import harness
 import torch
-from corrections_tasks import TASKS, make_trainer, measure_drift
 from corrections_supervised import supervised_step
+from corrections_tasks import TASKS, make_trainer, measure_drift
 
 from text2grad.critics.base import collect_feedback
 from text2grad.evaluation.significance import paired_bootstrap
@@ -81,8 +81,9 @@ def main() -> None:
     results: dict[str, Any] = {"task": args.task, "steps": steps, "regimes": {}}
     bars: dict[str, harness.Bar] = {}
     for faults, batch in product(FAULTS, batches):
-        of_regime = {arm: [run for s, run in runs.items() if (s.faults, s.batch, s.arm) == (faults, batch, arm)]
-                     for arm in ARMS}
+        of_regime = {
+            arm: [run for s, run in runs.items() if (s.faults, s.batch, s.arm) == (faults, batch, arm)] for arm in ARMS
+        }
         regime = compare(of_regime, task.every)
         results["regimes"][f"{faults}_{batch}"] = regime
         show(f"{args.task}: {faults} fault named, batches of {batch}", regime)
@@ -210,7 +211,9 @@ def show(title: str, regime: dict[str, Any]) -> None:
         rows.append([name, *(f"{value:.3f}" for value in at), steps, drift])
     harness.show(title, ["arm", "1/4", "1/2", "last", "steps to the last score of spans", "drift"], rows)
     gain = regime["gain"]
-    print(f"corrections - none at half of the steps: {gain['difference']:+.3f} [{gain['low']:+.3f}, {gain['high']:+.3f}]")
+    print(
+        f"corrections - none at half of the steps: {gain['difference']:+.3f} [{gain['low']:+.3f}, {gain['high']:+.3f}]"
+    )
 
 
 if __name__ == "__main__":

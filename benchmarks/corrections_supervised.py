@@ -66,7 +66,9 @@ def changed_tokens(ids: list[int], changed: list[Range], trainer: Text2GradTrain
                 mask[index] = 1
     for first, last in changed:
         if first == last:
-            after = [i for i, (start, end) in enumerate(offsets(ids, trainer.tokenizer)) if end > first or start >= first]
+            after = [
+                i for i, (start, end) in enumerate(offsets(ids, trainer.tokenizer)) if end > first or start >= first
+            ]
             mask[after[0]] = 1
     return mask
 

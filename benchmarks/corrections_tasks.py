@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
 from copy_fields import ARMS as COPY_ARMS
 from copy_fields import OURS, make_base_model
 from copy_fields_task import LONGEST_ANSWER, CopyCritic, CorrectingCritic, make_examples
 
 from text2grad import Text2GradConfig, Text2GradTrainer
-from text2grad.critics.base import collect_feedback
 from text2grad.schema import Example
 
 # Without rewards, and so without a policy loss: what is left is the correction loss.

@@ -107,14 +107,15 @@ def _merge_spans(spans: Iterable[Span]) -> list[Span]:
     groups: dict[tuple[int, int, str], list[Span]] = {}
     for span in spans:
         groups.setdefault((span.start, span.end, span.label), []).append(span)
-    return [_merge_group(sorted(group, key=lambda span: -span.severity)) for group in groups.values()]
+    return [_merge_group(group) for group in groups.values()]
 
 
 def _merge_group(spans: Sequence[Span]) -> Span:
-    """Merge spans of the same words, the most severe first: it counts, with the first replacement that is given."""
-    replacement = next((span.replacement for span in spans if span.replacement is not None), None)
+    """Merge spans of the same words: the most severe counts, with its replacement or that of the next that has one."""
+    by_severity = sorted(spans, key=lambda span: -span.severity)
+    replacement = next((span.replacement for span in by_severity if span.replacement is not None), None)
     critic = _join_names(span.critic for span in spans)
-    return spans[0].model_copy(update={"critic": critic, "replacement": replacement})
+    return by_severity[0].model_copy(update={"critic": critic, "replacement": replacement})
 
 
 def _merge_omissions(omissions: Iterable[Omission]) -> list[Omission]:
