@@ -1,10 +1,10 @@
 """Corrections to targets: the tokens that should have been sampled, and the place in the completion where they start.
 
 A replacement of the characters [s, e) is a *branch* of the completion. It leaves the completion at the first sampled
-token that overlaps s, after exactly the ids that were sampled. Its own ids encode the characters of that token before
-s, the replacement, and what follows in the completion, all together, so that they are split as the tokenizer splits
-running text; they are cut after the replacement and a number of further tokens. An insertion is a replacement of no
-characters.
+token that overlaps s, or before it where a character would be cut, after exactly the ids that were sampled. Its own ids
+encode the characters of that token before s, the replacement, and what follows in the completion, all together, so that
+they are split as the tokenizer splits running text. They are cut after the replacement and a number of further tokens,
+and not before they differ from what was sampled. An insertion is a replacement of no characters.
 
 A branch is refused where decoding the sampled prefix and the branch does not give exactly the corrected text.
 """
@@ -109,6 +109,8 @@ def correct(
     if corrected == text or not corrected.strip():
         return None
     start, end = _replaced_tokens(edit, ranges)
+    while 0 < start < len(ranges) and ranges[start - 1][1] > ranges[start][0]:
+        start -= 1
     branch_at = ranges[start][0] if start < len(ranges) else len(text)
     lookahead = min(end + LOOKAHEAD, len(ranges))
     follows = text[edit.end : max(ranges[lookahead - 1][1], edit.end)] if lookahead < len(ranges) else text[edit.end :]
@@ -125,12 +127,14 @@ def correct(
     )
     if written is None:
         return None
-    more = continuation if edit.replacement else max(continuation, DELETION_CONTINUATION)
-    stop = _cut(offsets(written, tokenizer), start, edit.start + len(edit.replacement), more)
-    ids = written[start:stop]
-    if not ids or ids == list(completion.ids[start:stop]) or not wanted.startswith(decode(written[:stop], tokenizer)):
+    differs = next((i for i, token in enumerate(written) if [token] != list(completion.ids[i : i + 1])), None)
+    if differs is None:
         return None
-    return Correction(start, end, ids, edit.weight)
+    more = continuation if edit.replacement else max(continuation, DELETION_CONTINUATION)
+    stop = _cut(offsets(written, tokenizer), start, edit.start + len(edit.replacement), more, differs + 1)
+    if not wanted.startswith(decode(written[:stop], tokenizer)):
+        return None
+    return Correction(start, end, written[start:stop], edit.weight)
 
 
 def _replaced_tokens(edit: Edit, ranges: Sequence[Range]) -> Range:
@@ -157,15 +161,15 @@ def _encodings(before: str, text: str, encode: Encode) -> Iterator[list[int]]:
         yield whole[len(context) :]
 
 
-def _cut(ranges: Sequence[Range], start: int, until: int, more: int) -> int:
+def _cut(ranges: Sequence[Range], start: int, until: int, more: int, at_least: int) -> int:
     """Return the index after the tokens from `start` on that reach the character `until`, and after `more` others.
 
-    ranges: of all tokens. A character is never cut.
+    ranges: of all tokens. at_least: the smallest result. A character is never cut.
     """
     stop = start
     while stop < len(ranges) and ranges[stop][0] < until:
         stop += 1
-    stop = min(stop + more, len(ranges))
-    while start < stop < len(ranges) and ranges[stop][0] < ranges[stop - 1][1]:
+    stop = min(max(stop + more, at_least), len(ranges))
+    while stop < len(ranges) and ranges[stop][0] < ranges[stop - 1][1]:
         stop += 1
     return stop

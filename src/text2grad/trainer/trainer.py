@@ -188,9 +188,8 @@ class Text2GradTrainer:
         rewards = rollout_rewards(rollout, feedback, args.credit, args.seed, step)
         old = self.behaviour_scores(current, reference)
         batch = make_batch(rollout, rewards, old, reference, args, self.state)
-        with timer.stage("corrections"):
-            corrections = self.corrections(rollout, feedback, batch)
         with timer.stage("update"):
+            corrections = self.corrections(rollout, feedback, batch)
             result = update(self.learner, rollout, batch, args, corrections)
 
         self.state.skipped_updates += int(result.stats["skipped"])

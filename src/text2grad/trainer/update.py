@@ -18,7 +18,7 @@ from text2grad.trainer.guards import take_snapshot
 from text2grad.trainer.losses import approximate_kl, clipped_policy_loss, clipped_value_loss, kl_loss
 
 MEANS = ("policy_loss", "value_loss", "entropy", "clip_fraction", "approx_kl")  # over valid tokens
-CORRECTION_MEANS = ("corrections/loss", "corrections/probability")  # over corrections
+CORRECTION_MEANS = ("corrections/loss", "corrections/probability")  # over corrections, where there are any
 NO_CORRECTIONS = CorrectionBatch([], torch.zeros(0), torch.zeros(0, 0), torch.zeros(0, 0), refused=0)
 
 
@@ -44,7 +44,7 @@ def update(
     its optimiser step. A loss or gradient that is not finite, or a KL above `rollback_kl`, aborts it: no further step
     is made and `skipped` is 1; with `rollback_kl` set, the steps already made are rolled back too.
     """
-    stats = dict.fromkeys((*MEANS, *CORRECTION_MEANS, "grad_norm"), math.nan) | {"num_updates": 0.0, "skipped": 0.0}
+    stats = dict.fromkeys((*MEANS, "grad_norm"), math.nan) | {"num_updates": 0.0, "skipped": 0.0}
     valid = [i for i in range(len(batch.mask)) if batch.mask[i].any()]
     if not valid:
         return UpdateResult(stats)
