@@ -31,28 +31,30 @@ class Cut(NamedTuple):
 
 
 def cut(text: str, words: Sequence[WhitespaceWord], first: int, last: int) -> Cut:
-    """Return the edit that removes words[first:last] of `text`; the words are those of the whole text."""
+    """Return the edit that removes words[first:last] of `text`; the words are those of the whole text.
+
+    The space before the words goes with them, where there is one: most tokens begin with theirs.
+    """
     start, end = words[first].start, words[last - 1].end
     trailing = _trailing(words[last - 1].text)
-    opens = first == 0 or words[first - 1].sentence != words[first].sentence
-    closes = last == len(words) or words[last].sentence != words[last - 1].sentence
-    if opens and closes:
-        return Cut(start, words[last].start if last < len(words) else end, "")
+    before = words[first - 1] if first else None
+    following = words[last] if last < len(words) else None
+    opens = before is None or before.sentence != words[first].sentence
+    closes = following is None or following.sentence != words[last - 1].sentence
     if opens:
-        following = words[last]
-        return Cut(start, following.end, following.text[:1].upper() + following.text[1:])
-    before = words[first - 1]
+        if following is not None and not closes and not following.is_capitalized:
+            return Cut(start, following.end, following.text[:1].upper() + following.text[1:])
+        if before is not None:
+            return Cut(before.end, end, "")
+        return Cut(start, following.start if following else end, "")
+    assert before is not None
     comma_before = before.text.endswith((",", ";", ":"))
-    if closes:
+    if closes or trailing:  # of two commas none stays, a single one moves to the word before
         start = before.end - 1 if comma_before else before.end
-        return Cut(start, end - len(trailing), "")
-    if trailing:  # of two commas none stays, a single one moves to the word before
-        start = before.end - 1 if comma_before else before.end
-        return Cut(start, end if comma_before else end - len(trailing), "")
-    article = agreeing_article(before.text, words[last].text)
-    if article != before.text:
-        return Cut(before.start, words[last].start, f"{article} ")
-    return Cut(start, words[last].start, "")
+        return Cut(start, end if comma_before and not closes else end - len(trailing), "")
+    assert following is not None
+    article = agreeing_article(before.text, following.text)
+    return Cut(before.end, end, "") if article == before.text else Cut(before.start, end, article)
 
 
 def agreeing_article(article: str, following: str) -> str:

@@ -29,7 +29,7 @@ LABELS: dict[str, Meaning] = {word: meaning for meaning, words in _WORDS.items()
 class HumanComment(BaseModel):
     """A comment; one without offsets or a quote is about what it quotes or names.
 
-    label: the annotator's own label, see `LabelMeanings`. units: of the offsets; browsers count UTF-16 code units.
+    replacement: what should stand in that place instead, "" nothing; it needs offsets or a quote. label: the annotator's own label, see `LabelMeanings`. units: of the offsets; browsers count UTF-16 code units.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
@@ -40,6 +40,7 @@ class HumanComment(BaseModel):
     quote: str | None = None
     label: str | None = None
     severity: Severity = 1.0
+    replacement: str | None = None
     annotator: str | None = None
     units: Units = "characters"
 
@@ -84,14 +85,23 @@ def comment_to_feedback(comment: HumanComment, completion: str, labels: LabelMea
         omission = Omission(text=reason or "", severity=comment.severity, phrase=phrase)
         return Feedback(critique=text, omissions=[omission], critic=comment.critic)
     if comment.start is None and comment.end is None and not comment.quote:
+        if comment.replacement is not None:
+            raise UserError(f'replacement is "{comment.replacement}", but of what? give start and end, or a quote')
         spans, unmatched = spans_from_comment(text, completion, label=meaning, critic=comment.critic)
         spans = [span.model_copy(update={"severity": comment.severity}) for span in spans]
         return Feedback(critique=text, spans=spans, unmatched=unmatched, critic=comment.critic)
     location = _locate(comment, completion)
     if location is None:
         return Feedback(critique=text, unmatched=[comment.quote or ""], critic=comment.critic)
-    label = meaning or _stance(text)
-    span = Span(**location, label=label, severity=comment.severity, phrase=phrase, reason=reason)
+    label = meaning or ("poor" if comment.replacement is not None else _stance(text))
+    span = Span(
+        **location,
+        label=label,
+        severity=comment.severity,
+        phrase=phrase,
+        reason=reason,
+        replacement=comment.replacement,
+    )
     return Feedback(critique=text, spans=[span], critic=comment.critic)
 
 

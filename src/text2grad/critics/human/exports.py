@@ -10,6 +10,7 @@ from text2grad.critics.human.comment_feedback import HumanComment, LabelMeanings
 from text2grad.errors import UserError
 
 PROMPTS = ("prompt", "instruction", "question", "input", "query", "source", "document", "article")
+REPLACEMENTS = ("replacement", "correction", "instead")  # fields of a mark that say what should stand in its place
 COMPLETIONS = ("completion", "response", "answer", "output", "summary", "text")
 
 
@@ -83,7 +84,7 @@ def _parse_argilla(record: Mapping[str, Any], fields: FieldNames, labels: LabelM
     for question, value, annotator in _responses(record):
         for item in to_list(value):
             if isinstance(item, dict) and "start" in item:
-                span = {name: item.get(name) for name in ("start", "end", "label")}
+                span = {name: item.get(name) for name in ("start", "end", "label", "replacement")}
                 parsed.comments.append(HumanComment(**span, annotator=annotator, units="utf16"))
             elif isinstance(item, str) and item in labels:
                 parsed.ratings.append((annotator, item))
@@ -97,14 +98,18 @@ def _parse_argilla(record: Mapping[str, Any], fields: FieldNames, labels: LabelM
 def _region_comments(
     results: list[dict[str, Any]], annotator: str | None, comment_field: str | None
 ) -> Iterator[HumanComment]:
-    """Parse the results that share an id: a labelled region with its comment, or a comment on the whole."""
+    """Parse the results that share an id: a labelled region with its comment and replacement, or a comment on the whole."""
     lines = [
         str(line)
         for result in results
-        if result.get("type") == "textarea" and comment_field in (None, result.get("from_name"))
+        if result.get("type") == "textarea"
+        and result.get("from_name") not in REPLACEMENTS
+        and comment_field in (None, result.get("from_name"))
         for line in to_list(result["value"].get("text") or [])
     ]
     text = "\n".join(lines)
+    corrected = [result for result in results if result.get("from_name") in REPLACEMENTS and "text" in result["value"]]
+    replacement = "\n".join(map(str, to_list(corrected[0]["value"]["text"]))) if corrected else None
     labelled = [result for result in results if str(result.get("type")).endswith("labels")]
     for result in labelled:
         value = result["value"]
@@ -112,7 +117,7 @@ def _region_comments(
             raise UserError(f'result type "{result["type"]}" has no offsets in a text; use Text and Labels tags')
         position = {"start": value.get("start"), "end": value.get("end"), "quote": value.get("text")}
         for label in value.get("labels") or [None]:
-            yield HumanComment(comment=text, **position, label=label, annotator=annotator)
+            yield HumanComment(comment=text, **position, label=label, replacement=replacement, annotator=annotator)
     if not labelled and lines:
         yield HumanComment(comment=text, annotator=annotator)
 

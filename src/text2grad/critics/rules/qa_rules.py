@@ -192,7 +192,10 @@ def _compare_short(answer: Text, criteria: AnswerCriteria, is_refused: bool) -> 
     of_kind = competing_answers(answer, gold, question, names)
     instead = of_kind or competing_answers(answer, gold._replace(kind="phrase"), question, names)
     return _Comparison(
-        findings=[Finding("wrong", instead[0], WRONG)] if instead and not is_refused else [],
+        # of several words that may be meant as the answer, which one is wrong is not certain
+        findings=[Finding("wrong", instead[0], WRONG, replacement=gold.text if len(of_kind) == 1 else None)]
+        if instead and not is_refused
+        else [],
         missing=[(gold.text, MISSING_ANSWER)],
         # a number or name shows by itself what it is an answer to, a phrase by taking up the question
         attempt=1.0
