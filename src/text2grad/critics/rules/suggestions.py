@@ -100,18 +100,21 @@ def _only_name(text: Text, name: range, wrong: range, source: Source) -> str | N
     """Return the words that the source's names have around the same rest, or after the same title."""
     before, after = text.keys[name.start : wrong.start], text.keys[wrong.stop : name.stop]
     title = text.words[name.start - 1] if name.start else None
-    candidates = set()
+    keys, candidates = source.text.keys, set()
     for other in find_names(source.text):
-        keys = source.text.keys[other.start : other.stop]
-        if before or after:
-            inner = range(other.start + len(before), other.stop - len(after))
-            fits = inner and keys[: len(before)] == before and keys[len(keys) - len(after) :] == after
+        stop = other.stop - len(after)
+        if keys[stop : other.stop] != after:
+            continue
+        if before:
+            firsts = [i for i in range(other.start + len(before), stop) if keys[i - len(before) : i] == before]
+        elif after:
+            firsts = [stop - len(wrong)]
         else:
-            inner = other
             previous = source.text.words[other.start - 1] if other.start else None
-            fits = title is not None and previous is not None and title.is_content
-            fits = fits and previous is not None and title is not None and previous.lexeme.stem == title.lexeme.stem
-        if fits:
-            first, last = source.text.words[inner[0]], source.text.words[inner[-1]]
-            candidates.add(source.text.string[first.start : last.end])
+            is_alike = title and previous and title.is_content and title.lexeme.stem == previous.lexeme.stem
+            firsts = [other.start] if is_alike else []
+        for first in firsts:
+            if other.start <= first < stop:
+                start, end = source.text.words[first].start, source.text.words[stop - 1].end
+                candidates.add(source.text.string[start:end])
     return candidates.pop() if len(candidates) == 1 else None
