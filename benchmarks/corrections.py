@@ -6,9 +6,9 @@ person's corrected summary is the truth. By the verbs of `instruction_list`:
   deletions     rows with "Remove": how many of them have a correction from such a sentence, and how many of these
                 corrections agree with the corrected summary: after the last word before the removal, it goes on with the
                 next two words of the answer. "apart from other changes" skips words next to the removal that the person
-                changed as well, for another reason.
+                changed as well, for another reason; "words gone" asks only whether none of the removed words is left.
   replacements  rows with "Replace", or with another verb and "to": the same; the corrected summary has the new words at
-                that place, up to case and punctuation.
+                that place (between the nearest words that it keeps), up to case, punctuation and an article.
   neither       rows with none of these: nothing should be found.
 
 The rules were written and the weights of removals trained on the training split (`train_removals.py`), on which
@@ -21,7 +21,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from corrections_judge import agrees, agrees_apart_from_other_changes
+from corrections_judge import agrees, agrees_apart_from_other_changes, has_at_place, lacks_words
 from harness import Bar, data_folder, options, report, show
 
 from text2grad.align.corrections import Correction, find_corrections
@@ -46,7 +46,7 @@ def main() -> None:
     figures = measure_extraction(rows)
     show(
         f"Corrections found in DeFacto's comments ({split})",
-        ["comments that ask for", "rows", "found", "corrections", "right", "apart from other changes"],
+        ["comments that ask for", "rows", "found", "corrections", "right", "apart from other changes", "words gone"],
         [
             [
                 kind,
@@ -54,11 +54,14 @@ def main() -> None:
                 f"{figures[f'{kind}/found']:.3f}",
                 str(figures[f"{kind}/corrections"]),
                 f"{figures[f'{kind}/right']:.3f}",
-                f"{figures['deletions/right apart from other changes']:.3f}" if kind == "deletions" else "",
+                *(
+                    f"{figures[f'deletions/{name}']:.3f}" if kind == "deletions" else ""
+                    for name in ("right apart from other changes", "words gone")
+                ),
             ]
             for kind in ("deletions", "replacements")
         ]
-        + [["neither", str(figures["neither/rows"]), f"{1 - figures['neither/nothing found']:.3f}", "", "", ""]],
+        + [["neither", str(figures["neither/rows"]), f"{1 - figures['neither/nothing found']:.3f}", "", "", "", ""]],
     )
     report("corrections", {"split": split, **figures}, BARS, args)
 
@@ -92,9 +95,8 @@ def measure_extraction(rows: list[dict[str, Any]]) -> dict[str, Any]:
             f"{kind}/corrections": counts[f"{kind}/corrections"],
             f"{kind}/right": counts[f"{kind}/right"] / made,
         }
-    apart = counts["deletions/right apart from other changes"] / max(1, counts["deletions/corrections"])
-    return figures | {
-        "deletions/right apart from other changes": apart,
+    names = ("deletions/right apart from other changes", "deletions/words gone")
+    return figures | {name: counts[name] / max(1, counts["deletions/corrections"]) for name in names} | {
         "neither/rows": counts["neither/rows"],
         "neither/nothing found": counts["neither/nothing found"] / max(1, counts["neither/rows"]),
     }
@@ -124,11 +126,15 @@ def _judge(correction: Correction, kind: str, answer: str, corrected: str) -> li
     """Return the names of the counts that a correction adds to."""
     place = (correction.start, correction.end)
     if kind == "replacements":
-        return ["replacements/right"] if agrees(answer, *place, correction.replacement, corrected, more=0) else []
-    if agrees(answer, *place, correction.replacement, corrected):
-        return ["deletions/right", "deletions/right apart from other changes"]
-    apart = agrees_apart_from_other_changes(answer, *place, corrected)
-    return ["deletions/right apart from other changes"] if apart else []
+        is_right = has_at_place(answer, *place, correction.replacement, corrected)
+        return ["replacements/right"] if is_right else []
+    is_right = agrees(answer, *place, correction.replacement, corrected)
+    judgements = {
+        "right": is_right,
+        "right apart from other changes": is_right or agrees_apart_from_other_changes(answer, *place, corrected),
+        "words gone": is_right or lacks_words(answer, *place, corrected),
+    }
+    return [f"deletions/{name}" for name, holds in judgements.items() if holds]
 
 
 if __name__ == "__main__":
