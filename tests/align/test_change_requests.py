@@ -49,6 +49,8 @@ def test_which_of_two_is_wrong_may_be_open() -> None:
     assert not request.is_ambiguous
 
 
-@pytest.mark.parametrize("comment", ["", "Fine.", "Do not remove it.", "Never replace a with b.", "It is removed from sale."])
+@pytest.mark.parametrize(
+    "comment", ["", "Fine.", "Do not remove it.", "Never replace a with b.", "It is removed from sale."]
+)
 def test_other_comments_ask_for_nothing(comment: str) -> None:
     assert find_requests(comment) == []

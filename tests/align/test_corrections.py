@@ -79,7 +79,10 @@ def test_one_word_for_another(comment: str) -> None:
         ('missing: "first" after "The"', REPORT.replace("The film", "The first film")),
         ('"two" is missing before "prizes"', REPORT.replace("prizes", "two prizes")),
         ("Add in spring after 2016.", REPORT.replace("2016", "2016 in spring")),
-        ('Change Cannes to Venice and replace "three" with "two".', REPORT.replace("Cannes", "Venice").replace("three", "two")),
+        (
+            'Change Cannes to Venice and replace "three" with "two".',
+            REPORT.replace("Cannes", "Venice").replace("three", "two"),
+        ),
     ],
 )
 def test_the_new_words_fit_their_place(comment: str, expected: str) -> None:
@@ -127,7 +130,13 @@ def test_a_description_of_what_should_go_is_understood() -> None:
 )
 def test_nothing_goes_without_which_the_sentence_does_not_read(comment: str, completion: str) -> None:
     for correction in find_corrections(comment, completion):
-        assert completion[correction.start : correction.end].strip() not in ("Shropshire", "the", "dog", "met", "saw and")
+        assert completion[correction.start : correction.end].strip() not in (
+            "Shropshire",
+            "the",
+            "dog",
+            "met",
+            "saw and",
+        )
 
 
 @pytest.mark.parametrize(
@@ -191,11 +200,18 @@ def test_a_source_tells_the_preposition() -> None:
 
 def test_words_that_the_source_does_not_have_are_no_replacement() -> None:
     source = " ".join(["The council met at Spa Promenade, where it has met for years."] * 8)
-    assert find_corrections("Replace East Yorkshire with Mars Base.", "A station in East Yorkshire opened.", source) == []
+    assert (
+        find_corrections("Replace East Yorkshire with Mars Base.", "A station in East Yorkshire opened.", source) == []
+    )
 
 
 WORDS = st.sampled_from(
-    [*"Friday Monday not should be replace with remove the a , . ; -> rather than instead of add after \" ' 12 x’s \n 😀 é".split(" "), " "]
+    [
+        *"Friday Monday not should be replace with remove the a , . ; -> rather than instead of add after \" ' 12 x’s \n 😀 é".split(
+            " "
+        ),
+        " ",
+    ]
 )
 comments = st.lists(WORDS, max_size=14).map(" ".join) | st.text(max_size=60)
 

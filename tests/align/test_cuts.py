@@ -71,13 +71,25 @@ def test_whether_the_rest_reads(text: str, part: str, reads: bool) -> None:
 
 @pytest.mark.parametrize(
     ("article", "following", "expected"),
-    [("a", "apple", "an"), ("An", "pear", "A"), ("a", "union", "a"), ("a", "hour", "an"), ("an", "18-year-old", "an"), ("the", "apple", "the")],
+    [
+        ("a", "apple", "an"),
+        ("An", "pear", "A"),
+        ("a", "union", "a"),
+        ("a", "hour", "an"),
+        ("an", "18-year-old", "an"),
+        ("the", "apple", "the"),
+    ],
 )
 def test_articles_agree(article: str, following: str, expected: str) -> None:
     assert agreeing_article(article, following) == expected
 
 
-@given(st.lists(st.sampled_from(["a", "an", "the", "Dog,", "ran.", "In", "apple", "“it”", "…", ";"]), min_size=1, max_size=9), st.data())
+@given(
+    st.lists(
+        st.sampled_from(["a", "an", "the", "Dog,", "ran.", "In", "apple", "“it”", "…", ";"]), min_size=1, max_size=9
+    ),
+    st.data(),
+)
 def test_only_the_words_go(parts: list[str], data: st.DataObject) -> None:
     text = " ".join(parts)
     words = split_words(text)

@@ -21,7 +21,10 @@ Side = Literal["after", "before"]
 
 _MASK = "\ue000"  # stands for each character of a quotation and its marks
 _MARKS = "\"'`“”‘’„«»「」"
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]*(?-i:[A-Z0-9\ue000]))|[;\n]+|,?\s+and\s+(?=(?:remove|delete|replace|change|add|insert)\b)", re.IGNORECASE)
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]*(?-i:[A-Z0-9\ue000]))|[;\n]+|,?\s+and\s+(?=(?:remove|delete|replace|change|add|insert)\b)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,10 @@ _REMOVE = (
     r"get(?:ting)?\s+rid\s+of|eliminat(?:e|ing)|strik(?:e|ing)(?:\s+out)?|cut(?:ting)?(?:\s+out)?|scrap(?:ping)?"
 )
 _PATTERNS: tuple[tuple[RequestKind, str], ...] = (
-    ("replace", rf"(?P<old>{_MASK}+|[^\s{_MASK}][^{_MASK},:]*?)\s*(?:->|=>|→|-->)\s*(?P<new>{_MASK}+|[^{_MASK}]+?)[\s.,;:!?]*$"),
+    (
+        "replace",
+        rf"(?P<old>{_MASK}+|[^\s{_MASK}][^{_MASK},:]*?)\s*(?:->|=>|→|-->)\s*(?P<new>{_MASK}+|[^{_MASK}]+?)[\s.,;:!?]*$",
+    ),
     (
         "replace",
         rf"{_NEG}\b(?:replac(?:e|ing)|swap(?:ping)?(?:\s+out)?)\s+(?P<old>.+?)\s+(?:with|by|for)\s+(?P<new>.+?){_TAIL}",
@@ -93,8 +99,14 @@ _PATTERNS: tuple[tuple[RequestKind, str], ...] = (
     ),
     ("remove", rf"^(?:(?:please|also|and|then|you\s+should|i\s+would|just)\s+)*(?:{_REMOVE})\s+(?P<old>.+?){_TAIL}"),
     ("replace", rf"\bnot\s+(?P<old>{_MASK}+|[^,.;{_MASK}]+?),?\s+but\s+(?:rather\s+|instead\s+)?(?P<new_start>.+)$"),
-    ("replace", rf"(?P<new_end>.*?\S),?\s+(?:and\s+)?(?<!\bdo )not\s+(?P<old_start>(?!(?:only|just|to|be|so|at\s+all|remove|delete|replace|change)\b).+)$"),
-    ("replace", rf"(?P<new_end>.*\S),?\s+(?P<ambiguous>rather\s+than|instead\s+of|in\s+place\s+of|as\s+opposed\s+to)\s+(?P<old_start>.+)$"),
+    (
+        "replace",
+        rf"(?P<new_end>.*?\S),?\s+(?:and\s+)?(?<!\bdo )not\s+(?P<old_start>(?!(?:only|just|to|be|so|at\s+all|remove|delete|replace|change)\b).+)$",
+    ),
+    (
+        "replace",
+        rf"(?P<new_end>.*\S),?\s+(?P<ambiguous>rather\s+than|instead\s+of|in\s+place\s+of|as\s+opposed\s+to)\s+(?P<old_start>.+)$",
+    ),
     (
         "remove",
         rf"^(?P<old>.+?)\s+(?:should|must|ought\s+to|needs?\s+to|has\s+to|have\s+to|can)\s+(?:really\s+|just\s+|all\s+)?"
@@ -134,7 +146,8 @@ _ABOUT_START = re.compile(_ABOUT, re.IGNORECASE)
 _FILLER_START = re.compile(r"(?:just|simply|only|instead|rather)\s+", re.IGNORECASE)
 _LABELLED_QUOTE = re.compile(rf"(?:[\w'’]+\s+){{1,3}}(?={_MASK}+$)")
 _LABEL_START = re.compile(
-    r"(?:the\s+)?(?:words?|phrases?|names?|terms?|numbers?|dates?|years?|sentence|first\s+name|value|figure)\s+(?=\ue000)", re.IGNORECASE
+    r"(?:the\s+)?(?:words?|phrases?|names?|terms?|numbers?|dates?|years?|sentence|first\s+name|value|figure)\s+(?=\ue000)",
+    re.IGNORECASE,
 )
 
 

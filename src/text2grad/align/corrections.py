@@ -42,9 +42,7 @@ _NUMBER = re.compile(
 _NAME = re.compile(r"[A-ZÀ-Þ][\w'’.-]*(?:\s+(?:(?:of|de|van|von|the)\s+)?[A-ZÀ-Þ][\w'’.-]*)*")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _WEEKDAY = re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b", re.IGNORECASE)
-_MONTH = re.compile(
-    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
-)
+_MONTH = re.compile(r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b")
 _DESCRIPTION = re.compile(
     r"^(?:(?:the|a|an|its|his|her|their|some)\s+)?(?:\w+\s+)?(?:names?|full\s+name|number|amount|location|date|title|description|details?|fact|"
     r"information|one|kind|type|class|word|person|place|time)\b(?:\s+(?:of|that|about|where|who|which|it|from|in|when)\b|$)"
@@ -54,8 +52,12 @@ _DESCRIPTION = re.compile(
     r"|^(?:the\s+)?(?:actual|correct|right|real|true|proper|exact|specific|accurate|general|appropriate)\b",
     re.IGNORECASE,
 )
-_SENTENCE_START = re.compile(r"(?:please\s+)?(?:use|say|write|try|put|it|this|that|the|prefer|i|we)\b['’]?\w*\s+", re.IGNORECASE)
-_CLAUSE_END = re.compile(r"[,.;:!?()]\s|[.!?]$|\s(?:because|since|as|but|and|which|who|according|in\s+the\s+(?:source|article|text))\b")
+_SENTENCE_START = re.compile(
+    r"(?:please\s+)?(?:use|say|write|try|put|it|this|that|the|prefer|i|we)\b['’]?\w*\s+", re.IGNORECASE
+)
+_CLAUSE_END = re.compile(
+    r"[,.;:!?()]\s|[.!?]$|\s(?:because|since|as|but|and|which|who|according|in\s+the\s+(?:source|article|text))\b"
+)
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,7 @@ def _removals(request: ChangeRequest, comment: str, completion: str, prompt: str
             yield Correction(*cut(completion, words, best.first, best.last), best.probability, request.phrase)
 
 
-def _whole_words(
-    quote: str, completion: str, words: Sequence[WhitespaceWord], context: str
-) -> tuple[int, int] | None:
+def _whole_words(quote: str, completion: str, words: Sequence[WhitespaceWord], context: str) -> tuple[int, int] | None:
     """Return the words that a quotation quotes, if the rest reads without exactly these."""
     match = locate_quote(quote, completion, context=context)
     if match is None or match.confidence < _QUOTED:

@@ -15,7 +15,9 @@ from text2grad.text.whitespace import WhitespaceWord
 
 _TRAILING = re.compile(r"[.!?,;:…]+$")
 _MARKS = re.compile(r"[\"“”„«»()\[\]]")
-_VOWEL_SOUND = re.compile(r"[\"'“‘(]*(?:[aeio]|u(?!ni|k\b|s[ea]|n\b|topia)|hour|honest|honou?r|heir|8|11\b|18\b)", re.IGNORECASE)
+_VOWEL_SOUND = re.compile(
+    r"[\"'“‘(]*(?:[aeio]|u(?!ni|k\b|s[ea]|n\b|topia)|hour|honest|honou?r|heir|8|11\b|18\b)", re.IGNORECASE
+)
 _POSSESSIVES = word_set("my your his her its our their whose")
 _DANGLING_END = ARTICLES | CONJUNCTIONS | PREPOSITIONS | AUXILIARIES | _POSSESSIVES | word_set("than as that which who")
 _NEEDS_WORDS = ARTICLES | _POSSESSIVES

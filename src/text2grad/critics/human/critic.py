@@ -183,7 +183,9 @@ def _parse_flat_record(
     """Parse a record with the fields of an example and of one comment on it."""
     renamed = {fields.prompt: "prompt", fields.completion: "completion", fields.comment: "comment"}
     named = {renamed.get(key, key): value for key, value in record.items()}
-    flat = {key: value for key, value in named.items() if value not in (None, "") or (key, value) == ("replacement", "")}
+    flat = {
+        key: value for key, value in named.items() if value not in (None, "") or (key, value) == ("replacement", "")
+    }
     comment = HumanComment.model_validate({key: flat.pop(key) for key in _COMMENT_FIELDS if key in flat})
     if not comment.comment and comment.label is None and comment.replacement is None:
         raise UserError("comment is empty, and so are label and replacement; give one of them")
