@@ -92,7 +92,7 @@ def find_corrections(comment: str, completion: str, prompt: str | None = None) -
     return _join_adjacent(_without_overlap(found), completion)
 
 
-def _certainty(corrections: Sequence[Correction]) -> tuple[float, int]:
+def _certainty(corrections: Iterable[Correction]) -> tuple[float, int]:
     """Order ways to read one sentence: by confidence, then by how many characters of the answer they account for."""
     return max(((each.confidence, each.end - each.start) for each in corrections), default=(0.0, 0))
 
@@ -289,7 +289,8 @@ def _is_supported(correction: Correction, completion: str, prompt: str | None) -
 
 
 def _insertion(request: ChangeRequest, comment: str, completion: str, source: str | None) -> Correction | None:
-    assert request.new is not None and request.place is not None
+    assert request.new is not None
+    assert request.place is not None
     located = _locate(request.place, comment, completion, request.phrase)
     text = comment[request.new.start : request.new.end].strip()
     if located is None or not (request.new.is_quoted or _is_wording(text)) or not text:

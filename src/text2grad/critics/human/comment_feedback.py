@@ -29,7 +29,8 @@ LABELS: dict[str, Meaning] = {word: meaning for meaning, words in _WORDS.items()
 class HumanComment(BaseModel):
     """A comment; one without offsets or a quote is about what it quotes or names.
 
-    replacement: what should stand in that place instead, "" nothing; it needs offsets or a quote. label: the annotator's own label, see `LabelMeanings`. units: of the offsets; browsers count UTF-16 code units.
+    label: the annotator's own label, see `LabelMeanings`. units: of the offsets; browsers count UTF-16 code units.
+    replacement: what should stand in that place instead, "" nothing; it needs offsets or a quote.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)

@@ -98,7 +98,7 @@ def _parse_argilla(record: Mapping[str, Any], fields: FieldNames, labels: LabelM
 def _region_comments(
     results: list[dict[str, Any]], annotator: str | None, comment_field: str | None
 ) -> Iterator[HumanComment]:
-    """Parse the results that share an id: a labelled region with its comment and replacement, or a comment on the whole."""
+    """Parse the results that share an id: a labelled region with comment and replacement, or a comment on the whole."""
     lines = [
         str(line)
         for result in results
