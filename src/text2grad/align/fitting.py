@@ -53,7 +53,7 @@ def fit_replacement(
         new = f"{needed} {new}"
     if not text[:start].strip() or text[:start].rstrip(" \t\"'“‘(")[-1:] in _SENTENCE_MARKS:
         new = new[:1].upper() + new[1:]
-    elif first in PREPOSITIONS | DETERMINERS and not new.split()[0].isupper():
+    elif first in PREPOSITIONS | DETERMINERS and new.split()[0].capitalize() == new.split()[0]:
         new = new[:1].lower() + new[1:]
     before = _WORD_BEFORE.search(text[:start])
     if before and new:

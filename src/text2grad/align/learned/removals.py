@@ -31,7 +31,8 @@ _KINDS = {  # what a request speaks of
     "first name": r"\b(?:first|given|christian|fore)[ -]?names?\b|\bfull names?\b|\bmiddle names?\b",
     "name": r"\bnames?\b|\bnamed\b|\bcalled\b",
     "age": r"\bage[sd]?\b|\bhow old\b",
-    "position": r"\b(?:position|job|role|title|occupation|profession|post|rank|status|career|work)s?\b|\b(?:manag|play)er",
+    "position": r"\b(?:position|job|role|title|occupation|profession|post|rank|status|career|work)s?\b"
+    r"|\b(?:manag|play)er",
     "nationality": r"\bnationalit|\bcountry\b|\bethnic|\borigin",
     "place": r"\b(?:location|place|city|county|country|town|venue|area|region|street|state)s?\b|\bwhere\b|\blocated\b",
     "time": r"\b(?:date|day|year|month|week|time|season|period|timeframe)s?\b|\bwhen\b",
