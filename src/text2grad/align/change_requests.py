@@ -106,6 +106,12 @@ _PATTERNS: tuple[tuple[RequestKind, str], ...] = (
         rf"(?:say|write|use|put|be(?:en)?|read|said|it['’]?s|is|was|try)\s+(?P<new>.+?){_TAIL}",
     ),
     ("remove", rf"^(?:(?:please|also|and|then|you\s+should|i\s+would|just)\s+)*(?:{_REMOVE})\s+(?P<old>.+?){_TAIL}"),
+    (
+        "remove",
+        rf"(?P<old>{_MASK}+)(?P<stated>\s+(?:is|are|was|were)(?:\s+not|n['’]t|\s+never|\s+nowhere)(?:\s+actually|\s+even)?\s+"
+        r"(?:mentioned|stated|said|supported|given|found|in)\b(?:\s+(?:anywhere\s+)?(?:in|by)?\s*(?:the\s+)?"
+        r"(?:source|article|text|passage|document|original)(?:\s+text)?)?)[\s.!]*$",
+    ),
     ("replace", rf"\bnot\s+(?P<old>{_MASK}+|[^,.;{_MASK}]+?),?\s+but\s+(?:rather\s+|instead\s+)?(?P<new_start>.+)$"),
     (
         "replace",
@@ -202,13 +208,13 @@ def _read(
         terms = {
             name: _term(comment, masked, sentence[0] + match.start(name), sentence[0] + match.end(name), name)
             for name in groups
-            if groups[name] is not None and name not in ("side", "ambiguous")
+            if groups[name] is not None and name not in ("side", "ambiguous", "stated")
         }
         old = terms.get("old") or terms.get("old_start") or terms.get("old_end")
         new = terms.get("new") or terms.get("new_start") or terms.get("new_end")
         phrase = (sentence[0], sentence[0] + len(text))
         side: Side = "before" if (groups.get("side") or "").lower() == "before" else "after"
-        is_order = "old" in terms or "place" in terms
+        is_order = ("old" in terms or "place" in terms) and groups.get("stated") is None
         yield ChangeRequest(
             kind, phrase, old, new, terms.get("place"), side, groups.get("ambiguous") is not None, is_order
         )
