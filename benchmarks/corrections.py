@@ -5,8 +5,8 @@ found no error and gave no instruction, the explanation. `find_corrections` sees
 person's corrected summary is the truth. By the verbs of `instruction_list`:
   deletions     rows with "Remove": how many of them have a correction from such a sentence, and how many of these
                 corrections agree with the corrected summary: after the last word before the removal, it goes on with
-                the next two words of the answer. "apart from other changes" skips words next to the removal that the person
-                changed as well, for another reason; "words gone" asks only whether none of the removed words is left.
+                the next two words of the answer. "apart from other changes" skips words next to the removal that the
+                person changed as well, for another reason; "words gone" asks only whether none of the removed words is left.
   replacements  rows with "Replace", or with another verb and "to": the same; the corrected summary has the new words at
                 that place (between the nearest words that it keeps), up to case, punctuation and an article.
   neither       rows with none of these: nothing should be found.

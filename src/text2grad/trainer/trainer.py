@@ -188,7 +188,6 @@ class Text2GradTrainer:
         old = self.behaviour_scores(current, reference)
         batch = make_batch(rollout, rewards, old, reference, args, self.state)
         with timer.stage("update"):
-            corrections = self.corrections(rollout, feedback, batch)
             result = update(self.learner, rollout, batch, args, corrections)
 
         self.state.skipped_updates += int(result.stats["skipped"])
