@@ -6,14 +6,15 @@ person's corrected summary is the truth. By the verbs of `instruction_list`:
   deletions     rows with "Remove": how many of them have a correction from such a sentence, and how many of these
                 corrections agree with the corrected summary: after the last word before the removal, it goes on with
                 the next two words of the answer. "apart from other changes" skips words next to the removal that the
-                person changed as well, for another reason; "words gone" asks only whether none of the removed words is left.
+                person changed as well, for another reason; "words gone" asks only whether none of the removed words is
+                left.
   replacements  rows with "Replace", or with another verb and "to": the same; the corrected summary has the new words at
                 that place (between the nearest words that it keeps), up to case, punctuation and an article.
   neither       rows with none of these: nothing should be found.
 
 The rules were written and the weights of removals trained on the training split (`train_removals.py`), on which
-`--quick` reports; the validation split was looked at twice. "rows where a removal can agree" bounds what removing words
-can reach by this measure: in the others, the person rewrote the words around the removal too.
+`--quick` reports; the validation split was looked at three times. "rows where a removal can agree" bounds what removing
+words can reach by this measure: in the others, the person rewrote the words around the removal too.
 """
 
 from __future__ import annotations
