@@ -38,6 +38,7 @@ class Span(Strict):
     """A part of the completion that the feedback praises or blames.
 
     `start` and `end` (exclusive) are offsets in code points of the completion, `phrase` in those of the critique.
+    `replacement` is the text that should stand there instead; empty means that the span should be deleted.
     """
 
     start: Annotated[int, Field(ge=0)]
@@ -46,6 +47,7 @@ class Span(Strict):
     severity: Severity = 1.0
     phrase: Range | None = None
     reason: str | None = None
+    replacement: str | None = None
     critic: str = ""
     match: Literal["offset", "exact", "normalized", "fuzzy", "code", "freeform"] = "offset"
     confidence: Annotated[float, Field(ge=0, le=1)] = 1.0

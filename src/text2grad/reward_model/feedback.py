@@ -87,7 +87,17 @@ def written_feedback(written: WrittenCritique, predicted: TokenProbabilities, cr
         # A character that a tokenizer composes with the one before it, such as an accent, has no token of its own.
         mean = float(predicted.probabilities[inside, column].mean()) if inside else 0.0
         severity = min(max(mean, _MIN_SEVERITY), 1.0)
-        spans.append(Span(start=start, end=end, label=label, severity=severity, confidence=severity, match="exact"))
+        spans.append(
+            Span(
+                start=start,
+                end=end,
+                label=label,
+                severity=severity,
+                replacement=written.replacements.get((start, end)) if label == "poor" else None,
+                match="exact",
+                confidence=severity,
+            )
+        )
     return Feedback(
         critic=critic,
         reasoning=written.reasoning,
