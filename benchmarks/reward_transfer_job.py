@@ -30,7 +30,8 @@ from text2grad.reward_model.train import RewardTrainingSettings, train_reward_mo
 from text2grad.schema import Example, Span
 
 LEFT_OUT = ("defacto", "haluquestqa", "fgrlhf")
-STEPS, ALL_STEPS = 500, 1000  # on all sets there are more rows, and one run instead of two
+STEPS, ALL_STEPS = 500, 1100  # on all sets there are more rows
+CORRUPTED_SHARE, ALL_CORRUPTED_SHARE = 2.0, 1.0  # corrupted rows per row of the sets
 CORRUPTED_TEST = 100  # rows per set of unseen texts
 WRITTEN = 150  # DeFacto's rows whose written critiques are parsed
 QUICK = 12  # rows per set
@@ -43,7 +44,8 @@ def run(left_out: str, corruptions: bool, seed: int, device: str, out: Path, qui
     train, test, whole = real_sets(data_folder(), left_out, part)
     num_real = len(train)
     if corruptions:
-        train += corrupted(training_texts(data_folder(), left_out), num_real, seed)
+        share = ALL_CORRUPTED_SHARE if left_out == "none" else CORRUPTED_SHARE
+        train += corrupted(training_texts(data_folder(), left_out), int(share * num_real), seed)
     settings = RewardTrainingSettings(
         model=os.environ.get("TEXT2GRAD_MODEL", DEFAULT_MODEL),
         max_steps=steps or (ALL_STEPS if left_out == "none" else STEPS),

@@ -18,13 +18,13 @@ _SENTENCE = re.compile(r"\S.*?[.!?](?=\s+[A-Z\"“(]|\s*$)", re.DOTALL)
 
 
 def from_scitldr(split: Split) -> Iterator[Example]:
-    """Yield the first summary of every abstract, with and without the instruction, and the abstract's first sentence."""
+    """Yield the first summary of every abstract, with and without instruction, and the abstract's first sentence."""
     for example in scitldr.load(split):
         yield from _summaries(example)
 
 
 def from_summaries(split: Split) -> Iterator[Example]:
-    """Yield the summaries of the quickstart's texts, with and without the instruction, and each text's first sentence."""
+    """Yield the summaries of the quickstart's texts, with and without instruction, and each text's first sentence."""
     for example in summaries.load(split):
         yield from _summaries(example)
 

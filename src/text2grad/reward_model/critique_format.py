@@ -182,7 +182,7 @@ def _widened_replacement(span: Span, whole: Range, completion: str) -> str | Non
 
 
 def _find_quotations(line: str, completion: str) -> dict[Range, str | None]:
-    """Return the ranges that a line quotes, each with its replacement; the first one counts where a quote is repeated."""
+    """Return the ranges that a line quotes, each with its replacement; that of the first quotation of a range."""
     found: dict[Range, str | None] = {}
     for item in _parse_list(line):
         found.setdefault(_find(item.quote, item.number, completion), item.replacement)

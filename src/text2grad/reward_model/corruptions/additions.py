@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from random import Random
 
-from text2grad.reward_model.corruptions.edits import Edit
+from text2grad.reward_model.corruptions.edits import Edit, insertion
 from text2grad.reward_model.corruptions.material import FaithfulText, Pool, pick_new, sentences_of
 from text2grad.text.lexicon import ARTICLES, PREPOSITIONS
 
@@ -22,7 +22,7 @@ def add_phrase(text: FaithfulText, pool: Pool, rng: Random) -> Edit | None:
     """Insert a place, a time or an amount of another text where a phrase may stand."""
     places = _phrase_places(text)
     phrase = pick_new(pool.phrases, text, rng)
-    return Edit(*[rng.choice(places)] * 2, f" {phrase}", "added phrase") if places and phrase else None
+    return insertion(rng.choice(places), f" {phrase}", "added phrase") if places and phrase else None
 
 
 def add_modifier(text: FaithfulText, _: Pool, rng: Random) -> Edit | None:
@@ -34,14 +34,14 @@ def add_modifier(text: FaithfulText, _: Pool, rng: Random) -> Edit | None:
         if word.text.lower() in ARTICLES - {"an"} and parsed.after(i) == " " and parsed.words[i + 1].is_content
     ]
     fitting = [word for word in _MODIFIERS if word[0] not in "aeiouAEIU8" and text.is_new(word)]
-    return Edit(*[rng.choice(places)] * 2, f" {rng.choice(fitting)}", "added phrase") if places and fitting else None
+    return insertion(rng.choice(places), f" {rng.choice(fitting)}", "added phrase") if places and fitting else None
 
 
 def add_clause(text: FaithfulText, pool: Pool, rng: Random) -> Edit | None:
     """Insert a clause of another text at the end of a sentence."""
     ends = [match.start() for match in re.finditer(r"(?<=\w)[.!?](?=\s|$)", text.example.completion)]
     clause = pick_new(pool.clauses, text, rng)
-    return Edit(*[rng.choice(ends)] * 2, clause, "added clause") if ends and clause else None
+    return insertion(rng.choice(ends), clause, "added clause") if ends and clause else None
 
 
 def add_sentence(text: FaithfulText, pool: Pool, rng: Random) -> Edit | None:
@@ -51,20 +51,21 @@ def add_sentence(text: FaithfulText, pool: Pool, rng: Random) -> Edit | None:
 
 
 def add_digression(text: FaithfulText, _: Pool, rng: Random) -> Edit | None:
-    """Insert a sentence of the source, or of `meta["passage"]`, that does not answer the question; if there is one."""
+    """Insert sentences of the source, or of `meta["passage"]`, that do not answer the question; if there is one."""
     if "question" not in text.example.meta:
         return None
     own = [sentence for sentence in sentences_of(text.passage) if sentence not in text.example.completion]
     if not own:
         return None
-    return _insert_sentence(text, rng.choice(own), "digression", rng)
+    first = rng.randrange(len(own))
+    return _insert_sentence(text, " ".join(own[first : first + rng.randint(1, 3)]), "digression", rng)
 
 
 def repeat_sentence(text: FaithfulText, _: Pool, rng: Random) -> Edit | None:
     """Repeat a sentence of the completion at its end."""
     own = list(sentences_of(text.completion))
     end = len(text.example.completion.rstrip())
-    return Edit(end, end, f" {rng.choice(own)}", "repetition") if own else None
+    return insertion(end, f" {rng.choice(own)}", "repetition") if own else None
 
 
 def _insert_sentence(text: FaithfulText, sentence: str, kind: str, rng: Random) -> Edit | None:
@@ -73,7 +74,7 @@ def _insert_sentence(text: FaithfulText, sentence: str, kind: str, rng: Random) 
     if not ends:
         return None
     place = ends[-1] if rng.random() < 0.6 else rng.choice(ends)
-    return Edit(place, place, f" {sentence}", kind)
+    return insertion(place, f" {sentence}", kind)
 
 
 def _phrase_places(text: FaithfulText) -> list[int]:

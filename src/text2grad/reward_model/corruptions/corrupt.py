@@ -105,7 +105,9 @@ def make_example(text: FaithfulText, edits: Sequence[Edit], name: str, rng: Rand
             start, end = span
             kind = f"{CRITIC}:{edit.kind}"
             spans.append(
-                Span(start=start, end=end, label="poor", phrase=phrase, reason=reason, replacement=original, critic=kind)
+                Span(
+                    start=start, end=end, label="poor", phrase=phrase, reason=reason, replacement=original, critic=kind
+                )
             )
     return Example(
         id=name,

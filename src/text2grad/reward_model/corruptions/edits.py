@@ -27,6 +27,11 @@ class Edit:
         return self.start < other.end + MARGIN and other.start < self.end + MARGIN
 
 
+def insertion(place: int, written: str, kind: str) -> Edit:
+    """Return the edit that inserts words at this place."""
+    return Edit(place, place, written, kind)
+
+
 def apply_edits(text: str, edits: Sequence[Edit]) -> tuple[str, list[Range | None]]:
     """Return the new text, and where each edit's words stand in it, without white space; None for omissions.
 

@@ -22,8 +22,8 @@ _DIGITS = re.compile(DIGITS)
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
            "November", "December")  # fmt: skip
-_ORDINALS = tuple("first second third fourth fifth sixth seventh eighth ninth tenth".split())
-_CARDINALS = tuple("two three four five six seven eight nine ten eleven twelve fifteen".split())
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_CARDINALS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "fifteen")
 _UNITS = tuple(
     tuple(group.split())
     for group in (

@@ -8,7 +8,9 @@ from random import Random
 from text2grad.reward_model.corruptions.edits import Edit
 from text2grad.reward_model.corruptions.material import FaithfulText, Pool
 
-_CLAUSE = re.compile(r", [^,.;:()]{12,100}(?=\.(?:\s|$))|(?: (?:because|after|so that|while|when|despite) [^,.;]{8,100})(?=\.)")
+_CLAUSE = re.compile(
+    r", [^,.;:()]{12,100}(?=\.(?:\s|$))|(?: (?:because|after|so that|while|when|despite) [^,.;]{8,100})(?=\.)"
+)
 _MAX_LENGTH = 120  # of an omission in a generated critique
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 from text2grad.reward_model.corruptions.edits import Edit
 from text2grad.reward_model.corruptions.material import FaithfulText, Pool
-from text2grad.text.lexicon import IRREGULAR_VERBS
+from text2grad.text.lexicon import IRREGULAR_VERBS, word_set
 
 _PAIRS = """
     more less; more fewer; most least; higher lower; highest lowest; high low; larger smaller; largest smallest;
@@ -38,9 +38,8 @@ _PAIRS = """
     import export; imports exports; attack defend; attacked defended; friend enemy; war peace; day night;
     summer winter; morning evening; home away; up down; hired fired; alive dead; survived died; injured killed
     """
-_AUXILIARIES = frozenset("is are was were can could will would should must may might".split())
-_HAVE = frozenset("has have had".split())
-_NOT = frozenset({"not"})
+_AUXILIARIES = word_set("is are was were can could will would should must may might")
+_HAVE = word_set("has have had")
 _PARTICIPLES = frozenset(IRREGULAR_VERBS)
 
 
@@ -74,7 +73,7 @@ def negate(text: FaithfulText, _: Pool, rng: Random) -> Edit | None:
         following, lowered = words[i + 1], word.text.lower()
         if text.completion.after(i) != " ":
             continue
-        if following.text in _NOT and (lowered in _AUXILIARIES or lowered in _HAVE):
+        if following.text == "not" and (lowered in _AUXILIARIES or lowered in _HAVE):
             edits.append(Edit(word.start, following.end, string[word.start : word.end], "not"))
         elif lowered in _AUXILIARIES or (lowered in _HAVE and _is_participle(following.text)):
             edits.append(Edit(word.end, word.end, " not", "not"))
