@@ -23,8 +23,7 @@ from text2grad.data import faithful
 from text2grad.data.split import Split
 from text2grad.models.loading import DEFAULT_MODEL
 from text2grad.reward_model.corruptions.corrupt import CorruptionSettings, corrupt
-from text2grad.reward_model.evaluate import MIN_IOU, Prediction, compute_metrics, intersection_over_union, predict
-from text2grad.reward_model.familiarity import trust
+from text2grad.reward_model.evaluate import MIN_IOU, Prediction, intersection_over_union, predict, transfer_metrics
 from text2grad.reward_model.model import SpanRewardModel
 from text2grad.reward_model.train import RewardTrainingSettings, train_reward_model
 from text2grad.schema import Example, Span
@@ -130,16 +129,13 @@ def corrupted(texts: dict[str, list[Example]], rows: int, seed: int) -> list[Exa
 def evaluate(model: SpanRewardModel, examples: list[Example]) -> dict[str, Any]:
     """Return the metrics of the head on poor words, and the distances of the completions."""
     predictions, skipped = predict(model, examples)
-    words = compute_metrics(predictions)["words"]["poor"]
+    metrics = transfer_metrics(predictions)
     distances = [p.tokens.distance for p in predictions if p.tokens.distance is not None]
     return {
-        "examples": len(predictions),
+        **{name: metrics["poor"][name] for name in ("frequency", "average_precision", "ece")},
+        **{name: metrics[name] for name in ("examples", "trust", "unfamiliar")},
         "skipped": skipped,
-        "frequency": words["frequency"],
-        "average_precision": words["average_precision"],
-        "ece": words["ece"],
         "distances": [round(distance, 3) for distance in distances],
-        "trust": float(np.mean([trust(distance) for distance in distances])) if distances else 1.0,
     }
 
 

@@ -62,9 +62,9 @@ def capture(monkeypatch: pytest.MonkeyPatch) -> list[Batch]:
     seen: list[Batch] = []
     update = trainer_module.update
 
-    def recording(learner: Any, rollout: Rollout, batch: Batch, args: Any) -> UpdateResult:
+    def recording(learner: Any, rollout: Rollout, batch: Batch, *rest: Any) -> UpdateResult:
         seen.append(batch)
-        return update(learner, rollout, batch, args)
+        return update(learner, rollout, batch, *rest)
 
     monkeypatch.setattr(trainer_module, "update", recording)
     return seen

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import torch
@@ -23,6 +24,7 @@ from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.models.lora import LoraSettings
 from text2grad.reward_model.critique_format import CritiqueFormat
 from text2grad.reward_model.dataset import RewardDataset, build_dataset, collate
+from text2grad.reward_model.evaluate import predict, transfer_metrics
 from text2grad.reward_model.familiarity import MAX_REFERENCES, Familiarity
 from text2grad.reward_model.feedback import FeedbackSettings
 from text2grad.reward_model.head import CLASSES, GOOD, POOR, Calibration, calibrate, class_weights
@@ -71,10 +73,12 @@ def train_reward_model(
     output_dir: str | Path,
     resume: bool = False,
     callbacks: Sequence[TrainerCallback] = (),
+    left_out: Mapping[str, Sequence[Example]] = MappingProxyType({}),
 ) -> SpanRewardModel:
     """Train, calibrate on the held-out prompts, save into `output_dir`, and return the model.
 
     callbacks: of the Trainer; they replace its own progress output.
+    left_out: examples by set that the model is not trained on but evaluated with, to see whether it transfers.
 
     `output_dir/training.json` holds the settings, the statistics of the data and the log; `output_dir/checkpoints`
     holds the Trainer's checkpoints. Ctrl-C saves a checkpoint after the current step, then raises KeyboardInterrupt.
@@ -118,6 +122,7 @@ def train_reward_model(
             "settings": settings.model_dump(mode="json"),
             "train": _statistics(train),
             "heldout": _statistics(heldout),
+            "left_out": {name: transfer_metrics(predict(model, part)[0]) for name, part in left_out.items()},
             "log": trainer.state.log_history,
         }
         replace_text(output_dir / SUMMARY_FILE, json.dumps(summary, indent=2))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from text2grad.schema import Feedback
 from text2grad.trainer.batch import Batch, Rollout, RolloutRewards
+from text2grad.trainer.corrections import CorrectionBatch
 from text2grad.trainer.losses import truncated_importance_weights
 from text2grad.trainer.update import UpdateResult
 
@@ -21,6 +22,7 @@ def step_metrics(
     feedback: Sequence[Feedback],
     rewards: RolloutRewards,
     batch: Batch,
+    corrections: CorrectionBatch,
     kl: Tensor,
     result: UpdateResult,
 ) -> dict[str, Any]:
@@ -43,6 +45,8 @@ def step_metrics(
         "completions/clipped_ratio": 1 - sum(rollout.ended) / len(rollout.ended),
         "completions/repetition": fmean(map(repetition, rollout.completions)),
         "rewards/coverage": float((rewards.tokens[valid] != 0).sum() / tokens),
+        "corrections/count": len(corrections),
+        "corrections/refused": corrections.refused,
         "explained_variance": batch.explained_variance,
         "update_error": result.error,
         **result.stats,

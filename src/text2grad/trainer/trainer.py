@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from text2grad.distributed.sharding import place_policy
 from text2grad.errors import UserError
 from text2grad.folders import remove_leftovers
 from text2grad.models import loading
+from text2grad.models.batching import stack_rows
 from text2grad.models.policy import Policy, Scores
 from text2grad.models.prompts import encode_prompts
 from text2grad.rollout.rng import Stream
@@ -33,18 +34,19 @@ from text2grad.rollout.samplers import HFSampler, Sampler, SamplingRequest, gath
 from text2grad.rollout.sampling import Sampled, noise
 from text2grad.rollout.vllm import TrainedPolicy, vllm_sampler
 from text2grad.schema import Example, Feedback, from_dataset
-from text2grad.trainer.batch import Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
+from text2grad.trainer.batch import Batch, Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
 from text2grad.trainer.callbacks import Callback, Callbacks, Metrics, first_reason
 from text2grad.trainer.config import Text2GradConfig
+from text2grad.trainer.corrections import CorrectionBatch, cut_to_forks, rollout_corrections
 from text2grad.trainer.data_checks import data_warnings
 from text2grad.trainer.evaluation import eval_metrics, fixed_subset, should_evaluate
 from text2grad.trainer.guards import BestCheckpoint, FailureGuard, check_some_critique
 from text2grad.trainer.metrics import sample_records, sampling_metrics, step_metrics
 from text2grad.trainer.monitor import RewardHackingMonitor
-from text2grad.trainer.scoring import collect_feedback_during, score
+from text2grad.trainer.scoring import collect_feedback_during, score, score_with_branches
 from text2grad.trainer.state import KLController, RunningScale, TrainerState
 from text2grad.trainer.trackers import Trackers, require_trackers
-from text2grad.trainer.update import update
+from text2grad.trainer.update import NO_CORRECTIONS, update
 from text2grad.trainer.utils import StepTimer, learning_rate_factor, release_free_memory
 
 log = logging.getLogger(__name__)
@@ -187,13 +189,14 @@ class Text2GradTrainer:
         old = self.behaviour_scores(current, reference)
         batch = make_batch(rollout, rewards, old, reference, args, self.state)
         with timer.stage("update"):
-            result = update(self.learner, rollout, batch, args)
+            corrections = self.corrections(rollout, feedback, batch)
+            result = update(self.learner, rollout, batch, args, corrections)
 
         self.state.skipped_updates += int(result.stats["skipped"])
         kl = (current.logprobs - reference.logprobs) * rollout.mask  # single-sample estimate at each token
         if rewards.valid.any():
             self.state.kl_controller.update(float(kl.sum(1)[rewards.valid].mean()), int(rewards.valid.sum()))
-        metrics = step_metrics(step, rollout, feedback, rewards, batch, kl, result) | {
+        metrics = step_metrics(step, rollout, feedback, rewards, batch, corrections, kl, result) | {
             "beta": self.state.kl_controller.beta,
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             **timer.metrics(),
@@ -204,7 +207,8 @@ class Text2GradTrainer:
         }
         samples = []
         if args.num_logged_completions and step % args.log_completions_steps == 0:
-            after = self.score(rollout, rows=range(min(args.num_logged_completions, len(rollout.examples))))
+            logged = range(min(args.num_logged_completions, len(rollout.examples)))
+            after, _ = score_with_branches(self.learner, rollout, logged, args, False, corrections.branches)
             samples = sample_records(step, rollout, feedback, rewards, batch, after.logprobs)
         return metrics, samples
 
@@ -227,6 +231,20 @@ class Text2GradTrainer:
 
         feedback, scores = collect_feedback_during(forward_passes, self.critic, rollout.examples, self.learner)
         return feedback, *scores
+
+    def corrections(self, rollout: Rollout, feedback: Sequence[Feedback], batch: Batch) -> CorrectionBatch:
+        """Return the corrections of the samples that are trained on, scored under the reference where the KL counts."""
+        settings = self.args.corrections
+        if not settings.weight:
+            return NO_CORRECTIONS
+        samples = [i for i, row in enumerate(batch.mask) if row.any()]
+        found = rollout_corrections(rollout, feedback, samples, self.tokenizer, self.context, settings.continuation)
+        if not len(found) or not settings.kl:
+            return found
+        cut = cut_to_forks(rollout, found)
+        _, logprobs = score_with_branches(self.learner, cut, found.samples, self.args, True, found.branches)
+        in_order = [logprobs[k] for k in range(len(found))]
+        return replace(found, reference_logprobs=stack_rows(in_order, found.mask.shape[1]))
 
     def behaviour_scores(self, current: Scores, reference: Scores) -> Scores:
         """Return the scores under the policy that sampled, against which the update takes its ratio."""

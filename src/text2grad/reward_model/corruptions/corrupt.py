@@ -60,8 +60,9 @@ def corrupt(examples: Sequence[Example], settings: CorruptionSettings | None = N
     """
     settings = settings or CorruptionSettings()
     texts = [faithful_text(example) for example in examples]
-    if not all(text.example.completion.strip() for text in texts):
-        raise UserError("corrupt: an example has no completion; give faithful texts as completions")
+    for text in texts:
+        if not text.example.completion.strip():
+            raise UserError(f'example "{text.example.id}" has no completion to corrupt; give the right answer there')
     pool = build_pool(texts)
     for text in texts:
         for copy in range(settings.per_text):
@@ -69,6 +70,12 @@ def corrupt(examples: Sequence[Example], settings: CorruptionSettings | None = N
             edits = [] if rng.random() < settings.clean_share else choose_edits(text, pool, settings.max_faults, rng)
             if edits is not None:
                 yield make_example(text, edits, f"{text.example.id}-corrupted-{copy}", rng)
+
+
+def with_completion(example: Example) -> Example:
+    """Return the example with its first reference as the completion, where it has no completion."""
+    reference = example.reference if isinstance(example.reference, str) else (example.reference or [""])[0]
+    return example if example.completion.strip() else example.model_copy(update={"completion": reference})
 
 
 def choose_edits(text: FaithfulText, pool: Pool, max_faults: int, rng: Random) -> list[Edit] | None:
@@ -93,20 +100,20 @@ def make_example(text: FaithfulText, edits: Sequence[Edit], name: str, rng: Rand
     critique = "" if edits else rng.choice(CLEAN)
     spans: list[Span] = []
     missing: list[Omission] = []
-    for edit, span in zip(edits, ranges, strict=True):
-        original = text.example.completion[edit.start : edit.end].strip()
+    for edit, (start, end) in zip(edits, ranges, strict=True):
+        dropped = text.example.completion[edit.start : edit.end]
+        original = dropped.strip()
         reason = describe_fault(edit.kind, edit.written, original, rng)
         critique += " " * bool(critique)
         phrase = (len(critique), len(critique) + len(reason))
         critique += reason
-        if span is None:
-            missing.append(Omission(text=original.strip(" ,;"), phrase=phrase))
+        if start == end:
+            missing.append(Omission(text=original.strip(" ,;"), phrase=phrase, insert_at=start, insertion=dropped))
         else:
-            start, end = span
             kind = f"{CRITIC}:{edit.kind}"
             spans.append(
                 Span(
-                    start=start, end=end, label="poor", phrase=phrase, reason=reason, replacement=original, critic=kind
+                    start=start, end=end, label="poor", phrase=phrase, reason=reason, critic=kind, replacement=original
                 )
             )
     return Example(

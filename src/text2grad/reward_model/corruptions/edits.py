@@ -32,20 +32,20 @@ def insertion(place: int, written: str, kind: str) -> Edit:
     return Edit(place, place, written, kind)
 
 
-def apply_edits(text: str, edits: Sequence[Edit]) -> tuple[str, list[Range | None]]:
-    """Return the new text, and where each edit's words stand in it, without white space; None for omissions.
+def apply_edits(text: str, edits: Sequence[Edit]) -> tuple[str, list[Range]]:
+    """Return the new text, and where each edit's words stand in it, without white space; an omission's range is empty.
 
     edits: in the order of the text, without overlaps.
     """
     pieces: list[str] = []
-    ranges: list[Range | None] = []
+    ranges: list[Range] = []
     position = length = 0
     for edit in edits:
         kept = text[position : edit.start]
-        start = length + len(kept) + len(edit.written) - len(edit.written.lstrip())
-        words = edit.written.strip()
-        ranges.append((start, start + len(words)) if words else None)
+        length += len(kept)
+        start = length + len(edit.written) - len(edit.written.lstrip())
+        ranges.append((start, start + len(edit.written.strip())))
         pieces += [kept, edit.written]
-        length += len(kept) + len(edit.written)
+        length += len(edit.written)
         position = edit.end
     return "".join([*pieces, text[position:]]), ranges
