@@ -55,8 +55,9 @@ def train(
     """Train a reward model on feedback: which words of a completion are good or poor, and the critique that says why.
 
     Failed feedback and completions that are too long are skipped and counted. A tenth of the prompts is held out to
-    calibrate the probabilities. A model says nothing about kinds of text that it was not trained on until it is tried:
-    --leave-out trains without one of the sources and measures on it. Ctrl-C saves a checkpoint after the current step; --resume continues from it.
+    calibrate the probabilities. How good the model is on kinds of text that it was not trained on is shown by
+    --leave-out, which trains without one of the sources and measures on it. Ctrl-C saves a checkpoint after the current
+    step; --resume continues from it.
 
     Example: text2grad reward train feedback.jsonl -o runs/rm
     """
