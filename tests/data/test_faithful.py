@@ -60,7 +60,11 @@ def test_defacto_and_fgrlhf(tmp_path: Path) -> None:
         ("Corrected.", None, "A."),
     ]
     answer = Example(
-        id="1", prompt="D Q", completion="w", reference="Gold.", meta={"document": "D", "question": "Q", "corrected": ""}
+        id="1",
+        prompt="D Q",
+        completion="w",
+        reference="Gold.",
+        meta={"document": "D", "question": "Q", "corrected": ""},
     )
     assert [(text.prompt, text.completion) for text in faithful.from_fgrlhf([answer])] == [
         ("D Q", "Gold."),
