@@ -20,7 +20,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean, median, stdev
 from typing import Any
 
 from harness import Bar, report, show
@@ -36,6 +36,7 @@ BARS = {
     "defacto_trained_on": Bar(at_least=0.55),
     "replacements_right": Bar(at_least=0.5),
     "parse_rate": Bar(at_least=1.0),
+    "corrupted_per_second": Bar(at_least=200),
 }
 
 
@@ -125,6 +126,7 @@ def collect(args: argparse.Namespace) -> None:
         "by_kind": by_kind(trained),
         "parse_rate": min(row["written"]["parse_rate"] for row in trained),
         "critiques": sum(row["written"]["critiques"] for row in trained),
+        "corrupted_per_second": median(row["corrupted_per_second"] for row in results.values() if row["corruptions"]),
         "steps": sorted({row["steps"] for row in results.values()}),
         "seconds": {job_name(*job): round(row["seconds"], 1) for job, row in results.items()},
     }

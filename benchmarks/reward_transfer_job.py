@@ -28,6 +28,7 @@ from text2grad.reward_model.model import SpanRewardModel
 from text2grad.reward_model.train import RewardTrainingSettings, train_reward_model
 from text2grad.schema import Example, Span
 
+Sets = dict[str, tuple[list[Example], list[Example]]]  # training and held-out rows by set
 LEFT_OUT = ("defacto", "haluquestqa", "fgrlhf")
 STEPS, ALL_STEPS = 500, 1100  # on all sets there are more rows
 CORRUPTED_SHARE, ALL_CORRUPTED_SHARE = 2.0, 1.0  # corrupted rows per row of the sets
@@ -40,11 +41,16 @@ def run(left_out: str, corruptions: bool, seed: int, device: str, out: Path, qui
     """Train and evaluate, and write the result to `out`; `left_out` may be "none"."""
     logging.disable_progress_bar()
     part = slice(QUICK) if quick else slice(None)
-    train, test, whole = real_sets(data_folder(), left_out, part)
-    num_real = len(train)
+    sets = {"defacto": (defacto_train(data_folder()), defacto_val(data_folder())), **others(data_folder())}
+    train = [example for name, (seen, _) in sets.items() if name != left_out for example in seen[part]]
+    test = {name: unseen[part] for name, (_, unseen) in sets.items()}
+    num_real, rate = len(train), None
     if corruptions:
         share = ALL_CORRUPTED_SHARE if left_out == "none" else CORRUPTED_SHARE
-        train += corrupted(training_texts(data_folder(), left_out), int(share * num_real), seed)
+        texts = training_texts(sets, left_out)
+        began = time.process_time()
+        train += corrupted(texts, int(share * num_real), seed)
+        rate = (len(train) - num_real) / (time.process_time() - began)
     settings = RewardTrainingSettings(
         model=os.environ.get("TEXT2GRAD_MODEL", DEFAULT_MODEL),
         max_steps=steps or (ALL_STEPS if left_out == "none" else STEPS),
@@ -69,12 +75,14 @@ def run(left_out: str, corruptions: bool, seed: int, device: str, out: Path, qui
         "steps": settings.max_steps,
         "real_rows": num_real,
         "corrupted_rows": len(train) - num_real,
+        "corrupted_per_second": rate,
         "training_seconds": seconds,
         "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else device,
         "sets": {name: evaluate(model, examples) for name, examples in test.items()},
     }
     result["distance_auroc"] = auroc(*split_distances(result["sets"], left_out))
-    if whole:
+    if left_out in OTHERS:
+        whole = [example for half in sets[left_out] for example in half[part]]
         result["whole_set"] = evaluate(model, whole) | {"guesses": baselines(whole)}
     if left_out in test:
         result["guesses"] = baselines(test[left_out])
@@ -84,27 +92,15 @@ def run(left_out: str, corruptions: bool, seed: int, device: str, out: Path, qui
     out.write_text(json.dumps(result), encoding="utf-8")
 
 
-def real_sets(data: Path, left_out: str, part: slice) -> tuple[list[Example], dict[str, list[Example]], list[Example]]:
-    """Return training rows without the set that is left out, held-out rows of every set, and all rows of that set.
-
-    DeFacto's validation rows are the only ones of it that are evaluated.
-    """
-    sets = {"defacto": (defacto_train(data), defacto_val(data)), **others(data)}
-    train = [example for name, (seen, _) in sets.items() if name != left_out for example in seen[part]]
-    test = {name: unseen[part] for name, (_, unseen) in sets.items()}
-    whole = list(OTHERS[left_out](data))[part] if left_out in OTHERS else []
-    return train, test, whole
-
-
-def training_texts(data: Path, left_out: str) -> dict[str, list[Example]]:
+def training_texts(sets: Sets, left_out: str) -> dict[str, list[Example]]:
     """Return faithful texts by set; none of a set that is left out, or of prompts that are held out."""
     texts = {name: list(read("train")) for name, read in UNLABELLED.items()}
     if left_out != "defacto":
-        unseen = {example.prompt_text for example in defacto_val(data)}
-        read_texts = faithful.from_defacto(data / "defacto" / "train.jsonl.gz")
+        unseen = {example.prompt_text for example in sets["defacto"][1]}
+        read_texts = faithful.from_defacto(data_folder() / "defacto" / "train.jsonl.gz")
         texts["defacto"] = [example for example in read_texts if example.prompt_text not in unseen]
     if left_out != "fgrlhf":
-        texts["fgrlhf"] = list(faithful.from_fgrlhf(others(data)["fgrlhf"][0]))
+        texts["fgrlhf"] = list(faithful.from_fgrlhf(sets["fgrlhf"][0]))
     return texts
 
 

@@ -299,16 +299,9 @@ def reward_transfer(results: Results) -> str:
         trained = {
             arm: f"{row[f'{arm}_mean']:.3f} ({min(row[arm]):.3f}–{max(row[arm]):.3f})" for arm in ("without", "with")
         }
-        rows.append(
-            [
-                name,
-                f"{row['frequency']:.3f}",
-                f"{max(row['guesses'].values()):.3f}",
-                trained["without"],
-                trained["with"],
-            ]
-            + [f"{row['with_trust']:.2f}", f"{row['with_trust_elsewhere']:.2f}"]
-        )
+        shares = [f"{row['frequency']:.3f}", f"{max(row['guesses'].values()):.3f}"]
+        trust = [f"{row['with_trust']:.2f}", f"{row['with_trust_elsewhere']:.2f}"]
+        rows.append([name, *shares, trained["without"], trained["with"], *trust])
     means = [f"{results['without_mean']:.3f}", f"{results['with_mean']:.3f}"]
     rows.append(["mean", "", "", *means, "", ""])
     kinds = [
