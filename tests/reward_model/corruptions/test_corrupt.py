@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from text2grad.data.faithful import from_summaries
 from text2grad.errors import UserError
@@ -68,6 +70,22 @@ def test_without_a_source_no_word_is_exchanged() -> None:
     for example in corrupt(texts, CorruptionSettings(clean_share=0.0)):
         assert example.feedback is not None
         assert all(span.replacement == "" for span in example.feedback.spans)
+
+
+PARTS = [
+    *("Anna Lind", "on Friday", "is", "not", "has been", "12", "$4,000", "2,70", "more", ", which was", "million"),
+    *("because of", ".", "!", "\n", "  ", "東京", "e\u0301", "\u2028", "'s", "(", '"', "\\", "{written}", "{0}"),
+]
+
+
+@given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=25).map(" ".join) | st.text(min_size=1), st.integers(0, 9))
+def test_any_text_can_be_corrupted(text: str, seed: int) -> None:
+    example = Example(id="1", prompt="p", completion=text, meta={"document": text, "question": "Who?"})
+    for one in corrupt([example] if text.strip() else [], CorruptionSettings(clean_share=0.0, seed=seed)):
+        assert one.feedback is not None
+        assert one.completion != text
+        pieces = [one.completion[span.start : span.end] for span in one.feedback.spans]
+        assert all(piece.strip() == piece for piece in pieces)
 
 
 def test_a_text_is_needed() -> None:

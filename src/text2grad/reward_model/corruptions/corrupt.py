@@ -38,7 +38,7 @@ RULES: dict[Rule, float] = ADDED_SENTENCES | {
     omissions.drop_words: 0.7,
 }
 CRITIC = "corruption"
-_WORDS_PER_FAULT = 12  # at most one fault in so many words
+_WORDS_PER_FAULT = 10  # at most one fault in so many words
 
 
 class CorruptionSettings(Settings):
