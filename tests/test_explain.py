@@ -5,7 +5,7 @@ import pytest
 
 from text2grad.cli.display import explanation_table
 from text2grad.errors import UserError
-from text2grad.explain import Explanation, explain, gradient_step, read_or_fail
+from text2grad.explain import Explanation, explain, gradient_step, locate_comment
 from text2grad.models.loading import load_model, load_tokenizer
 from text2grad.models.policy import Policy
 from text2grad.rewards.corrections import Correction
@@ -42,7 +42,7 @@ def changes(explanation: Explanation) -> dict[str, list[float]]:
 def test_blamed_tokens_go_down_praised_tokens_go_up_and_the_rest_moves_less(
     smollm2: str, prompt: str, completion: str, comment: str, poor: set[str], good: set[str]
 ) -> None:
-    feedback = locate_comment(comment, completion, prompt)
+    feedback, _ = locate_comment(comment, completion, prompt)
     explanation = explain(load_model(smollm2), load_tokenizer(smollm2), prompt, completion, feedback)
     assert {completion[s.start : s.end] for s in explanation.spans if s.label == "poor"} == poor
     assert {completion[s.start : s.end] for s in explanation.spans if s.label == "good"} == good
@@ -56,7 +56,7 @@ def test_blamed_tokens_go_down_praised_tokens_go_up_and_the_rest_moves_less(
 
 def test_explanation_is_plain_data(tiny_model: Path) -> None:
     completion = "The lazy fox 🦊 jumps."
-    feedback = locate_comment('Not "lazy".', completion, "Write.")
+    feedback, _ = locate_comment('Not "lazy".', completion, "Write.")
     explanation = explain(load_model(tiny_model), load_tokenizer(tiny_model), "Write.", completion, feedback)
     record = json.loads(json.dumps(explanation.to_dict()))
     assert [t["text"] for t in record["tokens"] if t["reward"] < 0]
@@ -116,9 +116,9 @@ def test_a_correction_alone_can_be_explained(tiny_model: Path) -> None:
 
 def test_a_comment_without_a_match_is_an_error() -> None:
     with pytest.raises(UserError, match="does not say which words"):
-        read_or_fail("The recipe for soup in Zanzibar is wrong.", "We meet on Friday at noon.", "When?")
+        locate_comment("The recipe for soup in Zanzibar is wrong.", "We meet on Friday at noon.", "When?")
     with pytest.raises(UserError, match="not found: Tuesday"):
-        read_or_fail('It was not "Tuesday".', "We meet at noon.", "When?")
+        locate_comment('It was not "Tuesday".', "We meet at noon.", "When?")
 
 
 def test_praise_and_blame_that_cancel_out_are_an_error(tiny_model: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_comment_on_code_needs_no_quote() -> None:
     program = (
         "def factorial(n):\n    result = 1\n    for i in range(1, n + 1):\n        result *= i\n    return result\n"
     )
-    feedback = read_or_fail("The code fails to handle negative inputs.", program, "Write a function that gives n!.")
+    feedback, _ = locate_comment("The code fails to handle negative inputs.", program, "Write a function that gives n!.")
     blamed = sum(span.end - span.start for span in feedback.spans)
     assert {span.label for span in feedback.spans} == {"poor"}
     assert 0 < blamed < len(program) / 2

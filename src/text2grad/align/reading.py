@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from text2grad.align.clauses import Clause, read_clauses
 from text2grad.align.comments import cited_quotations
+from text2grad.align.corrected_spans import add_corrections
+from text2grad.align.corrections import find_corrections
 from text2grad.align.document import Document
 from text2grad.align.learned import aligner
 from text2grad.align.learned.roles import content_keys, parse_mentions
@@ -122,9 +124,13 @@ def read_comment(
         _finish(comment, item, document)
     if len(comment.split()) >= MIN_LONG:
         _drop_generalities(read)
+    spans, omissions = _spans(comment, read, critic), [item.omission for item in read if item.omission]
+    if label != "good":
+        corrections = find_corrections(comment, completion, prompt) if completion.strip() else []
+        spans, omissions = add_corrections(spans, omissions, corrections, comment, critic=critic)
     return Reading(
-        spans=_spans(comment, read, critic),
-        omissions=[item.omission for item in read if item.omission],
+        spans=spans,
+        omissions=omissions,
         unmatched=[comment[slice(*phrase)] for phrase, match in quotations if match is None],
         refused=[((item.clause.start, item.clause.end), item.refused) for item in read if item.refused],
         clauses=read,
