@@ -131,7 +131,9 @@ def test_a_comment_on_code_needs_no_quote() -> None:
     program = (
         "def factorial(n):\n    result = 1\n    for i in range(1, n + 1):\n        result *= i\n    return result\n"
     )
-    feedback, _ = locate_comment("The code fails to handle negative inputs.", program, "Write a function that gives n!.")
+    feedback, _ = locate_comment(
+        "The code fails to handle negative inputs.", program, "Write a function that gives n!."
+    )
     blamed = sum(span.end - span.start for span in feedback.spans)
     assert {span.label for span in feedback.spans} == {"poor"}
     assert 0 < blamed < len(program) / 2

@@ -26,7 +26,7 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Show how a comment is read, its token rewards and corrections, and probabilities before and after a gradient step.
+    """Show how a comment is read, its token rewards and corrections, and probabilities before and after one step.
 
     Nothing is saved.
 
