@@ -94,7 +94,7 @@ def test_corrections_are_plain_data_with_rows_of_their_own(tiny_model: Path) -> 
     record = json.loads(json.dumps(explanation.to_dict()))
     assert [span["replacement"] for span in record["spans"]] == ["quick 🦊", "jumps"]
     assert record["omissions"][0]["insertion"] == " high"
-    assert record["refused"] == 1, "the second replacement changes nothing"
+    assert record["refused_corrections"] == 1, "the second replacement changes nothing"
     first, last = record["corrections"]
     assert "".join(dict.fromkeys(t["text"] for t in first["tokens"])).strip().startswith("quick")
     assert {token["start"] for token in last["tokens"]} == {18}
