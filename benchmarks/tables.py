@@ -102,6 +102,28 @@ def copy_fields(results: Results) -> str:
     return _table(["credit", *learning, "truncated", "length"], rows)
 
 
+def corrections_learning(results: Results) -> str:
+    rows = []
+    for name, regime in results["regimes"].items():
+        faults, batch = name.split("_")
+        for arm, measured in regime["arms"].items():
+            curve = measured["curve"]
+            scores = [f"{curve[place]:.3f}" for place in (len(curve) // 4, len(curve) // 2, -1)]
+            steps = [str(n) if n is not None else "-" for n in measured["steps"]]
+            drift = [f"{value:.3f}" for value in measured["drift"].values()]
+            rows.append([f"{faults}, {batch}", arm, *scores, " ".join(steps), " ".join(drift)])
+    columns = [
+        "faults named, batch",
+        "arm",
+        "score at 1/4",
+        "at 1/2",
+        "at the end",
+        "steps to the end of spans",
+        "drift",
+    ]
+    return _table(columns, rows)
+
+
 def reward_model(results: Results) -> str:
     best = max(results["guesses"].values())
     mean, half = results["average_precision_mean"], results["average_precision_half_width"]
@@ -293,6 +315,34 @@ def injections(results: Results) -> str:
     return _table(["", "now", "plain tags, `apply_chat_template`"], rows)
 
 
+def reward_transfer(results: Results) -> str:
+    rows = []
+    for name, row in results["left_out"].items():
+        trained = {
+            arm: f"{row[f'{arm}_mean']:.3f} ({min(row[arm]):.3f}–{max(row[arm]):.3f})" for arm in ("without", "with")
+        }
+        shares = [f"{row['frequency']:.3f}", f"{max(row['guesses'].values()):.3f}"]
+        trust = [f"{row['with_trust']:.2f}", f"{row['with_trust_elsewhere']:.2f}"]
+        rows.append([name, *shares, trained["without"], trained["with"], *trust])
+    means = [f"{results['without_mean']:.3f}", f"{results['with_mean']:.3f}"]
+    rows.append(["mean", "", "", *means, "", ""])
+    kinds = [
+        [kind, str(row["spans"]), f"{row['found'] / row['spans']:.0%}", f"{row['right'] / max(row['found'], 1):.0%}"]
+        for kind, row in results["by_kind"].items()
+    ]
+    total = ["all", str(results["spans"]), f"{results['found'] / results['spans']:.0%}"]
+    kinds.append([*total, f"{results['replacements_right']:.0%}"])
+    columns = ["left out", "share blamed", "best guess", "AP without corruptions", "with"]
+    return "\n\n".join(
+        [
+            _table([*columns, "trust", "trust elsewhere"], rows),
+            f"Trained on all sets, with corruptions: DeFacto val AP {results['defacto_trained_on']:.3f}; "
+            f"{results['parse_rate']:.0%} of {results['critiques']:,} written critiques parsed.",
+            _table(["corrupted, unseen texts", "spans", "found", "of these corrected rightly"], kinds),
+        ]
+    )
+
+
 TABLES: dict[str, Callable[[Results], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
@@ -300,8 +350,11 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "grounding": grounding,
     "freeform": freeform,
     "copy_fields": copy_fields,
+    "corrections_learning_copy_fields": corrections_learning,
+    "corrections_learning_xquad": corrections_learning,
     "reward_model": reward_model,
     "reward_policy": reward_policy,
+    "reward_transfer": reward_transfer,
     "trl_speed": trl_speed,
     "trl_speed_cpu": trl_speed,
     "growth": growth,

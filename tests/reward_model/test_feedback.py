@@ -91,7 +91,7 @@ def test_neighbours_of_one_class_are_one_span() -> None:
     assert [(s.start, s.end, s.label) for s in feedback.spans] == [(4, 11, "poor"), (13, 18, "good")]
     severities = [(0.6 + 0.7) / 2, 0.6]
     assert [s.severity for s in feedback.spans] == pytest.approx(severities)
-    assert [s.confidence for s in feedback.spans] == pytest.approx(severities)
+    assert [s.confidence for s in feedback.spans] == [1.0, 1.0]  # the severity already says how certain it is
     assert feedback.score == pytest.approx(severities[1] - severities[0])
     assert feedback.critique == 'Poor: "big fox". Good: "naps.".'
     assert feedback.scores is None
@@ -132,6 +132,14 @@ def test_the_severity_of_a_generated_span_is_the_heads_probability() -> None:
     assert feedback.score == pytest.approx(0.8 - 0.7 - 0.1)
     assert (feedback.critique, feedback.reasoning, feedback.raw) == ("It is dull.", "I think.", "as written")
     assert [omission.text for omission in feedback.omissions] == ["the day"]
+
+
+def test_a_generated_replacement_is_the_spans() -> None:
+    written = WrittenCritique(
+        "x", good=[(13, 17)], poor=[(8, 11), (0, 3)], replacements={(8, 11): "hen", (0, 3): "", (13, 17): "no"}
+    )
+    spans = written_feedback(written, MIXED, "reward", raw="x").spans
+    assert [span.replacement for span in spans] == [None, "hen", ""]
 
 
 def test_a_generated_span_counts_even_where_the_head_disagrees() -> None:

@@ -175,7 +175,7 @@ function unitTooltip(unit, feedback, last) {
     ...spans.map(spanComment),
     ...(last
       ? (feedback?.omissions ?? []).map((omission) =>
-          element("p", { class: "poor comment" }, `missing: ${omission.text}`),
+          element("p", { class: "poor comment" }, `missing: ${omission.text}${instead(omission.insertion)}`),
         )
       : []),
   ];
@@ -188,11 +188,17 @@ function probabilityChange({ before, after, change }) {
 
 function spanComment(span) {
   const severity = span.severity === 1 ? "" : `, severity ${number(span.severity)}`;
+  const confidence = span.confidence === 1 ? "" : `, confidence ${number(span.confidence)}`;
   return element(
     "p",
     { class: `${span.label} comment` },
-    `${span.label}${severity}` + (span.reason ? `: ${span.reason}` : ""),
+    `${span.label}${severity}${confidence}` + (span.reason ? `: ${span.reason}` : "") + instead(span.replacement),
   );
+}
+
+// What should stand in the place of a span: "" nothing, undefined unknown.
+function instead(replacement) {
+  return replacement === undefined ? "" : replacement ? ` → “${replacement}”` : " → delete";
 }
 
 // A held-out completion: its tokens are not logged, so the critic's spans are coloured.
