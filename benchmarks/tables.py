@@ -347,6 +347,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
     "stability": stability,
+    "stability_corrections": stability,
     "grounding": grounding,
     "freeform": freeform,
     "copy_fields": copy_fields,
