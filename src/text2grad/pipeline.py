@@ -63,9 +63,9 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     if resume:
         _check_settings(config)
     critic = make_critic(config.critic.name, config.critic.options)
-    heldout = load_examples(config.data.eval, "heldout") if config.data.eval else []
+    heldout = load_examples(config.data.eval, "heldout", config.data.columns) if config.data.eval else []
     display.on_phase("Loading the model")
-    train_dataset = load_examples(config.data.train, "train")
+    train_dataset = load_examples(config.data.train, "train", config.data.columns)
     trainer = Text2GradTrainer(
         critic=critic, train_dataset=train_dataset, eval_dataset=heldout, **_trainer_options(config, display)
     )

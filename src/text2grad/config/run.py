@@ -28,10 +28,13 @@ class ModelSettings(Settings):
 
 
 class DataSettings(Settings):
-    """JSON lines files of examples, or names of data sets (text2grad.data.registry)."""
+    """Prompts: files, folders, `hf:OWNER/NAME[:config][#split]`, or names of data sets (text2grad.data.registry)."""
 
     train: str = "summaries"
     eval: str | None = "summaries"
+    columns: dict[str, str] = Field(
+        {}, description="the column of each field, as {prompt: question, reference: answer}; of files and the hub"
+    )
 
 
 class CriticSettings(Settings):

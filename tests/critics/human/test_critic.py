@@ -128,7 +128,7 @@ def test_columns_and_labels_with_names_of_their_own(tmp_path: Path) -> None:
     row = {"Question": PROMPT, "Reply": ANSWER, "Note": "Tone.", "label": "Fluff", "start": 36, "end": 54}
     path = table(tmp_path / "a.csv", row)
 
-    example, _ = only(path, prompt="Question", completion="Reply", comment="Note", labels={"fluff": "poor"})
+    example, _ = only(path, columns={"prompt": "Question", "completion": "Reply", "comment": "Note"}, labels={"fluff": "poor"})
 
     assert marked(example) == [("See you on Friday.", "poor", "human", "offset")]
 
@@ -163,7 +163,7 @@ def test_errors_name_file_line_and_field(tmp_path: Path, fields: dict[str, Any],
 def test_files_that_are_none_of_these_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"absent\.csv: no such file"):
         list(read_feedback(tmp_path / "absent.csv"))
-    with pytest.raises(UserError, match=r"b\.csv: no column completion; there are prompt, answer"):
+    with pytest.raises(UserError, match=r"b\.csv:2: no column comment; there are prompt, answer: name it"):
         list(read_feedback(table(tmp_path / "b.csv", {"prompt": "a", "answer": "b"})))
     ragged = tmp_path / "c.csv"
     ragged.write_text("prompt,completion,comment\na,b,c,d\n")
@@ -286,7 +286,7 @@ def test_a_record_without_the_usual_fields_lists_its_fields(tmp_path: Path) -> N
 
     with pytest.raises(UserError, match=r"a\.json: record 1: no field prompt or .*there are frage, antwort"):
         list(read_feedback(path))
-    (example,) = read_feedback(path, prompt="frage", completion="antwort")
+    (example,) = read_feedback(path, columns={"prompt": "frage", "completion": "antwort"})
     assert (example.completion, example.feedback) == (ANSWER, None)
 
 
@@ -374,7 +374,7 @@ def test_of_several_text_questions_the_comment_can_be_named(tmp_path: Path) -> N
     responses = {"rewrite": [{"value": "On Monday in Rome."}], "why": [{"value": 'It is not on "Friday".'}]}
     path = dumped(tmp_path / "records.json", [{"fields": FIELDS, "responses": responses}])
 
-    example, feedback = only(path, comment="why")
+    example, feedback = only(path, columns={"comment": "why"})
 
     assert feedback.critique == 'It is not on "Friday".'
     assert example.meta == {"rewrite": ["On Monday in Rome."]}
@@ -396,15 +396,15 @@ def test_the_critic_returns_the_comments_on_a_completion(tmp_path: Path) -> None
 
 
 def test_a_comment_without_a_position_is_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    critic = HumanCritic(table(tmp_path / "a.csv", comment("That is the wrong day.")))
+    path = table(tmp_path / "a.csv", comment("That is the wrong day."))
     answer = Example(id="1", prompt=PROMPT, completion=ANSWER)
 
     monkeypatch.setattr(
         "text2grad.align.learned.aligner.align_comment", lambda *_, **__: [Span(start=18, end=24, label="poor")]
     )
-    (found,) = critic.critique([answer])
+    (found,) = HumanCritic(path).critique([answer])
     monkeypatch.setattr("text2grad.align.learned.aligner.align_comment", lambda *_, **__: [])
-    (lost,) = critic.critique([answer])
+    (lost,) = HumanCritic(path).critique([answer])
 
     assert [(span.start, span.end, span.critic) for span in found.spans] == [(18, 24, "human")]
     assert (lost.status, lost.critique) == ("failed", "That is the wrong day.")

@@ -1,4 +1,4 @@
-"""Parsers for the exports of annotation tools: Label Studio and Argilla."""
+"""Parsers for the exports of annotation tools: Label Studio, Argilla and doccano."""
 
 from __future__ import annotations
 
@@ -34,12 +34,27 @@ class AnnotatedCompletion(NamedTuple):
 
 
 def parse_export(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion | None:
-    """Parse a record of an export; None for a record of neither tool."""
-    if isinstance(record.get("data"), dict) and "annotations" in record:
+    """Parse a record of an export; None for a record of none of these tools."""
+    if _is_label_studio(record):
         return _parse_label_studio(record, fields, labels)
-    if isinstance(record.get("fields"), dict) or any(name.endswith(".responses") for name in record):
+    if _is_argilla(record):
         return _parse_argilla(record, fields, labels)
+    if _doccano_spans(record) is not None:
+        return _parse_doccano(record, fields, labels)
     return None
+
+
+def is_export(record: Mapping[str, Any]) -> bool:
+    """Whether a record is from one of the tools."""
+    return _is_label_studio(record) or _is_argilla(record) or _doccano_spans(record) is not None
+
+
+def _is_label_studio(record: Mapping[str, Any]) -> bool:
+    return isinstance(record.get("data"), dict) and "annotations" in record
+
+
+def _is_argilla(record: Mapping[str, Any]) -> bool:
+    return isinstance(record.get("fields"), dict) or any(name.endswith(".responses") for name in record)
 
 
 def _parse_label_studio(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
@@ -92,6 +107,42 @@ def _parse_argilla(record: Mapping[str, Any], fields: FieldNames, labels: LabelM
             else:
                 parsed.meta.setdefault(question, []).append(item)
     return parsed
+
+
+def _parse_doccano(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
+    """Parse a line of a sequence labelling project: `text` is the completion, and other columns were imported with it.
+
+    Comments are on the whole text; doccano does not say which span they belong to.
+    """
+    prompt, completion = _find_fields(record, FieldNames(fields.prompt, fields.completion or "text"))
+    parsed = AnnotatedCompletion(
+        {"id": record.get("id"), "prompt": record[prompt], "completion": record[completion]}, [], [], {}
+    )
+    for start, end, label in _doccano_spans(record) or []:
+        parsed.comments.append(HumanComment(start=start, end=end, label=label))
+    for comment in to_list(record.get("Comments") or record.get("comments") or []):
+        text = comment.get("comment") if isinstance(comment, dict) else comment
+        parsed.comments.append(HumanComment(comment=str(text)))
+    for category in to_list(record.get("cats") or []):
+        if category in labels:
+            parsed.ratings.append((None, category))
+        else:
+            parsed.meta.setdefault("cats", []).append(category)
+    return parsed
+
+
+def _doccano_spans(record: Mapping[str, Any]) -> list[tuple[int, int, str]] | None:
+    """Return the labelled spans of a line of doccano's, None for another record; `entities` are those with relations."""
+    if not isinstance(record.get("text"), str):
+        return None
+    entities = record.get("entities")
+    if isinstance(entities, list) and all(isinstance(item, dict) and "start_offset" in item for item in entities):
+        return [(item["start_offset"], item["end_offset"], item["label"]) for item in entities]
+    for name in ("label", "labels", "entities"):
+        spans = record.get(name)
+        if isinstance(spans, list) and all(isinstance(item, list) and len(item) == 3 for item in spans):
+            return [(start, end, label) for start, end, label in spans]
+    return None
 
 
 def _region_comments(
