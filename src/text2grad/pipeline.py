@@ -19,10 +19,11 @@ from text2grad.files import replace_text
 from text2grad.report import build_report
 from text2grad.schema import Example, read_examples
 from text2grad.trainer.callbacks import Callback
-from text2grad.trainer.offline import OfflineTrainer
+from text2grad.trainer.offline import OfflineTrainer, UsableFeedback
 from text2grad.trainer.trainer import Text2GradTrainer
 
 log = logging.getLogger(__name__)
+LOGGED = "logged"  # the name of the critic of runs on logged feedback
 # Settings that may differ when a run is resumed. A lower learning rate is the remedy for failed updates; the batch size
 # per device depends on the number of processes, and the trainer checks their product; a run folder may be moved.
 RESUMABLE_CHANGES = {
@@ -53,6 +54,10 @@ class Display(Callback, Protocol):
         """Called within a phase that is not training, with the numbers of finished and all items."""
         ...
 
+    def on_feedback(self, usable: UsableFeedback) -> None:
+        """Called before training on logged feedback, with what of it can be used."""
+        ...
+
     def on_finish(self, evaluation: dict[str, Any] | None, report: Path, num_examples: int) -> None:
         """Called at the end, with the held-out comparison and the path of the report."""
         ...
@@ -74,12 +79,26 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
 
 
 def train_offline(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
-    """Train on logged completions and their feedback in `config.data.train`, and write the report."""
+    """Train on logged completions and their feedback in `config.data.train`, and write the report.
+
+    Where `config.data.eval` is set, its prompts are answered before and after, and `config.critic` compares the answers.
+    """
     if resume:
         _check_settings(config)
+    critic, heldout = None, []
+    if config.data.eval is not None:
+        if config.critic.name == LOGGED:
+            raise UserError("held-out prompts need a critic to judge the answers; name one, as in --critic grounding")
+        critic = make_critic(config.critic.name, config.critic.options)
+        heldout = load_examples(config.data.eval, "heldout", config.data.columns)
     display.on_phase("Loading the model")
-    logged = list(read_examples(config.data.train))
-    trainer = OfflineTrainer(train_dataset=logged, **_trainer_options(config, display))
+    trainer = OfflineTrainer(
+        train_dataset=list(read_examples(config.data.train)),
+        critic=critic,
+        eval_dataset=heldout,
+        **_trainer_options(config, display),
+    )
+    display.on_feedback(trainer.usable)
     with trainer.locked():
         return _train(trainer, config, display, resume)
 

@@ -80,6 +80,7 @@ class Text2GradTrainer:
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.critic, self.plain_prompts = critic, plain_prompts
+        self.card_names: dict[str, str] = {}  # more rows of the model card, or other ones
         self.run = RunFolder(args.output_dir)
         require_trackers(args.report_to)
         if args.eval_steps is not None and not len(eval_dataset):
@@ -384,7 +385,7 @@ class Text2GradTrainer:
             is_adapter=isinstance(model, PeftModel),
             step=step,
             settings=self.args.model_dump(mode="json"),
-            names={"critic": type(self.critic).__name__, **read_names(self.run.config)},
+            names={"critic": type(self.critic).__name__, **read_names(self.run.config), **self.card_names},
             scores=[evaluated for evaluated in self.best_checkpoint.scores if evaluated.step <= step],
             evaluation=evaluation,
         )
