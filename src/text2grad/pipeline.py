@@ -81,7 +81,7 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
 def train_offline(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     """Train on logged completions and their feedback in `config.data.train`, and write the report.
 
-    Where `config.data.eval` is set, its prompts are answered before and after, and `config.critic` compares the answers.
+    Where `config.data.eval` is set, its prompts are answered before and after, and `config.critic` judges the answers.
     """
     if resume:
         _check_settings(config)

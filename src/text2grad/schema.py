@@ -154,7 +154,8 @@ def check_examples_file(path: Path) -> None:
         raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example per line")
     if path.suffix in _TABLES:
         raise UserError(
-            f"{path}: a table, not JSON lines; `text2grad import {path} -o feedback.jsonl` makes feedback of its comments"
+            f"{path}: a table, not JSON lines; `text2grad import {path} -o feedback.jsonl` makes feedback of its "
+            f"comments"
         )
 
 

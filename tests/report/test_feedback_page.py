@@ -19,7 +19,9 @@ def commented(number: int, **feedback: Any) -> Example:
         {"role": "assistant", "content": "Hi."},
         {"role": "user", "content": f"When do we meet? {number}"},
     ]
-    return Example.model_validate({"id": f"e{number}", "prompt": prompt, "completion": "On 😀 Friday.", "feedback": said})
+    return Example.model_validate(
+        {"id": f"e{number}", "prompt": prompt, "completion": "On 😀 Friday.", "feedback": said}
+    )
 
 
 @pytest.fixture
@@ -100,7 +102,8 @@ def test_filters_and_search_select(browser: Any, source: Path) -> None:
         assert browser.evaluate(ids) == expected
     browser.evaluate("document.querySelector('[data-kind=all]').click()")
     browser.evaluate(
-        "const box = document.querySelector('#filters input'); box.value = 'FINE'; box.dispatchEvent(new Event('input'))"
+        "const box = document.querySelector('#filters input'); box.value = 'FINE'; "
+        "box.dispatchEvent(new Event('input'))"
     )
     assert browser.evaluate(ids) == "e2"
     assert browser.errors() == []

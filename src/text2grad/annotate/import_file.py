@@ -1,4 +1,4 @@
-"""Feedback that people already have, as a file of Examples: comments in tables and exports, and public feedback sets."""
+"""Feedback that people already have, as a file of Examples: comments in tables and exports, public feedback sets."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def import_(
     source: Annotated[
         list[str],
         typer.Argument(
-            help="A table (CSV, TSV, Parquet, Arrow) or an export of Label Studio, Argilla or doccano; or the name of a "
-            f"feedback set and its file, folder or hf:OWNER/NAME. Feedback sets: {', '.join(FEEDBACK_SETS)}."
+            help="A table (CSV, TSV, Parquet, Arrow) or an export of Label Studio, Argilla or doccano; or the name of "
+            f"a feedback set and its file, folder or hf:OWNER/NAME. Feedback sets: {', '.join(FEEDBACK_SETS)}."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="JSON lines with the records and their feedback.")],
@@ -69,7 +69,9 @@ def import_(
         summary = import_set(source[0], source[1], output, second, align)
     elif len(source) == 1:
         if source[0] in FEEDBACK_SETS:
-            raise UserError(f"{source[0]}: give its file too, as in text2grad import {source[0]} FILE -o feedback.jsonl")
+            raise UserError(
+                f"{source[0]}: give its file too, as in text2grad import {source[0]} FILE -o feedback.jsonl"
+            )
         if guessed := show_columns(source[0], columns):
             console.print(columns_table(guessed))
         summary = import_comments(source[0], output, columns, labels, align)

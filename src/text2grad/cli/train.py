@@ -44,8 +44,9 @@ def train(
     """Train from logged feedback on earlier completions (--feedback), or from a critic (--config).
 
     With --feedback, nothing is sampled and no reward model is needed: blamed words become less probable, praised ones
-    more, each by a bounded factor (policy.epsilon), and a KL penalty (policy.beta) limits other changes. Rows that cannot
-    be used are counted with the reason. --eval and --critic compare answers before and after. With --config alone, this is `text2grad run` without the comparison before and after, unless policy.eval_steps is set.
+    more, each by a bounded factor (policy.epsilon), and a KL penalty (policy.beta) limits other changes. Rows that
+    cannot be used are counted with the reason; --eval and --critic compare answers before and after. With --config
+    alone, this is `text2grad run` without the comparison before and after, unless policy.eval_steps or --eval is set.
 
     Example: text2grad train --feedback feedback.jsonl --model smollm2 -o runs/taught
     """

@@ -85,7 +85,7 @@ def _columns_in(column: str) -> list[str]:
 
 
 def _split_conversation(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return prompt and reference of a conversation; the last answer, if it ends with one, is not part of the prompt."""
+    """Return prompt and reference of a conversation; an answer at its end is not part of the prompt."""
     messages = parse_messages(fields["prompt"])
     if messages and messages[-1]["role"] == "assistant" and len(messages) > 1:
         reference = fields.get("reference")

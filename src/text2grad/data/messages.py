@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 _ROLES = {
     "human": "user",
@@ -16,7 +16,7 @@ _ROLES = {
 _KNOWN = ("system", "user", "assistant", "tool")
 
 
-def is_conversation(value: Any) -> bool:
+def is_conversation(value: Any) -> TypeGuard[list[dict[str, Any]]]:
     """Whether a value is a list of messages."""
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
@@ -41,7 +41,7 @@ def _message(message: dict[str, Any], number: int) -> dict[str, str]:
         raise ValueError(f'message {number} has the role "{role}"; it must be one of {", ".join(_KNOWN)}')
     content = message.get("content", message.get("value"))
     if isinstance(content, list):
-        parts = [part.get("text") if isinstance(part, dict) else part for part in content]
+        parts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in content]
         content = "".join(parts) if all(isinstance(part, str) for part in parts) else None
     if not isinstance(content, str):
         raise ValueError(f"message {number} ({role}) has no text; images and tool calls are not supported")

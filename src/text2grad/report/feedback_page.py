@@ -14,7 +14,16 @@ from text2grad.report.subsample import subsample
 from text2grad.schema import Example, read_examples
 
 STYLES = ("tooltip.css", "completion.css", "critique.css", "samples.css", "examples.css", "feedback.css")
-SCRIPTS = ("dom.js", "theme.js", "tooltip.js", "completion.js", "critique.js", "samples.js", "examples.js", "feedback.js")
+SCRIPTS = (
+    "dom.js",
+    "theme.js",
+    "tooltip.js",
+    "completion.js",
+    "critique.js",
+    "samples.js",
+    "examples.js",
+    "feedback.js",
+)
 MAX_SHOWN = 500
 _MARKER = " · text2grad</title>"
 _MAX_CAUSES = 20

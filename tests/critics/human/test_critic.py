@@ -128,7 +128,9 @@ def test_columns_and_labels_with_names_of_their_own(tmp_path: Path) -> None:
     row = {"Question": PROMPT, "Reply": ANSWER, "Note": "Tone.", "label": "Fluff", "start": 36, "end": 54}
     path = table(tmp_path / "a.csv", row)
 
-    example, _ = only(path, columns={"prompt": "Question", "completion": "Reply", "comment": "Note"}, labels={"fluff": "poor"})
+    example, _ = only(
+        path, columns={"prompt": "Question", "completion": "Reply", "comment": "Note"}, labels={"fluff": "poor"}
+    )
 
     assert marked(example) == [("See you on Friday.", "poor", "human", "offset")]
 

@@ -13,7 +13,7 @@ from text2grad.settings import did_you_mean
 NAMES = {
     "prompt": "prompt instruction question input query request task source document article messages conversations",
     "completion": "completion response answer output reply generation summary text",
-    "comment": "comment comments feedback critique note notes remark remarks review explanation reason",
+    "comment": "comment comments feedback critique note notes remark remarks review explanation reason why",
     "label": "label labels verdict category type",
     "quote": "quote quotation excerpt span phrase",
     "start": "start begin",

@@ -46,8 +46,9 @@ def convert(row: Row) -> Iterator[Example]:
         id=f"faithbench-{row.name}",
         prompt=PROMPT.format(document=source),
         completion=summary,
-        feedback=Feedback(critique="\n".join(dict.fromkeys(str(span.reason) for span in spans)), spans=spans,
-                          critic="human"),
+        feedback=Feedback(
+            critique="\n".join(dict.fromkeys(str(span.reason) for span in spans)), spans=spans, critic="human"
+        ),
         meta={"document": source, "benign": benign, **_metadata(fields)},
     )
 
@@ -57,8 +58,9 @@ def _severity(labels: Sequence[str]) -> float | None:
     kinds = {label.partition(".")[0] for label in labels}
     found = [severity for kind, severity in SEVERITIES.items() if kind in kinds]
     if not found and kinds != {"Benign"}:
-        raise ValueError(f"an annotation has the labels {', '.join(labels) or 'none'}; Unwanted, Questionable or Benign "
-                         f"was expected")
+        raise ValueError(
+            f"an annotation has the labels {', '.join(labels) or 'none'}; Unwanted, Questionable or Benign was expected"
+        )
     return found[0] if found else None
 
 

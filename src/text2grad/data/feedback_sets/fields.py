@@ -11,8 +11,10 @@ from text2grad.schema import Label, Span
 def text_field(row: Mapping[str, Any], name: str) -> str:
     """Return a field that must be a text with something in it."""
     value = row[name]
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{name} is empty" if not value else f"{name} is not a text")
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{name} is not a text")
+    if value is None or not value.strip():
+        raise ValueError(f"{name} is empty")
     return value
 
 

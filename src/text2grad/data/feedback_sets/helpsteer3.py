@@ -45,7 +45,7 @@ def convert(row: Row) -> Iterator[Example]:
             raise ValueError(f"feedback{number} is empty")
         yield Example(
             id=f"{row.name}-{number}",
-            prompt=prompt,  # type: ignore[arg-type]
+            prompt=prompt,
             completion=text_field(fields, f"response{number}"),
             feedback=Feedback(critique="\n".join(texts), score=score, critic="human"),
             meta=_meta(fields) | meta,

@@ -31,7 +31,7 @@ def convert(row: Row) -> Iterator[Example]:
     if "solution." in tests:
         raise ValueError("the tests use the module solution by name, which the code critic does not have")
     question = text_field(fields, "question").strip()
-    if entry and entry["name"] not in question:
+    if entry and not re.search(rf"\b{re.escape(entry['name'])}\b", question):
         question += f"\n\nThe function is: {entry['declaration']}"
     yield Example(
         id=f"kodcode-{fields['question_id']}",
@@ -50,5 +50,8 @@ def _entry_point(fields: Mapping[str, Any]) -> dict[str, str] | None:
     functions = fields.get("test_info") or []
     if len(functions) != 1:
         return None
-    name, declaration = optional_text(functions[0], "function_name"), optional_text(functions[0], "function_declaration")
+    name, declaration = (
+        optional_text(functions[0], "function_name"),
+        optional_text(functions[0], "function_declaration"),
+    )
     return {"name": name, "declaration": declaration or f"def {name}"} if name else None

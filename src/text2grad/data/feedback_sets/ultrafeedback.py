@@ -33,7 +33,7 @@ def convert(row: Row) -> Iterator[Example]:
             raise ValueError(f"completion {number} has neither a critique nor a rating")
         yield Example(
             id=f"{row.name}-{number}",
-            prompt=_prompt(instruction, optional_text(completion, "custom_system_prompt")),  # type: ignore[arg-type]
+            prompt=_prompt(instruction, optional_text(completion, "custom_system_prompt")),
             completion=text_field(completion, "response"),
             feedback=Feedback(critique=critique.strip(), score=score, critic="gpt-4"),
             meta={

@@ -7,11 +7,15 @@ const KINDS = {
   good: { title: "Praise", has: ({ feedback }) => isValid(feedback) && feedback.spans.some(({ label }) => label === "good") },
   missing: { title: "Missing", has: ({ feedback }) => isValid(feedback) && feedback.omissions.length > 0 },
   failed: { title: "Failed", has: ({ feedback }) => feedback?.status === "failed" },
-  none: { title: "No effect", has: (example) => !["poor", "good", "missing"].some((kind) => KINDS[kind].has(example)) },
+  none: { title: "No effect", has: ({ feedback }) => !isValid(feedback) || isNeutral(feedback) },
 };
 
 function isValid(feedback) {
   return feedback !== undefined && feedback.status !== "failed";
+}
+
+function isNeutral({ spans, omissions, score, scores }) {
+  return spans.length + omissions.length === 0 && score === undefined && scores === undefined;
 }
 
 function initFeedback(examples) {
