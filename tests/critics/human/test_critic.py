@@ -412,6 +412,23 @@ def test_a_comment_without_a_position_is_aligned(tmp_path: Path, monkeypatch: py
     assert (lost.status, lost.critique) == ("failed", "That is the wrong day.")
 
 
+def test_comments_whose_words_are_not_found_keep_their_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("text2grad.align.learned.aligner.align_comment", lambda *_, **__: [])
+    vague, vaguer = comment("Hm, well.", annotator="ann"), comment("Could be better.", annotator="bob")
+    clear = comment("Wrong day.", start=18, end=24)
+
+    (lost,) = read_feedback(table(tmp_path / "a.csv", vague, vaguer), align=True)
+    (found,) = read_feedback(table(tmp_path / "b.csv", vague, clear), align=True)
+
+    assert lost.feedback is not None
+    assert found.feedback is not None
+    assert (lost.feedback.status, lost.feedback.critique) == ("failed", "Hm, well.\nCould be better.")
+    assert lost.feedback.error == "the critique is about no part of the answer that could be found"
+    assert (found.feedback.status, found.feedback.error) == ("ok", None)
+    assert found.feedback.critique == "Hm, well.\nWrong day."
+    assert [text for text, *_ in marked(found)] == ["Friday"]
+
+
 def test_changed_comments_are_a_changed_critic(tmp_path: Path) -> None:
     path = table(tmp_path / "a.csv", comment("Wrong day."))
     before, same = critic_digest(HumanCritic(path)), critic_digest(HumanCritic(path))

@@ -80,11 +80,10 @@ def test_doccano_lines_that_are_broken_are_named_and_skipped(tmp_path: Path) -> 
 
     assert example.id == "4"
     assert summary.rows == 4
-    assert [sentence.partition("a.jsonl:")[2].partition(";")[0] for sentence in summary.skipped] == [
-        f"1: start is 18 and end 99, but the completion has {len(ANSWER)} characters",
-        "2: no field prompt or instruction or question or input or query or source or document or article for the prompt",
-        '3: the meaning of label "Fluff" is unknown',
-    ]
+    outside, without_prompt, unknown = (sentence.partition("a.jsonl:")[2] for sentence in summary.skipped)
+    assert outside == f"1: start is 18 and end 99, but the completion has {len(ANSWER)} characters"
+    assert without_prompt.startswith("2: no field prompt or instruction or question")
+    assert unknown.startswith('3: the meaning of label "Fluff" is unknown')
     with pytest.raises(UserError, match=r"a\.jsonl:1: start is 18"):
         list(read_feedback(path))
 

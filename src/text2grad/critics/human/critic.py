@@ -102,7 +102,20 @@ def _merge_examples(examples: Iterable[Example]) -> Iterator[Example]:
     for group in groups.values():
         meta = {name: value for example in reversed(group) for name, value in example.meta.items()}
         feedback = [example.feedback for example in group if example.feedback is not None]
-        yield group[0].model_copy(update={"feedback": merge_feedback(feedback) if feedback else None, "meta": meta})
+        yield group[0].model_copy(update={"feedback": _merge_comments(feedback) if feedback else None, "meta": meta})
+
+
+def _merge_comments(feedbacks: Sequence[Feedback]) -> Feedback:
+    """Merge what was said about one completion; the text of a comment whose words were not found is kept.
+
+    It is a failure only where no comment's words were found.
+    """
+    errors = [feedback.error for feedback in feedbacks if feedback.status == "failed"]
+    texts = [feedback.model_copy(update={"status": "ok", "error": None}) for feedback in feedbacks]
+    merged = merge_feedback(texts)
+    if len(errors) < len(feedbacks):
+        return merged
+    return merged.model_copy(update={"status": "failed", "error": "; ".join(dict.fromkeys(filter(None, errors)))})
 
 
 class _Reader:
@@ -161,7 +174,7 @@ class _Reader:
         for annotator, label in parsed.ratings:
             score = 1.0 if self.labels.resolve(label) == "good" else -1.0
             feedbacks.append(Feedback(critic=HumanComment(annotator=annotator).critic, score=score))
-        return example.model_copy(update={"feedback": merge_feedback(feedbacks) if feedbacks else None})
+        return example.model_copy(update={"feedback": _merge_comments(feedbacks) if feedbacks else None})
 
     def _feedback(self, comment: HumanComment, example: Example) -> Feedback:
         feedback = comment_to_feedback(comment, example.completion, self.labels)
