@@ -37,22 +37,20 @@ class Replacing(VowelCritic):
 
 def branch_probability(trainer: Text2GradTrainer, seen: list[CorrectionBatch], rollout: Any) -> float:
     (corrections,) = seen
-    _, logprobs = score_with_branches(
-        trainer.learner, rollout, corrections.samples, trainer.args, False, corrections.branches
-    )
+    _, logprobs = score_with_branches(trainer.learner, rollout, range(4), trainer.args, False, corrections.branches)
     return sum(float(line.exp().mean()) for line in logprobs.values()) / len(corrections)
 
 
 def stepped(trainer: Text2GradTrainer, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], float]:
     """Run a step; returns its metrics, and the mean probability of the corrections afterwards."""
     seen: list[CorrectionBatch] = []
-    find = trainer.corrections
+    find = trainer.find_corrections
 
     def recording(*arguments: Any) -> CorrectionBatch:
         seen.append(find(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr(trainer, "corrections", recording)
+    monkeypatch.setattr(trainer, "find_corrections", recording)
     rollout = trainer.rollout(1)
     metrics, _ = trainer.step(1)
     return metrics, branch_probability(trainer, seen, rollout)
@@ -143,6 +141,12 @@ def test_what_does_not_fit_the_context_is_refused(make_trainer: MakeTrainer) -> 
     metrics, _ = trainer.step(1)
     assert metrics["corrections/count"] + metrics["corrections/refused"] == 6
     assert metrics["corrections/refused"] > 0
+
+
+def test_a_truncated_completion_that_is_masked_has_none(make_trainer: MakeTrainer) -> None:
+    """No completion of the tiny model ends within ten tokens."""
+    metrics, _ = make_trainer(critic=Replacing(), mask_truncated_completions=True).step(1)
+    assert metrics["corrections/count"] == metrics["num_updates"] == 0
 
 
 def test_a_resumed_run_is_the_uninterrupted_one(make_trainer: MakeTrainer) -> None:

@@ -39,15 +39,17 @@ class CorrectionBatch:
     def __len__(self) -> int:
         return len(self.branches)
 
-    @property
-    def samples(self) -> list[int]:
-        """The samples that have corrections."""
-        return sorted({branch.sample for branch in self.branches})
+    def with_reference(self, logprobs: Sequence[Tensor]) -> CorrectionBatch:
+        """Return the corrections with the log-probabilities of the reference: (tokens,) of each."""
+        return replace(self, reference_logprobs=stack_rows(logprobs, self.mask.shape[1]))
 
     def probabilities(self, logprobs: Tensor, indices: Sequence[int]) -> Tensor:
         """Return the mean probability of the tokens of each of these corrections; logprobs: (indices, tokens)."""
         mask = self.mask[list(indices), : logprobs.shape[1]].to(logprobs.device)
         return mean_over_tokens(logprobs.exp(), mask)
+
+
+NO_CORRECTIONS = CorrectionBatch([], torch.zeros(0), torch.zeros(0, 0), torch.zeros(0, 0), refused=0)
 
 
 def rollout_corrections(
@@ -91,14 +93,6 @@ def rollout_corrections(
         replaced=torch.stack(rows) if rows else replaced,
         refused=refused,
     )
-
-
-def cut_to_forks(rollout: Rollout, corrections: CorrectionBatch) -> Rollout:
-    """Return the rollout with the completions that have corrections cut where the last of these begins."""
-    completions = list(rollout.completions)
-    for i in corrections.samples:
-        completions[i] = completions[i][: max(b.start for b in corrections.branches if b.sample == i)]
-    return replace(rollout, completions=completions)
 
 
 def corrections_loss(

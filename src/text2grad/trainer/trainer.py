@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from text2grad.distributed.sharding import place_policy
 from text2grad.errors import UserError
 from text2grad.folders import remove_leftovers
 from text2grad.models import loading
-from text2grad.models.batching import stack_rows
 from text2grad.models.policy import Policy, Scores
 from text2grad.models.prompts import encode_prompts
 from text2grad.rollout.rng import Stream
@@ -34,10 +33,10 @@ from text2grad.rollout.samplers import HFSampler, Sampler, SamplingRequest, gath
 from text2grad.rollout.sampling import Sampled, noise
 from text2grad.rollout.vllm import TrainedPolicy, vllm_sampler
 from text2grad.schema import Example, Feedback, from_dataset
-from text2grad.trainer.batch import Batch, Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
+from text2grad.trainer.batch import Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
 from text2grad.trainer.callbacks import Callback, Callbacks, Metrics, first_reason
 from text2grad.trainer.config import Text2GradConfig
-from text2grad.trainer.corrections import CorrectionBatch, cut_to_forks, rollout_corrections
+from text2grad.trainer.corrections import NO_CORRECTIONS, CorrectionBatch, rollout_corrections
 from text2grad.trainer.data_checks import data_warnings
 from text2grad.trainer.evaluation import eval_metrics, fixed_subset, should_evaluate
 from text2grad.trainer.guards import BestCheckpoint, FailureGuard, check_some_critique
@@ -46,7 +45,7 @@ from text2grad.trainer.monitor import RewardHackingMonitor
 from text2grad.trainer.scoring import collect_feedback_during, score, score_with_branches
 from text2grad.trainer.state import KLController, RunningScale, TrainerState
 from text2grad.trainer.trackers import Trackers, require_trackers
-from text2grad.trainer.update import NO_CORRECTIONS, update
+from text2grad.trainer.update import update
 from text2grad.trainer.utils import StepTimer, learning_rate_factor, release_free_memory
 
 log = logging.getLogger(__name__)
@@ -184,12 +183,11 @@ class Text2GradTrainer:
         with timer.stage("rollout"):
             rollout = self.rollout(step)
         with timer.stage("critique_and_score"):
-            feedback, current, reference = self.critique_and_score(rollout)
+            feedback, corrections, current, reference = self.critique_and_score(rollout)
         rewards = rollout_rewards(rollout, feedback, args.credit, args.seed, step)
         old = self.behaviour_scores(current, reference)
         batch = make_batch(rollout, rewards, old, reference, args, self.state)
         with timer.stage("update"):
-            corrections = self.corrections(rollout, feedback, batch)
             result = update(self.learner, rollout, batch, args, corrections)
 
         self.state.skipped_updates += int(result.stats["skipped"])
@@ -223,28 +221,35 @@ class Text2GradTrainer:
         sampled = gather_samples(self.sampler.sample(own_prompts, args.num_generations, request), self.processes)
         return make_rollout([self.examples[i] for i in chosen], prompts, sampled, self.end_ids, self.tokenizer)
 
-    def critique_and_score(self, rollout: Rollout) -> tuple[list[Feedback], Scores, Scores]:
-        """Return the critic's feedback, and the scores under the current policy and under the reference."""
+    def critique_and_score(self, rollout: Rollout) -> tuple[list[Feedback], CorrectionBatch, Scores, Scores]:
+        """Return the critic's feedback, its corrections, and the scores under the current policy and the reference.
 
-        def forward_passes() -> tuple[Scores, Scores]:
-            return self.score(rollout), self.score(rollout, reference=True)
+        Where the reference has to score the corrections too, it waits for the critic: one pass is cheaper than two.
+        """
+        wait = bool(self.args.corrections.weight and self.args.corrections.kl)
 
-        feedback, scores = collect_feedback_during(forward_passes, self.critic, rollout.examples, self.learner)
-        return feedback, *scores
+        def forward_passes() -> tuple[Scores, Scores | None]:
+            return self.score(rollout), None if wait else self.score(rollout, reference=True)
 
-    def corrections(self, rollout: Rollout, feedback: Sequence[Feedback], batch: Batch) -> CorrectionBatch:
-        """Return the corrections of the samples that are trained on, scored under the reference where the KL counts."""
-        settings = self.args.corrections
-        if not settings.weight:
+        feedback, (current, reference) = collect_feedback_during(
+            forward_passes, self.critic, rollout.examples, self.learner
+        )
+        corrections = self.find_corrections(rollout, feedback)
+        if reference is None:
+            rows, branches = range(len(rollout.examples)), corrections.branches
+            reference, logprobs = score_with_branches(self.learner, rollout, rows, self.args, True, branches)
+            corrections = corrections.with_reference([logprobs[k] for k in range(len(corrections))])
+        return feedback, corrections, current, reference
+
+    def find_corrections(self, rollout: Rollout, feedback: Sequence[Feedback]) -> CorrectionBatch:
+        """Return the corrections of the samples that are trained on; none where they have no weight."""
+        args = self.args
+        if not args.corrections.weight:
             return NO_CORRECTIONS
-        samples = [i for i, row in enumerate(batch.mask) if row.any()]
-        found = rollout_corrections(rollout, feedback, samples, self.tokenizer, self.context, settings.continuation)
-        if not len(found) or not settings.kl:
-            return found
-        cut = cut_to_forks(rollout, found)
-        _, logprobs = score_with_branches(self.learner, cut, found.samples, self.args, True, found.branches)
-        in_order = [logprobs[k] for k in range(len(found))]
-        return replace(found, reference_logprobs=stack_rows(in_order, found.mask.shape[1]))
+        samples = [i for i, ended in enumerate(rollout.ended) if ended or not args.mask_truncated_completions]
+        return rollout_corrections(
+            rollout, feedback, samples, self.tokenizer, self.context, args.corrections.continuation
+        )
 
     def behaviour_scores(self, current: Scores, reference: Scores) -> Scores:
         """Return the scores under the policy that sampled, against which the update takes its ratio."""

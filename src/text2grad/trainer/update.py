@@ -13,13 +13,12 @@ from text2grad.models.batching import TokenBatch
 from text2grad.models.policy import Scores
 from text2grad.trainer.batch import Batch, Rollout
 from text2grad.trainer.config import PolicySettings
-from text2grad.trainer.corrections import CorrectionBatch, corrections_loss
+from text2grad.trainer.corrections import NO_CORRECTIONS, CorrectionBatch, corrections_loss
 from text2grad.trainer.guards import take_snapshot
 from text2grad.trainer.losses import approximate_kl, clipped_policy_loss, clipped_value_loss, kl_loss
 
 MEANS = ("policy_loss", "value_loss", "entropy", "clip_fraction", "approx_kl")  # over valid tokens
 CORRECTION_MEANS = ("corrections/loss", "corrections/probability")  # over corrections, where there are any
-NO_CORRECTIONS = CorrectionBatch([], torch.zeros(0), torch.zeros(0, 0), torch.zeros(0, 0), refused=0)
 
 
 @dataclass(frozen=True)
