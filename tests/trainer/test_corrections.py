@@ -65,6 +65,8 @@ def test_corrections_become_more_probable_and_are_counted(
     assert 0 < metrics["corrections/probability"] < 0.1
     assert metrics["corrections/loss"] > 0
     assert after > 1.2 * metrics["corrections/probability"]
+    change = after - metrics["corrections/probability"]  # all four completions are logged
+    assert metrics["corrections/probability_change"] == pytest.approx(change, rel=1e-3)
     weightless = make_trainer("without", critic=Replacing(), lora=False, corrections={"weight": 1e-9})
     without, unmoved = stepped(weightless, monkeypatch)
     assert without["corrections/probability"] == pytest.approx(metrics["corrections/probability"], rel=1e-5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -23,10 +23,14 @@ CORRECTION_MEANS = ("corrections/loss", "corrections/probability")  # over corre
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """Metrics of an update. error: why it was aborted, or None."""
+    """Metrics of an update. error: why it was aborted, or None.
+
+    corrections: the mean probability of the tokens of each correction in the first pass, before the update.
+    """
 
     stats: dict[str, float]
     error: str | None = None
+    corrections: dict[int, float] = field(default_factory=dict)
 
 
 def update(
@@ -51,7 +55,8 @@ def update(
         rollout.prompts, rollout.completions, valid, args.tokens_per_batch, corrections.branches
     )
     restore = None if args.rollback_kl is None else take_snapshot(learner.optimizer)
-    error = _optimize(learner, batch, corrections, micro, args, stats)
+    before: dict[int, float] = {}
+    error = _optimize(learner, batch, corrections, micro, args, stats, before)
     learner.optimizer.zero_grad()
     if error is None and args.rollback_kl is not None:
         stats["approx_kl"] = _mean_kl(learner, batch, micro, args)
@@ -61,7 +66,7 @@ def update(
         if restore is not None:
             restore()
             stats["num_updates"] = 0.0
-    return UpdateResult(stats, error)
+    return UpdateResult(stats, error, before)
 
 
 def _optimize(
@@ -71,17 +76,24 @@ def _optimize(
     micro: list[MicroBatch],
     args: PolicySettings,
     stats: dict[str, float],
+    before: dict[int, float],
 ) -> str | None:
-    """Make the optimiser steps and update `stats`. Returns why they were aborted, or None."""
+    """Make the optimiser steps and update `stats`. Returns why they were aborted, or None.
+
+    before: gets the probabilities of corrections in the first pass.
+    """
     tokens = float(batch.mask.sum())
     counts = dict.fromkeys(MEANS, tokens) | dict.fromkeys(CORRECTION_MEANS, float(len(corrections)))
     learner.policy.train()
-    for _ in range(args.num_iterations):
+    for iteration in range(args.num_iterations):
         learner.optimizer.zero_grad()
+        probabilities: dict[int, float] = {}
         sums = [0.0] * len(counts)
         for samples, rows in micro:
-            more = _accumulate(learner, batch, corrections, samples, rows, tokens, args)
+            more = _accumulate(learner, batch, corrections, samples, rows, tokens, args, probabilities)
             sums = [a + b for a, b in zip(sums, more, strict=True)]
+        if len(corrections) and not iteration:
+            before |= dict(learner.processes.gather(list(probabilities.items())))
         totals = zip(counts, learner.processes.sum(sums), strict=True)
         stats |= {name: total / counts[name] for name, total in totals if counts[name]}
         stats["grad_norm"] = learner.clip_gradients(args.max_grad_norm)
@@ -101,9 +113,11 @@ def _accumulate(
     rows: TokenBatch,
     tokens: float,
     args: PolicySettings,
+    probabilities: dict[int, float],
 ) -> list[float]:
     """Forward and backward of one micro-batch. Returns sums, in the order of MEANS and CORRECTION_MEANS.
 
+    probabilities: gets the mean probability of the tokens of each correction.
     An idle one only takes part in the collectives of the pass, and contributes nothing.
     """
     indices = samples or IDLE
@@ -135,7 +149,9 @@ def _accumulate(
             scores.logprobs, of_branches, samples, rows.branches, corrections, args.corrections
         )
         loss = loss + args.corrections.weight * on_branches / len(corrections)
-        corrected = [on_branches.item(), corrections.probabilities(of_branches.detach(), rows.branches).sum().item()]
+        means: list[float] = corrections.probabilities(of_branches.detach(), rows.branches).tolist()
+        probabilities |= dict(zip(rows.branches, means, strict=True))
+        corrected = [on_branches.item(), sum(means)]
     learner.backward(loss)
     kl = approximate_kl(scores.logprobs.detach(), old_logprobs, mask)
     return [*(value.item() for value in (policy_loss, value_loss, entropy, clipped, kl)), *corrected]
