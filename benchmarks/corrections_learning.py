@@ -9,12 +9,13 @@ makes one update per step, with a learning rate that was chosen for it on other 
     whole answers       supervised fine-tuning on the answers with the named faults corrected
     replacements        the same, with a loss on the tokens of the corrections alone
 
-The critic names every fault of an answer, or one of them at random, as people do. Measured are the held-out score by the
-critic that sees every fault; the steps after which an arm reaches the last score of span credit; the difference at half
-of the steps, with its interval over seeds and prompts; and, for a real model, how far it has drifted on another task.
+The critic names every fault of an answer, or one of them at random, as people do. Measured are the held-out score by
+the critic that sees every fault; the steps after which an arm reaches the last score of span credit; the difference at
+half of the steps, with its interval over seeds and prompts; and, for a real model, how far it has drifted on another
+task.
 
-Each run is kept as a JSON file in --runs, and one that is there is not repeated: the benchmark can be stopped, and parts
-of it can be run on several machines.
+Each run is kept as a JSON file in --runs, and one that is there is not repeated: the benchmark can be stopped, and
+parts of it (`--only`) can be run on several machines.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
@@ -72,11 +74,16 @@ def main() -> None:
         return
     task = TASKS[args.task]
     steps, seeds, batches = (10, range(1), (8,)) if args.quick else (task.steps, SEEDS, BATCHES)
-    rates = json.loads(RATES_FILE.read_text(encoding="utf-8"))[args.task]
+    rates = read_rates().get(args.task)
+    if rates is None:
+        sys.exit(f"{RATES_FILE}: no learning rates for {args.task}; run with --tune first")
     setups = [
         Setup(args.task, faults, batch, arm, seed, rates[f"{faults} {batch} {arm}"], steps, args.device)
         for faults, batch, seed, arm in product(FAULTS, batches, seeds, ARMS)
     ]
+    if args.only:
+        list(run_all([setup for setup in setups if args.only in setup.name], args.runs, args.parallel))
+        return
     runs = dict(zip(setups, run_all(setups, args.runs, args.parallel), strict=True))
     results: dict[str, Any] = {"task": args.task, "steps": steps, "regimes": {}}
     bars: dict[str, harness.Bar] = {}
@@ -102,6 +109,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a few steps of one seed; save no result")
     parser.add_argument("--task", choices=list(TASKS), default="copy_fields")
     parser.add_argument("--tune", action="store_true", help="choose the learning rates on other seeds")
+    parser.add_argument("--only", help="make only the runs with this in their names, and report nothing")
     parser.add_argument("--runs", type=Path, default=RUNS, help="folder of the finished runs")
     parser.add_argument("--parallel", type=int, default=len(os.sched_getaffinity(0)), help="runs at a time")
     return parser.parse_args()
@@ -131,8 +139,13 @@ def tune(args: argparse.Namespace) -> None:
         rows.append([" ".join(map(str, regime)), f"{best:g}", *(f"{score:.3f}" for score in scores.values())])
     harness.show("Mean score over training, by learning rate", ["", "best", *(f"{r:g}" for r in task.rates)], rows)
     if not args.quick:
-        known = json.loads(RATES_FILE.read_text(encoding="utf-8")) if RATES_FILE.exists() else {}
-        RATES_FILE.write_text(json.dumps(known | {args.task: chosen}, indent=2) + "\n", encoding="utf-8")
+        RATES_FILE.write_text(json.dumps(read_rates() | {args.task: chosen}, indent=2) + "\n", encoding="utf-8")
+
+
+def read_rates() -> dict[str, dict[str, float]]:
+    """Return the chosen learning rates of each task."""
+    rates: dict[str, dict[str, float]] = {}
+    return json.loads(RATES_FILE.read_text(encoding="utf-8")) if RATES_FILE.exists() else rates
 
 
 def run_all(setups: Sequence[Setup], folder: Path, parallel: int) -> Iterator[dict[str, Any]]:
@@ -143,7 +156,7 @@ def run_all(setups: Sequence[Setup], folder: Path, parallel: int) -> Iterator[di
 
 
 def run(setup: Setup, folder: Path) -> dict[str, Any]:
-    """Train one arm. Returns its held-out scores and its drift; scores: by prompt, at half of the steps and at the end."""
+    """Train one arm. Returns its held-out scores over time, those of each prompt at half of the steps, and its drift."""
     path = folder / setup.name
     if path.exists():
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -197,7 +210,8 @@ def compare(runs: dict[str, list[dict[str, Any]]], every: int) -> dict[str, Any]
         ]
     total = (len(runs[SPANS][0]["curve"]) - 1) * every
     shares = [(total if steps is None else steps) / total for steps in arms[BOTH]["steps"]]
-    gain = paired_bootstrap(*(sum((run["half"] for run in runs[arm]), []) for arm in (SPANS, BOTH)), 2000, 0)
+    spans, both = ([score for run in runs[arm] for score in run["half"]] for arm in (SPANS, BOTH))
+    gain = paired_bootstrap(spans, both, resamples=2000, seed=0)
     return {"arms": arms, "steps_share": fmean(shares), "gain": gain._asdict()}
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 
 from text2grad import Text2GradTrainer
-from text2grad.align.tokens import decode, offsets
+from text2grad.align.tokens import decode, offsets, overlapping
 from text2grad.critics.base import collect_feedback
 from text2grad.models.batching import stack_rows
 from text2grad.models.special_tokens import encode_texts
 from text2grad.rewards.corrections import Edit, edits
-from text2grad.schema import Example, Range
+from text2grad.schema import Range
 
 
 def supervised_step(trainer: Text2GradTrainer, step: int, replacements_only: bool) -> None:
@@ -60,25 +60,8 @@ def apply_edits(text: str, changes: list[Edit]) -> tuple[str, list[Range]]:
 def changed_tokens(ids: list[int], changed: list[Range], trainer: Text2GradTrainer) -> torch.Tensor:
     """(tokens,): 1 on tokens of the changed ranges; of a deletion, on the first token after it."""
     mask = torch.zeros(len(ids))
-    for index, (start, end) in enumerate(offsets(ids, trainer.tokenizer)):
-        for first, last in changed:
-            if (start < last and end > first) if first < last else start >= first and not mask[index:].any():
-                mask[index] = 1
+    ranges = offsets(ids, trainer.tokenizer)
     for first, last in changed:
-        if first == last:
-            after = [
-                i for i, (start, end) in enumerate(offsets(ids, trainer.tokenizer)) if end > first or start >= first
-            ]
-            mask[after[0]] = 1
+        after = [i for i, (start, end) in enumerate(ranges) if end > first or start >= first]
+        mask[overlapping(first, last, ranges) or after[:1]] = 1
     return mask
-
-
-def corrected_examples(examples: list[Example]) -> list[Example]:
-    """Return examples with the corrections of their feedback applied."""
-    return [
-        example.model_copy(
-            update={"completion": apply_edits(example.completion, list(edits(example.feedback, example.completion)))[0]}
-        )
-        for example in examples
-        if example.feedback is not None
-    ]
