@@ -2,8 +2,8 @@
 
 The critic blames every fourth word of an answer and says of a third of these spans what it should have been, one or two
 words of the prompt. Both arms get the same feedback of the same answers; without corrections their weight is 0. Steps
-of the two alternate, and the result is the median. Measured are whole steps: sampling, scoring under the policy and under
-the reference, token rewards and the update.
+of the two alternate, and the result is the median. Measured are whole steps: sampling, scoring under the policy and
+under the reference, token rewards and the update.
 
 On the CPU the model is a random one of 8 layers, there are 16 answers instead of 128, and seconds are processor time.
 """

@@ -156,7 +156,7 @@ def run_all(setups: Sequence[Setup], folder: Path, parallel: int) -> Iterator[di
 
 
 def run(setup: Setup, folder: Path) -> dict[str, Any]:
-    """Train one arm. Returns its held-out scores over time, those of each prompt at half of the steps, and its drift."""
+    """Train one arm. Returns its held-out scores over time, those of each prompt at half of the time, and its drift."""
     path = folder / setup.name
     if path.exists():
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
