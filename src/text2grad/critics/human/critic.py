@@ -18,7 +18,7 @@ from text2grad.critics.human.exports import AnnotatedCompletion, FieldNames, par
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, describe
 
-_COMMENT_FIELDS = ("comment", "start", "end", "quote", "label", "severity", "annotator")
+_COMMENT_FIELDS = ("comment", "start", "end", "quote", "label", "severity", "annotator", "replacement")
 
 
 def read_feedback(
@@ -32,10 +32,12 @@ def read_feedback(
     """Yield the completions of a file once each, in order, with all comments on it merged.
 
     - `.csv`, `.tsv`: columns prompt, completion, comment and optionally start, end, quote, label, severity, id,
-      annotator; other columns go to `meta`.
-    - `.jsonl`: records of the schema, or with a field `comment` and the same optional ones as above.
+      annotator, replacement (what should stand there instead; `[delete]`: nothing); other columns go to `meta`.
+    - `.jsonl`: records of the schema, or with a field `comment` and the same optional ones as above; a replacement
+      that is empty deletes.
     - `.json`, or the same as lines: exports of Label Studio (tasks with annotations) and Argilla (records with
-      responses). Choices that mean good or poor become the score; other choices and ratings go to `meta`.
+      responses). Choices that mean good or poor become the score; other choices and ratings go to `meta`. A text of
+      the name `replacement` is that of its region (Label Studio), or of the annotator's only span (Argilla).
 
     A comment with offsets refers to them, one with a quote to the quote, others to what they quote or name. A comment
     that matches no part of the completion has no spans; `text2grad align` uses the learned aligner for it.
@@ -126,7 +128,8 @@ def _read_table(path: Path, fields: FieldNames) -> Iterator[tuple[dict[str, Any]
                     raise UserError(
                         f"{where}: the row has more or fewer cells than the header; quote cells with commas"
                     )
-                yield row, where, f"{path.stem}-{rows.line_num}"
+                said = {column: cell for column, cell in row.items() if cell}
+                yield said, where, f"{path.stem}-{rows.line_num}"
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 ({error}); save it as CSV UTF-8") from error
     except csv.Error as error:
@@ -180,10 +183,14 @@ def _parse_flat_record(
 ) -> Example:
     """Parse a record with the fields of an example and of one comment on it."""
     renamed = {fields.prompt: "prompt", fields.completion: "completion", fields.comment: "comment"}
-    flat = {renamed.get(key, key): value for key, value in record.items() if value not in (None, "")}
+    flat = {
+        renamed.get(key, key): value
+        for key, value in record.items()
+        if value not in (None, "") or (key == "replacement" and value == "")
+    }
     comment = HumanComment.model_validate({key: flat.pop(key) for key in _COMMENT_FIELDS if key in flat})
-    if not comment.comment and comment.label is None:
-        raise UserError("comment is empty, and so is label; give one of them")
+    if not comment.comment and comment.label is None and comment.replacement is None:
+        raise UserError("comment is empty, and so are label and replacement; give one of them")
     example = _make_example(flat, default_id)
     return example.model_copy(update={"feedback": comment_to_feedback(comment, example.completion, labels)})
 
