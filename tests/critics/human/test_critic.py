@@ -485,3 +485,65 @@ def test_changed_comments_are_a_changed_critic(tmp_path: Path) -> None:
     table(path, comment("Wrong place."))
 
     assert before == same != critic_digest(HumanCritic(path))
+
+
+# Replacements
+
+
+def replacements(example: Example) -> list[tuple[str, str | None]]:
+    assert example.feedback is not None
+    return [(example.completion[span.start : span.end], span.replacement) for span in example.feedback.spans]
+
+
+def test_a_column_says_what_should_stand_there_instead(tmp_path: Path) -> None:
+    path = table(
+        tmp_path / "feedback.csv",
+        comment("Wrong day.", start=18, end=24, replacement="Monday"),
+        comment("", quote="Rome", replacement="Paris"),
+        comment("Wrong city.", quote="in Rome", replacement=""),
+    )
+    example, _ = only(path)
+    assert replacements(example) == [("Friday", "Monday"), ("Rome", "Paris"), ("in Rome", None)]
+    assert {span.label for span in example.feedback.spans} == {"poor"}  # type: ignore[union-attr]
+
+
+def test_in_json_lines_an_empty_replacement_means_that_the_words_go(tmp_path: Path) -> None:
+    path = tmp_path / "feedback.jsonl"
+    path.write_text(json.dumps(comment("Not asked for.", quote="in Rome", replacement="")), encoding="utf-8")
+    assert replacements(only(path)[0]) == [("in Rome", "")]
+
+
+def test_label_studio_has_replacements_as_a_text_of_the_region(tmp_path: Path) -> None:
+    region = {"id": "r", "to_name": "answer"}
+    value = {"start": 18, "end": 24, "text": "Friday"}
+    results = [
+        {**region, "type": "labels", "from_name": "label", "value": {**value, "labels": ["Poor"]}},
+        {**region, "type": "textarea", "from_name": "comment", "value": {**value, "text": ["Wrong day."]}},
+        {**region, "type": "textarea", "from_name": "replacement", "value": {**value, "text": ["Monday"]}},
+    ]
+    task = {"id": 1, "data": {"prompt": PROMPT, "completion": ANSWER}, "annotations": [{"result": results}]}
+    example, feedback = only(dumped(tmp_path / "export.json", [task]))
+    assert replacements(example) == [("Friday", "Monday")]
+    assert feedback.critique == "Wrong day."
+
+
+def test_argilla_may_have_a_replacement_in_a_span(tmp_path: Path) -> None:
+    spans = [{"start": 18, "end": 24, "label": "poor", "replacement": "Monday"}]
+    record = {
+        "id": "a",
+        "fields": {"prompt": PROMPT, "completion": ANSWER},
+        "responses": {"marks": [{"value": spans, "user_id": "u"}]},
+    }
+    assert replacements(only(dumped(tmp_path / "export.json", [record]))[0]) == [("Friday", "Monday")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"replacement": "Monday"}, "but of what"),
+        ({"quote": "Friday", "replacement": "Monday", "label": "good"}, "only blamed words are replaced"),
+    ],
+)
+def test_a_replacement_needs_a_place_and_blame(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        only(table(tmp_path / "feedback.csv", comment("Wrong.", **fields)))
