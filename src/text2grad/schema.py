@@ -83,7 +83,10 @@ class Omission(Strict):
 
 
 class Feedback(Strict):
-    """The feedback of one critic on one completion. Failed feedback has an error and no effect on training."""
+    """The feedback of one critic on one completion. Failed feedback has an error and no effect on training.
+
+    `distance` is how unlike its training data a trained critic finds the completion, in standard deviations.
+    """
 
     reasoning: str | None = None
     critique: str = ""
@@ -92,6 +95,7 @@ class Feedback(Strict):
     unmatched: list[str] = []
     scores: list[tuple[int, int, Annotated[float, Field(ge=-1, le=1)]]] | None = None
     score: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    distance: Annotated[float, Field(allow_inf_nan=False)] | None = None
     critic: str
     raw: str | None = None
     status: Literal["ok", "failed"] = "ok"
