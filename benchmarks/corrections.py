@@ -96,10 +96,14 @@ def measure_extraction(rows: list[dict[str, Any]]) -> dict[str, Any]:
             f"{kind}/right": counts[f"{kind}/right"] / made,
         }
     names = ("deletions/right apart from other changes", "deletions/words gone")
-    return figures | {name: counts[name] / max(1, counts["deletions/corrections"]) for name in names} | {
-        "neither/rows": counts["neither/rows"],
-        "neither/nothing found": counts["neither/nothing found"] / max(1, counts["neither/rows"]),
-    }
+    return (
+        figures
+        | {name: counts[name] / max(1, counts["deletions/corrections"]) for name in names}
+        | {
+            "neither/rows": counts["neither/rows"],
+            "neither/nothing found": counts["neither/nothing found"] / max(1, counts["neither/rows"]),
+        }
+    )
 
 
 def _sentences(comment: str, instructions: list[str]) -> list[tuple[Range, str]]:

@@ -90,10 +90,7 @@ def read(number: int, row: dict[str, Any]) -> Iterable[Group]:
     heads = [parse_request(part).head for part in requests]
     kept = align_words(normalized_words(answer), normalized_words(corrected))
     changed = {
-        part_key(part)
-        for i, word in enumerate(normalized_words(answer))
-        if i not in kept
-        for part in split_parts(word)
+        part_key(part) for i, word in enumerate(normalized_words(answer)) if i not in kept for part in split_parts(word)
     }
     present = {key for word in words for key in word.keys}
     for request, head in zip(requests, heads, strict=True):

@@ -46,7 +46,12 @@ def test_the_corrected_part(part, after, expected):
 
 @pytest.mark.parametrize(
     ("before", "after", "corrected"),
-    [("a cat", "a big cat", "a big cat"), ("a cat", "so a cat", "so a cat"), ("a cat", "a cat sat", "a cat sat"), ("", "a", "a")],
+    [
+        ("a cat", "a big cat", "a big cat"),
+        ("a cat", "so a cat", "so a cat"),
+        ("a cat", "a cat sat", "a cat sat"),
+        ("", "a", "a"),
+    ],
 )
 def test_insertions_go_back_to_their_place(before, after, corrected):
     _, (bounds,) = diff_tokens(before, after, WORD, str.lower)

@@ -21,7 +21,10 @@ Side = Literal["after", "before"]
 
 _MASK = "\ue000"  # stands for each character of a quotation and its marks
 _MARKS = "\"'`“”‘’„«»「」"
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]*(?-i:[A-Z0-9\ue000]))|[;\n]+|,?\s+and\s+(?=(?:remove|delete|replace|change|add|insert)\b)", re.IGNORECASE)
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]*(?-i:[A-Z0-9\ue000]))|[;\n]+|,?\s+and\s+(?=(?:remove|delete|replace|change|add|insert)\b)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,17 @@ _IN_TEXT = (
     r"reply|output|article))?"
 )
 _REASON = r"(?:,?\s+(?:because|since|as\s+(?:it|this|that|there|they)|which\s+(?:is|was|are)\s+not|but\s+keep)\b.*)?"
-_TAIL = rf"{_IN_TEXT}{_REASON}[\s.,;:!?)\"'”’]*$"
+_TAIL = rf"{_IN_TEXT}{_REASON}(?:,?\s+(?:please|instead|here|there|then|too|thanks))?[\s.,;:!?)\"'”’]*$"
 _NEG = r"(?<!do not )(?<!don't )(?<!not )(?<!never )"
+_REMOVE = (
+    r"remov(?:e|ing)|delet(?:e|ing)|drop(?:ping)?|omit(?:ting)?|leav(?:e|ing)\s+out|tak(?:e|ing)\s+out|eras(?:e|ing)|"
+    r"get(?:ting)?\s+rid\s+of|eliminat(?:e|ing)|strik(?:e|ing)(?:\s+out)?|cut(?:ting)?(?:\s+out)?|scrap(?:ping)?"
+)
 _PATTERNS: tuple[tuple[RequestKind, str], ...] = (
-    ("replace", rf"(?P<old>{_MASK}+|[^\s{_MASK}][^{_MASK},:]*?)\s*(?:->|=>|→|-->)\s*(?P<new>{_MASK}+|[^{_MASK}]+?)[\s.,;:!?]*$"),
+    (
+        "replace",
+        rf"(?P<old>{_MASK}+|[^\s{_MASK}][^{_MASK},:]*?)\s*(?:->|=>|→|-->)\s*(?P<new>{_MASK}+|[^{_MASK}]+?)[\s.,;:!?]*$",
+    ),
     (
         "replace",
         rf"{_NEG}\b(?:replac(?:e|ing)|swap(?:ping)?(?:\s+out)?)\s+(?P<old>.+?)\s+(?:with|by|for)\s+(?P<new>.+?){_TAIL}",
@@ -87,9 +97,16 @@ _PATTERNS: tuple[tuple[RequestKind, str], ...] = (
         rf"\binstead\s+of\s+(?:saying\s+|writing\s+|using\s+)?(?P<old>{_MASK}+|[^,{_MASK}]+?),\s+(?:it|this|that|there|the\s+\w+|you)?\s*"
         rf"(?:should(?:\s+have)?|must|ought\s+to)?\s*(?:say|write|use|put|be(?:en)?|read|said|it['’]?s|is|was|try)\s+(?P<new>.+?){_TAIL}",
     ),
+    ("remove", rf"^(?:(?:please|also|and|then|you\s+should|i\s+would|just)\s+)*(?:{_REMOVE})\s+(?P<old>.+?){_TAIL}"),
     ("replace", rf"\bnot\s+(?P<old>{_MASK}+|[^,.;{_MASK}]+?),?\s+but\s+(?:rather\s+|instead\s+)?(?P<new_start>.+)$"),
-    ("replace", rf"(?P<new_end>.*\S),?\s+(?:and\s+)?not\s+(?P<old_start>(?!only\b|just\b).+)$"),
-    ("replace", rf"(?P<new_end>.*\S),?\s+(?P<ambiguous>rather\s+than|instead\s+of|in\s+place\s+of|as\s+opposed\s+to)\s+(?P<old_start>.+)$"),
+    (
+        "replace",
+        rf"(?P<new_end>.*?\S),?\s+(?:and\s+)?(?<!\bdo )not\s+(?P<old_start>(?!(?:only|just|to|be|so|at\s+all|remove|delete|replace|change)\b).+)$",
+    ),
+    (
+        "replace",
+        rf"(?P<new_end>.*\S),?\s+(?P<ambiguous>rather\s+than|instead\s+of|in\s+place\s+of|as\s+opposed\s+to)\s+(?P<old_start>.+)$",
+    ),
     (
         "remove",
         rf"^(?P<old>.+?)\s+(?:should|must|ought\s+to|needs?\s+to|has\s+to|have\s+to|can)\s+(?:really\s+|just\s+|all\s+)?"
@@ -104,8 +121,7 @@ _PATTERNS: tuple[tuple[RequestKind, str], ...] = (
     ),
     (
         "remove",
-        rf"{_NEG}\b(?:remov(?:e|ing)|delet(?:e|ing)|drop(?:ping)?|omit(?:ting)?|leav(?:e|ing)\s+out|tak(?:e|ing)\s+out|get(?:ting)?\s+rid\s+of|"
-        rf"eliminat(?:e|ing)|eras(?:e|ing)|strik(?:e|ing)(?:\s+out)?|cut(?:ting)?(?:\s+out)?|scrap(?:ping)?)\s+(?P<old>.+?){_TAIL}",
+        rf"{_NEG}\b(?:{_REMOVE})\s+(?P<old>.+?){_TAIL}",
     ),
     (
         "insert",
@@ -130,7 +146,8 @@ _ABOUT_START = re.compile(_ABOUT, re.IGNORECASE)
 _FILLER_START = re.compile(r"(?:just|simply|only|instead|rather)\s+", re.IGNORECASE)
 _LABELLED_QUOTE = re.compile(rf"(?:[\w'’]+\s+){{1,3}}(?={_MASK}+$)")
 _LABEL_START = re.compile(
-    r"(?:the\s+)?(?:words?|phrases?|names?|terms?|numbers?|dates?|years?|sentence|first\s+name|value|figure)\s+(?=\ue000)", re.IGNORECASE
+    r"(?:the\s+)?(?:words?|phrases?|names?|terms?|numbers?|dates?|years?|sentence|first\s+name|value|figure)\s+(?=\ue000)",
+    re.IGNORECASE,
 )
 
 
@@ -192,7 +209,7 @@ def _all_splits(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     match = pattern.search(text)
     while match:
         yield match
-        if "old" not in pattern.groupindex or "new" not in pattern.groupindex or not match["new"]:
+        if not {"old", "new"} <= pattern.groupindex.keys() or match.start("new") < match.start("old"):
             return
         later = re.compile(
             pattern.pattern.replace("(?P<old>.+?)", f"(?P<old>.{{{match.end('old') - match.start('old') + 1},}}?)"),

@@ -20,7 +20,7 @@ from text2grad.align.fitting import DETERMINERS, fit_replacement
 from text2grad.align.learned.removals import find_removals
 from text2grad.align.quotes import Match, locate_quote
 from text2grad.schema import Range
-from text2grad.text.lexicon import FUNCTION_WORDS, PREPOSITIONS
+from text2grad.text.lexicon import FUNCTION_WORDS, NUMBER_WORDS, PREPOSITIONS
 from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, split_parts, split_words
 
 MIN_REMOVAL = 0.45  # probability; below it, what should go is not certain
@@ -33,13 +33,16 @@ _MIN_SUPPORT = 0.5  # of the new words' content, in the source or the old words
 _MIN_SOURCE_WORDS = 60
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*%?|[$€£][\d.,]+\w*")
-_NUMBER = re.compile(r"[$€£]?\d+(?:[.,:/-]\d+)*(?:%|[a-z]{1,3}\b)?(?:\s(?:million|billion|thousand|percent|per cent)\b)?", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?<!\w)(?:[$€£]?\d+(?:[.,:/-]\d+)*(?:%|[a-z]{1,3}\b)?|(?:"
+    + "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
+    + r")\b)(?:\s(?:million|billion|thousand|percent|per cent)\b)?",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"[A-ZÀ-Þ][\w'’.-]*(?:\s+(?:(?:of|de|van|von|the)\s+)?[A-ZÀ-Þ][\w'’.-]*)*")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _WEEKDAY = re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b", re.IGNORECASE)
-_MONTH = re.compile(
-    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
-)
+_MONTH = re.compile(r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b")
 _DESCRIPTION = re.compile(
     r"^(?:(?:the|a|an|its|his|her|their|some)\s+)?(?:\w+\s+)?(?:names?|full\s+name|number|amount|location|date|title|description|details?|fact|"
     r"information|one|kind|type|class|word|person|place|time)\b(?:\s+(?:of|that|about|where|who|which|it|from|in|when)\b|$)"
@@ -49,8 +52,12 @@ _DESCRIPTION = re.compile(
     r"|^(?:the\s+)?(?:actual|correct|right|real|true|proper|exact|specific|accurate|general|appropriate)\b",
     re.IGNORECASE,
 )
-_SENTENCE_START = re.compile(r"(?:please\s+)?(?:use|say|write|try|put|it|this|that|the|prefer|i|we)\b['’]?\w*\s+", re.IGNORECASE)
-_CLAUSE_END = re.compile(r"[,.;:!?()]\s|[.!?]$|\s(?:because|since|as|but|and|which|who|according|in\s+the\s+(?:source|article|text))\b")
+_SENTENCE_START = re.compile(
+    r"(?:please\s+)?(?:use|say|write|try|put|it|this|that|the|prefer|i|we)\b['’]?\w*\s+", re.IGNORECASE
+)
+_CLAUSE_END = re.compile(
+    r"[,.;:!?()]\s|[.!?]$|\s(?:because|since|as|but|and|which|who|according|in\s+the\s+(?:source|article|text))\b"
+)
 
 
 @dataclass(frozen=True)
@@ -118,9 +125,7 @@ def _removals(request: ChangeRequest, comment: str, completion: str, prompt: str
             yield Correction(*cut(completion, words, best.first, best.last), best.probability, request.phrase)
 
 
-def _whole_words(
-    quote: str, completion: str, words: Sequence[WhitespaceWord], context: str
-) -> tuple[int, int] | None:
+def _whole_words(quote: str, completion: str, words: Sequence[WhitespaceWord], context: str) -> tuple[int, int] | None:
     """Return the words that a quotation quotes, if the rest reads without exactly these."""
     match = locate_quote(quote, completion, context=context)
     if match is None or match.confidence < _QUOTED:
@@ -233,6 +238,8 @@ def _alike(text: str, model: str, at_end: bool) -> str:
     for pattern in (_NUMBER, _NAME):
         if pattern.fullmatch(model):
             places = list(pattern.finditer(text))
+            if pattern is _NUMBER and len(places) == 1:
+                return places[0][0]
             if at_end:
                 return places[-1][0] if places and not text[places[-1].end() :].strip(" .") else ""
             return places[0][0].rstrip(".") if places and not text[: places[0].start()].strip() else ""

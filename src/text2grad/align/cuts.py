@@ -10,15 +10,18 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from text2grad.text.lexicon import ARTICLES, AUXILIARIES, CONJUNCTIONS, PREPOSITIONS, word_set
+from text2grad.text.lexicon import ARTICLES, AUXILIARIES, CONJUNCTIONS, FUNCTION_WORDS, PREPOSITIONS, word_set
 from text2grad.text.whitespace import WhitespaceWord
 
-_TRAILING = re.compile(r"[.!?,;:…]*[\"'”’)\]]*$")
-_FULL_STOP = re.compile(r"[.!?…]+[\"'”’)\]]*$")
-_VOWEL_SOUND = re.compile(r"[\"'“‘(]*(?:[aeio]|u(?!ni|k\b|s[ea]|n\b|topia)|hour|honest|honou?r|heir|8|11\b|18\b)", re.IGNORECASE)
+_TRAILING = re.compile(r"[.!?,;:…]+$")
+_MARKS = re.compile(r"[\"“”„«»()\[\]]")
+_VOWEL_SOUND = re.compile(
+    r"[\"'“‘(]*(?:[aeio]|u(?!ni|k\b|s[ea]|n\b|topia)|hour|honest|honou?r|heir|8|11\b|18\b)", re.IGNORECASE
+)
 _POSSESSIVES = word_set("my your his her its our their whose")
 _DANGLING_END = ARTICLES | CONJUNCTIONS | PREPOSITIONS | AUXILIARIES | _POSSESSIVES | word_set("than as that which who")
 _NEEDS_WORDS = ARTICLES | _POSSESSIVES
+_NEEDS_VERB = word_set("has have had will would shall should can could may might must")
 _PARTICLES = word_set("up down out off over in on away back through around by")
 
 
@@ -74,7 +77,7 @@ def still_reads(words: Sequence[WhitespaceWord], first: int, last: int) -> bool:
     after = words[last] if last < len(words) and words[last].sentence == words[last - 1].sentence else None
     if before is None and after is None:
         return True
-    if removed[0].sentence != removed[-1].sentence:
+    if removed[0].sentence != removed[-1].sentence or len(_MARKS.findall(" ".join(word.text for word in removed))) % 2:
         return False
     left, right = (_bare(word) if word else "" for word in (before, after))
     tail, closing = _bare(removed[-1]), bool(_trailing(removed[-1].text))
@@ -83,7 +86,9 @@ def still_reads(words: Sequence[WhitespaceWord], first: int, last: int) -> bool:
     ends_phrase = after is None or closing
     if left in _DANGLING_END and ends_phrase:
         return False
-    if left in _NEEDS_WORDS and not _continues_noun_phrase(after):
+    if left in _NEEDS_WORDS and not _continues_noun_phrase(words, last):
+        return False
+    if left in _NEEDS_VERB and right in FUNCTION_WORDS - AUXILIARIES:
         return False
     if removed[-1].text.endswith(("'s", "’s")) and left not in _NEEDS_WORDS and after is not None:
         if not after.is_capitalized and not right.endswith("s"):
@@ -93,15 +98,19 @@ def still_reads(words: Sequence[WhitespaceWord], first: int, last: int) -> bool:
     return not (before is None and right in (PREPOSITIONS | AUXILIARIES | CONJUNCTIONS | word_set("who which that")))
 
 
-def _continues_noun_phrase(word: WhitespaceWord | None) -> bool:
-    return word is not None and _bare(word) not in (_DANGLING_END | _NEEDS_WORDS | word_set("not to"))
+def _continues_noun_phrase(words: Sequence[WhitespaceWord], position: int) -> bool:
+    """Whether a noun may follow a determiner here: not "barked." of "The dog barked." """
+    if position == len(words) or _bare(words[position]) in _DANGLING_END | {"not", "to"}:
+        return False
+    following = words[position + 1] if position + 1 < len(words) else None
+    is_last = following is None or bool(_trailing(words[position].text)) or _bare(following) in FUNCTION_WORDS
+    return not (is_last and _bare(words[position]).endswith("ed"))
 
 
 def _trailing(word: str) -> str:
     """Return the punctuation at the end of a word that belongs to the sentence: not the point of "U.S."."""
     found = _TRAILING.search(word)
-    trailing = found[0] if found else ""
-    return trailing if trailing != word else ""
+    return found[0] if found and found[0] != word else ""
 
 
 def _bare(word: WhitespaceWord) -> str:

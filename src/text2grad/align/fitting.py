@@ -16,7 +16,9 @@ _WORD_BEFORE = re.compile(r"(\S+)\s+$")
 _WORD_AFTER = re.compile(r"\s*([^\W_]+)")
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _IN_DATE = re.compile(rf"(?:{_MONTH} )?(?:1[5-9]|20)\d\d|{_MONTH}")
-_ON_DATE = re.compile(rf"\d{{1,2}} {_MONTH}(?: \d{{4}})?|{_MONTH} \d{{1,2}}(?:, \d{{4}})?|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day")
+_ON_DATE = re.compile(
+    rf"\d{{1,2}} {_MONTH}(?: \d{{4}})?|{_MONTH} \d{{1,2}}(?:, \d{{4}})?|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
+)
 _POSSESSIVE = ("'s", "’s")
 _SENTENCE_MARKS = ".!?\n"
 _PLACE_PREPOSITIONS = word_set("in at on near from outside")

@@ -220,7 +220,9 @@ def replacements(feedback: Feedback, completion: str) -> dict[str, str]:
         ("def g(x):\n    return x + 1", "assert f(1) == h(2)", {}),
     ],
 )
-def test_the_name_that_the_tests_ask_for_replaces_the_only_other_one(critic: CodeCritic, code: str, tests: str, expected: dict[str, str]) -> None:
+def test_the_name_that_the_tests_ask_for_replaces_the_only_other_one(
+    critic: CodeCritic, code: str, tests: str, expected: dict[str, str]
+) -> None:
     assert replacements(critique(critic, code, tests), code) == expected
 
 

@@ -140,7 +140,15 @@ def test_phrases_are_words_of_the_critique(accepts):
 
 @pytest.mark.parametrize(
     ("instead", "allowed"),
-    [("null", True), ('""', True), ('"cat"', True), ('"a \u00fc cat"', True), ('" "', False), ('"a\\nb"', False), ("0", False)],
+    [
+        ("null", True),
+        ('""', True),
+        ('"cat"', True),
+        ('"a \u00fc cat"', True),
+        ('" "', False),
+        ('"a\\nb"', False),
+        ("0", False),
+    ],
 )
 def test_a_suggestion_is_null_nothing_or_words(accepts, instead, allowed):
     grammar = quotes_grammar("the fox", "It jumped well.", ReplyLimits(max_omissions=0))

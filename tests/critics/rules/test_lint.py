@@ -166,7 +166,12 @@ def test_which_rules_count_and_how_much_is_a_setting():
     assert {rule for rule, _, _ in marked(critique(code), code)} == {"F401", "B006", "E741", "F841"}
     assert {rule for rule, _, _ in marked(critique(code, select=["F"], ignore=["F841"]), code)} == {"F401"}
     heavy = critique(code, severities={"F": 0.9, "F841": 0.4})
-    assert marked(heavy, code) == [("F401", "import os\n", 0.9), ("B006", "[]", 0.5), ("E741", "l", 0.3), ("F841", "l", 0.4)]
+    assert marked(heavy, code) == [
+        ("F401", "import os\n", 0.9),
+        ("B006", "[]", 0.5),
+        ("E741", "l", 0.3),
+        ("F841", "l", 0.4),
+    ]
 
 
 def test_all_rules_say_nothing_about_our_own_files():
@@ -232,4 +237,6 @@ def test_a_fix_is_placed_in_the_answer_around_the_code():
 
 def test_a_fix_of_the_prompts_own_lines_is_none():
     prompt = "import os\nfrom sys import argv\n\ndef f(x):\n"
-    assert all(span.replacement is None for span in critique("    return not x in [1]\n", prompt, select=["F401"]).spans)
+    assert all(
+        span.replacement is None for span in critique("    return not x in [1]\n", prompt, select=["F401"]).spans
+    )

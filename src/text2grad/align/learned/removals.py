@@ -46,7 +46,9 @@ _KIND_WORDS = word_set("""
     country location place city county town venue date day year month time length duration number amount score result
     team club party being fact information type kind part person man woman player player's
     """)
-_AGE = re.compile(r"\b\d+[- ]years?[- ]old\b|\b\w+-year-old\b|\baged \d+\b|\bin (?:his|her|their) \w+s\b", re.IGNORECASE)
+_AGE = re.compile(
+    r"\b\d+[- ]years?[- ]old\b|\b\w+-year-old\b|\baged \d+\b|\bin (?:his|her|their) \w+s\b", re.IGNORECASE
+)
 _SCORE = re.compile(r"\b\d+[-–]\d+\b")
 _TIME = re.compile(
     rf"\b(?:{'|'.join(sorted(CALENDAR_WORDS - {'may', 'march'}))}|(?:1[5-9]|20)\d\d|today|yesterday|tomorrow|tonight"
@@ -197,7 +199,9 @@ def _candidate_features(
     features |= {f"kind {asked_kind}/{kind}": 1.0 for asked_kind in asked.kinds or {"-"} for kind in kinds or {"-"}}
     if "first name" in asked.kinds and "start of a name" in kinds:
         features["first name before its surname"] = features["anchor after"]
-        features["first name, anchor elsewhere"] = float(bool(asked.anchor & answer_keys) and not features["anchor after"])
+        features["first name, anchor elsewhere"] = float(
+            bool(asked.anchor & answer_keys) and not features["anchor after"]
+        )
     if "first name" in asked.kinds and not kinds & {"start of a name", "start of a name after a name"}:
         features["first name, but no start of a name"] = 1.0
     if "age" in asked.kinds and "age" not in kinds:

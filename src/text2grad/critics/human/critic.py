@@ -183,10 +183,9 @@ def _parse_flat_record(
 ) -> Example:
     """Parse a record with the fields of an example and of one comment on it."""
     renamed = {fields.prompt: "prompt", fields.completion: "completion", fields.comment: "comment"}
+    named = {renamed.get(key, key): value for key, value in record.items()}
     flat = {
-        renamed.get(key, key): value
-        for key, value in record.items()
-        if value not in (None, "") or (key == "replacement" and value == "")
+        key: value for key, value in named.items() if value not in (None, "") or (key, value) == ("replacement", "")
     }
     comment = HumanComment.model_validate({key: flat.pop(key) for key in _COMMENT_FIELDS if key in flat})
     if not comment.comment and comment.label is None and comment.replacement is None:

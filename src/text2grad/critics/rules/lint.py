@@ -200,8 +200,11 @@ def _parse_fix(fix: dict[str, Any]) -> tuple[tuple[Position, Position, str], ...
     if fix.get("applicability") != "safe":
         return ()
     return tuple(
-        ((edit["location"]["row"], edit["location"]["column"]),
-         (edit["end_location"]["row"], edit["end_location"]["column"]), edit["content"])
+        (
+            (edit["location"]["row"], edit["location"]["column"]),
+            (edit["end_location"]["row"], edit["end_location"]["column"]),
+            edit["content"],
+        )
         for edit in fix["edits"]
     )
 
@@ -232,8 +235,10 @@ def _locate(diagnostic: Diagnostic, program: Program) -> Range | None:
 def _apply_fix(diagnostic: Diagnostic, program: Program, place: Range) -> tuple[Range, str | None]:
     """Return the place, widened to what ruff's fix changes, and what it becomes; no fix if that is too much."""
     shift = program.start - len(program.prefix)
-    edits = [(_offset(program.source, *start) + shift, _offset(program.source, *end) + shift, content)
-             for start, end, content in sorted(diagnostic.fix)]
+    edits = [
+        (_offset(program.source, *start) + shift, _offset(program.source, *end) + shift, content)
+        for start, end, content in sorted(diagnostic.fix)
+    ]
     if not edits:
         return place, None
     start, end = min(place[0], edits[0][0]), max(place[1], max(end for _, end, _ in edits))
