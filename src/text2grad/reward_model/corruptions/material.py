@@ -129,7 +129,8 @@ def _phrases(text: Text) -> Iterator[str]:
     """Yield prepositional phrases that end in a name or a number: "in the town of Marburg", "since 1996"."""
     numbers = [range(i, i + 1) for i, word in enumerate(text.words) if word.lexeme.is_number and word.text[0].isdigit()]
     for words in [*find_names(text), *numbers]:
-        if text.after(words[-1]) == " " and text.words[words[-1] + 1].is_content:
+        following = text.words[words.stop] if words.stop < len(text.words) else None
+        if following is not None and following.is_content and text.after(words[-1]) == " ":
             continue  # the phrase goes on: "for 85 dollars", "by Canadian musicians"
         for k in range(words[0] - 1, max(words[0] - 4, -1), -1):
             if text.after(k) != " " or text.words[k].starts_sentence:
