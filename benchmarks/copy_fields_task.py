@@ -76,6 +76,28 @@ class CopyCritic:
         return [comment(example) for example in examples]
 
 
+class CorrectingCritic:
+    """Says of every fault, or of one at random, what should have been there. No score.
+
+    A wrong word is a fault, and so is a run of superfluous or of missing words.
+    """
+
+    def __init__(self, one_fault: bool = False) -> None:
+        self.one_fault = one_fault
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return [self.correct(example) for example in examples]
+
+    def correct(self, example: Example) -> Feedback:
+        found = list(faults(example))
+        if self.one_fault and found:
+            rng = np.random.default_rng(zlib.crc32(f"{example.id} {example.completion}".encode()))
+            found = [found[rng.integers(len(found))]]
+        spans = [fault for fault in found if isinstance(fault, Span)]
+        omissions = [fault for fault in found if isinstance(fault, Omission)]
+        return Feedback(spans=spans, omissions=omissions, critic="correcting")
+
+
 class NeverSatisfiedCritic:
     """Always finds an omission, and does not blame words after the right sentence.
 
@@ -122,6 +144,24 @@ def comment(example: Example) -> Feedback:
     score = 2 * right / (len(said) + len(wanted))
     words = ", ".join(example.completion[span.start : span.end] for span in spans)
     return Feedback(critique=f"Wrong: {words}.", spans=spans, omissions=omissions, score=score, critic="copy")
+
+
+def faults(example: Example) -> Iterator[Span | Omission]:
+    """Yield the wrong words, superfluous runs and missing runs of a completion, each with its correction."""
+    said, wanted = example.completion.split(), str(example.reference).split()
+    places = _places(said)
+    for kind, i, j, k, end in SequenceMatcher(None, said, wanted, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        both = min(j - i, end - k)
+        for (start, stop), word in zip(places[i:j], wanted[k:end], strict=False):
+            yield Span(start=start, end=stop, label="poor", replacement=word)
+        if j - i > both:
+            yield Span(start=places[i + both][0], end=places[j - 1][1], label="poor", replacement="")
+        if end - k > both:
+            missing = " ".join(wanted[k + both : end])
+            insertion = f" {missing}" if j else f"{missing} " if said else missing
+            yield Omission(text=missing, insert_at=places[j - 1][1] if j else 0, insertion=insertion)
 
 
 def _places(words: Sequence[str]) -> list[Range]:

@@ -293,6 +293,34 @@ def injections(results: Results) -> str:
     return _table(["", "now", "plain tags, `apply_chat_template`"], rows)
 
 
+def reward_transfer(results: Results) -> str:
+    rows = []
+    for name, row in results["left_out"].items():
+        trained = {
+            arm: f"{row[f'{arm}_mean']:.3f} ({min(row[arm]):.3f}–{max(row[arm]):.3f})" for arm in ("without", "with")
+        }
+        shares = [f"{row['frequency']:.3f}", f"{max(row['guesses'].values()):.3f}"]
+        trust = [f"{row['with_trust']:.2f}", f"{row['with_trust_elsewhere']:.2f}"]
+        rows.append([name, *shares, trained["without"], trained["with"], *trust])
+    means = [f"{results['without_mean']:.3f}", f"{results['with_mean']:.3f}"]
+    rows.append(["mean", "", "", *means, "", ""])
+    kinds = [
+        [kind, str(row["spans"]), f"{row['found'] / row['spans']:.0%}", f"{row['right'] / max(row['found'], 1):.0%}"]
+        for kind, row in results["by_kind"].items()
+    ]
+    total = ["all", str(results["spans"]), f"{results['found'] / results['spans']:.0%}"]
+    kinds.append([*total, f"{results['replacements_right']:.0%}"])
+    columns = ["left out", "share blamed", "best guess", "AP without corruptions", "with"]
+    return "\n\n".join(
+        [
+            _table([*columns, "trust", "trust elsewhere"], rows),
+            f"Trained on all sets, with corruptions: DeFacto val AP {results['defacto_trained_on']:.3f}; "
+            f"{results['parse_rate']:.0%} of {results['critiques']:,} written critiques parsed.",
+            _table(["corrupted, unseen texts", "spans", "found", "of these corrected rightly"], kinds),
+        ]
+    )
+
+
 TABLES: dict[str, Callable[[Results], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
@@ -302,6 +330,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "copy_fields": copy_fields,
     "reward_model": reward_model,
     "reward_policy": reward_policy,
+    "reward_transfer": reward_transfer,
     "trl_speed": trl_speed,
     "trl_speed_cpu": trl_speed,
     "growth": growth,

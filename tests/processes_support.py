@@ -24,7 +24,7 @@ from text2grad.errors import UserError
 from text2grad.models.loading import load_model
 from text2grad.rollout.samplers import Sampler, SamplingRequest
 from text2grad.rollout.sampling import Sampled
-from text2grad.schema import Example, Feedback
+from text2grad.schema import Example, Feedback, Omission
 from text2grad.trainer.callbacks import Callback, Metrics
 from text2grad.trainer.offline import OfflineTrainer
 
@@ -98,11 +98,25 @@ class Picky(VowelCritic):
 class Choosy(VowelCritic):
     """Fails on all prompts but one."""
 
+    usable: tuple[str, ...] = ("0",)
+
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         return [
-            self.comment(example) if example.id == "0" else Feedback.failure("vowels", "planted")
+            self.comment(example) if example.id in self.usable else Feedback.failure("vowels", "planted")
             for example in examples
         ]
+
+
+class Correcting(Choosy):
+    """Of two prompts, says that a z should stand in the place of the first vowel and at the start."""
+
+    usable = ("0", "3")
+
+    def comment(self, example: Example) -> Feedback:
+        feedback = super().comment(example)
+        spans = [span.model_copy(update={"replacement": "z"}) for span in feedback.spans if span.label == "poor"][:1]
+        missing = Omission(text="z", insert_at=0, insertion="zzz", severity=0.5)
+        return feedback.model_copy(update={"spans": spans, "omissions": [missing]})
 
 
 class Refusing(VowelCritic):

@@ -3,10 +3,13 @@ from pathlib import Path
 
 import pytest
 
+from text2grad.cli.display import explanation_table
 from text2grad.errors import UserError
 from text2grad.explain import Explanation, explain, gradient_step, locate_comment
 from text2grad.models.loading import load_model, load_tokenizer
 from text2grad.models.policy import Policy
+from text2grad.rewards.corrections import Correction
+from text2grad.schema import Feedback, Omission, Span
 
 SUMMARY_SOURCE = (
     "Householders who own a Brightwell BK-20 electric kettle should stop using it at once. The maker has received 17 "
@@ -39,7 +42,8 @@ def changes(explanation: Explanation) -> dict[str, list[float]]:
 def test_blamed_tokens_go_down_praised_tokens_go_up_and_the_rest_moves_less(
     smollm2: str, prompt: str, completion: str, comment: str, poor: set[str], good: set[str]
 ) -> None:
-    explanation = explain(load_model(smollm2), load_tokenizer(smollm2), prompt, completion, comment)
+    feedback = locate_comment(comment, completion, prompt)
+    explanation = explain(load_model(smollm2), load_tokenizer(smollm2), prompt, completion, feedback)
     assert {completion[s.start : s.end] for s in explanation.spans if s.label == "poor"} == poor
     assert {completion[s.start : s.end] for s in explanation.spans if s.label == "good"} == good
     moved = changes(explanation)
@@ -51,14 +55,63 @@ def test_blamed_tokens_go_down_praised_tokens_go_up_and_the_rest_moves_less(
 
 
 def test_explanation_is_plain_data(tiny_model: Path) -> None:
-    explanation = explain(
-        load_model(tiny_model), load_tokenizer(tiny_model), "Write.", "The lazy fox 🦊 jumps.", 'Not "lazy".'
-    )
+    completion = "The lazy fox 🦊 jumps."
+    feedback = locate_comment('Not "lazy".', completion, "Write.")
+    explanation = explain(load_model(tiny_model), load_tokenizer(tiny_model), "Write.", completion, feedback)
     record = json.loads(json.dumps(explanation.to_dict()))
     assert [t["text"] for t in record["tokens"] if t["reward"] < 0]
     assert "".join(t["text"] for t in record["tokens"] if t["reward"] < 0).strip() == "lazy"
     assert record["tokens"][-1]["start"] == record["tokens"][-1]["end"] == len(explanation.completion)
     assert record["unmatched"] == []
+
+
+@pytest.mark.model
+def test_the_wrong_word_goes_down_the_right_word_goes_up_and_the_rest_is_held(smollm2: str) -> None:
+    completion = "We meet on Friday at noon."
+    span = Span(start=11, end=17, label="poor", replacement="Monday")
+    feedback = Feedback(critique="The meeting was on Monday, not Friday.", spans=[span], critic="human")
+    explanation = explain(load_model(smollm2), load_tokenizer(smollm2), "When do we meet?", completion, feedback)
+    moved = changes(explanation)
+    (wrong,) = moved["poor"]
+    (correction,) = explanation.corrections
+    (right,) = correction.tokens
+    assert (explanation.tokens[correction.token].text, right.text) == (" Friday", " Monday")
+    assert wrong <= -0.3
+    assert right.logprob_after - right.logprob_before >= 0.3
+    rest = [abs(change) for change in moved["rest"]]
+    assert sum(rest) / len(rest) <= 0.3 / 5
+
+
+def test_corrections_are_plain_data_with_rows_of_their_own(tiny_model: Path) -> None:
+    completion = "The lazy fox jumps"
+    spans = [
+        Span(start=4, end=8, label="poor", replacement="quick 🦊"),
+        Span(start=13, end=18, label="poor", replacement="jumps"),
+    ]
+    missing = [Omission(text="where", insert_at=18, insertion=" high")]
+    feedback = Feedback(critique="Not lazy.", spans=spans, omissions=missing, critic="human")
+    explanation = explain(load_model(tiny_model), load_tokenizer(tiny_model), "Write.", completion, feedback)
+    record = json.loads(json.dumps(explanation.to_dict()))
+    assert [span["replacement"] for span in record["spans"]] == ["quick 🦊", "jumps"]
+    assert record["omissions"][0]["insertion"] == " high"
+    assert record["refused"] == 1, "the second replacement changes nothing"
+    first, last = record["corrections"]
+    assert "".join(dict.fromkeys(t["text"] for t in first["tokens"])).strip().startswith("quick")
+    assert {token["start"] for token in last["tokens"]} == {18}
+    for correction in (first, last):
+        before, after = (sum(t[f"logprob_{when}"] for t in correction["tokens"]) for when in ("before", "after"))
+        assert after > before
+    table = explanation_table(explanation)
+    assert table.row_count == len(record["tokens"]) + sum(len(c["tokens"]) for c in record["corrections"])
+
+
+def test_a_correction_alone_can_be_explained(tiny_model: Path) -> None:
+    policy = Policy(load_model(tiny_model), keep_reference=False)
+    correction = Correction(start=1, end=2, ids=[9, 10], weight=1.0)
+    completion, corrected = gradient_step(policy, [5, 6], [7, 8], [0.0, 0.0], 0.1, [correction])
+    assert [len(part) for part in completion] == [2, 2]
+    moved = [after - before for before, after in zip(*corrected, strict=True)]
+    assert sum(moved) / 2 == pytest.approx(0.1, rel=0.1)
 
 
 def test_a_comment_without_a_match_is_an_error() -> None:

@@ -1,5 +1,6 @@
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -14,6 +15,7 @@ from text2grad.schema import (
     from_dataset,
     read_examples,
     to_dataset,
+    validate,
     write_examples,
 )
 
@@ -28,8 +30,15 @@ def full_example(prompt: str | list[Message] = "Summarise.") -> Example:
         tests="assert True",
         feedback=Feedback(
             critique=critique,
-            spans=[Span(start=12, end=18, label="poor", severity=0.5, phrase=(12, 18), reason="not in the source")],
-            omissions=[Omission(text="the price", phrase=(34, 43))],
+            spans=[
+                Span(start=12, end=18, label="poor", severity=0.5, phrase=(12, 18), reason="not in the source"),
+                Span(start=12, end=18, label="poor", replacement="Monday"),
+                Span(start=18, end=20, label="poor", replacement=""),
+            ],
+            omissions=[
+                Omission(text="the price", phrase=(34, 43)),
+                Omission(text="the place", insert_at=21, insertion=" In Rome 🎉."),
+            ],
             unmatched=["elsewhere"],
             scores=[(0, 4, 0.25)],
             score=-1.5,
@@ -140,3 +149,26 @@ def test_an_empty_reference_is_none_and_meta_must_be_a_mapping(tmp_path: Path) -
     (tmp_path / "x.jsonl").write_text('{"id": "1", "prompt": "p", "meta": [1]}\n')
     with pytest.raises(UserError, match=r"x.jsonl:1: meta"):
         list(read_examples(tmp_path / "x.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("feedback", "says"),
+    [
+        ({"spans": [{"start": 0, "end": 4, "label": "good", "replacement": "We"}]}, 'label is "good": only blamed'),
+        ({"omissions": [{"text": "x", "insert_at": 3}]}, "insert_at is given without insertion"),
+        ({"omissions": [{"text": "x", "insertion": "x"}]}, "insertion is given without insert_at"),
+        ({"omissions": [{"text": "x", "insert_at": 3, "insertion": ""}]}, r"omissions\[0\]\.insertion"),
+        ({"omissions": [{"text": "x", "insert_at": 30, "insertion": "x"}]}, "insert_at is 30 but the completion has 9"),
+    ],
+)
+def test_corrections_that_make_no_sense_are_refused(feedback: dict[str, Any], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        validate(
+            Example, {"id": "1", "prompt": "", "completion": "They met.", "feedback": {"critic": "c"} | feedback}, ""
+        )
+
+
+def test_an_insertion_at_the_end_is_inside_the_completion() -> None:
+    omission = Omission(text="when", insert_at=9, insertion=" Today.")
+    feedback = Feedback(critic="c", omissions=[omission])
+    assert Example(id="1", prompt="", completion="They met.", feedback=feedback).feedback == feedback

@@ -1,4 +1,4 @@
-"""The effect of one comment on one completion: its spans, the token rewards, and one gradient step along them."""
+"""The effect of one comment on one completion: its spans and corrections, the token rewards, and one gradient step."""
 
 from __future__ import annotations
 
@@ -9,22 +9,28 @@ from typing import Any
 import numpy as np
 import torch
 from pydantic_core import to_jsonable_python
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.align.comment_aligner import CommentAligner
 from text2grad.align.tokens import decode, offsets
 from text2grad.errors import UserError
-from text2grad.models.batching import pad_right
+from text2grad.models.batching import Branch
+from text2grad.models.packing import pad_rows
 from text2grad.models.policy import Policy
 from text2grad.models.prompts import encode_prompts
 from text2grad.models.special_tokens import encode_texts
+from text2grad.rewards.corrections import Completion, Correction, find_corrections
 from text2grad.rewards.credit import Credit, token_rewards
-from text2grad.schema import Example, Feedback, Span
+from text2grad.schema import Example, Feedback, Omission, Span
 
 
 @dataclass(frozen=True)
 class TokenChange:
-    """One token of the completion: offsets, reward, and probability before and after the step."""
+    """One token: offsets in the completion, reward, and probability before and after the step.
+
+    A token of a correction has no offsets of its own: both are the place where the correction starts.
+    """
 
     text: str
     start: int
@@ -37,14 +43,28 @@ class TokenChange:
 
 
 @dataclass(frozen=True)
+class CorrectionChange:
+    """A correction: the index of the token in whose place it starts, and the change of each of its own tokens."""
+
+    token: int
+    tokens: list[TokenChange]
+
+
+@dataclass(frozen=True)
 class Explanation:
-    """The spans of a comment and the change of every token of the completion."""
+    """The spans and omissions of a comment, and the change of every token of the completion and of corrections.
+
+    refused: corrections that the tokenizer cannot spell after the tokens before them.
+    """
 
     completion: str
     comment: str
     spans: list[Span]
+    omissions: list[Omission]
     unmatched: list[str]
     tokens: list[TokenChange]
+    corrections: list[CorrectionChange]
+    refused: int
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-serialisable data."""
@@ -57,33 +77,50 @@ def explain(
     tokenizer: PreTrainedTokenizerBase,
     prompt: str,
     completion: str,
-    comment: str,
+    feedback: Feedback,
     step_size: float = 0.5,
     plain_prompts: bool = False,
 ) -> Explanation:
-    """Locate the comment in the completion, reward its tokens, and take one gradient step on the model in memory.
+    """Reward the tokens of the feedback's spans, and take one gradient step on the model in memory.
 
-    step_size: how far rewarded tokens move, in nats of log-probability, to first order and on average.
+    step_size: how far rewarded tokens and corrections move, in nats of log-probability, to first order and on average.
     Changes the weights of `model` in place.
     """
-    example = Example(id="explain", prompt=prompt, completion=completion)
-    feedback = locate_comment(comment, completion, prompt)
+    example = Example(id="explain", prompt=prompt, completion=completion, feedback=feedback)
     context = model.config.max_position_embeddings
     (prompt_ids,) = encode_prompts([example], tokenizer, plain_prompts, context, max_completion_length=1)
-    ids = [*encode_texts([completion], tokenizer)[0], tokenizer.eos_token_id]
+    ids = [*encode_texts([completion], tokenizer)[0], int(tokenizer.eos_token_id)]
     if len(prompt_ids) + len(ids) > context:
         raise UserError(f"prompt and completion together are longer than the model's context ({context} tokens)")
     if decode(ids, tokenizer) != completion:
         raise UserError("the model's tokenizer cannot spell the completion exactly; check it for unusual characters")
     ranges = offsets(ids, tokenizer)
     rewards = token_rewards(feedback, ranges, credit=Credit(mode="uniform")).rewards
+    corrections, refused = find_corrections(
+        feedback,
+        Completion(ids, completion, ranges, ended=True),
+        tokenizer,
+        encode=lambda text: encode_texts([text], tokenizer)[0],
+    )
     policy = Policy(model, keep_reference=False)
-    before, after = gradient_step(policy, prompt_ids, ids, rewards.tolist(), step_size)
-    tokens = [
-        TokenChange(completion[s:e], s, e, float(reward), float(np.exp(b)), float(np.exp(a)), b, a)
-        for (s, e), reward, b, a in zip(ranges, rewards, before, after, strict=True)
+    changes = gradient_step(policy, prompt_ids, ids, rewards.tolist(), step_size, corrections)
+    places = [(completion[s:e], s, e) for s, e in ranges]
+    rows = [
+        CorrectionChange(
+            correction.start,
+            _token_changes(
+                [(text, places[correction.start][1], places[correction.start][1]) for text in texts],
+                [correction.weight] * len(texts),
+                moved,
+            ),
+        )
+        for correction, moved in zip(corrections, changes[1:], strict=True)
+        for texts in [_token_texts(ids[: correction.start], correction.ids, tokenizer)]
     ]
-    return Explanation(completion, comment, feedback.spans, feedback.unmatched, tokens)
+    tokens = _token_changes(places, rewards.tolist(), changes[0])
+    return Explanation(
+        completion, feedback.critique, feedback.spans, feedback.omissions, feedback.unmatched, tokens, rows, refused
+    )
 
 
 def locate_comment(comment: str, completion: str, prompt: str) -> Feedback:
@@ -100,27 +137,67 @@ def locate_comment(comment: str, completion: str, prompt: str) -> Feedback:
     return feedback
 
 
-def gradient_step(
-    policy: Policy, prompt: list[int], completion: list[int], rewards: Sequence[float], step_size: float
-) -> tuple[list[float], list[float]]:
-    """Take one gradient step along the token rewards; return log-probabilities of the completion before and after it.
+Change = tuple[list[float], list[float]]  # log-probabilities of tokens before and after the step
 
-    g = grad of sum_t d_t * log pi(y_t); weights move by eta * g with eta * |g|^2 = step_size * sum_t |d_t|, so that to
-    first order rewarded tokens move by step_size on average, in the direction of their reward, whatever the model.
+
+def gradient_step(
+    policy: Policy,
+    prompt: list[int],
+    completion: list[int],
+    rewards: Sequence[float],
+    step_size: float,
+    corrections: Sequence[Correction] = (),
+) -> list[Change]:
+    """Take one gradient step along the token rewards and corrections; return the change of the completion and of each.
+
+    g_1 = grad of sum_t d_t * log pi(y_t), and g_2 = grad of sum_c w_c * mean_t log pi(z_ct) over the tokens z of the
+    corrections. Weights move by eta_1 * g_1 + eta_2 * g_2, such that to first order rewarded tokens and corrections
+    each move by step_size on average, in the direction of their reward, whatever the model.
     """
-    if not any(rewards):
+    if not any(rewards) and not corrections:
         raise UserError("praise and blame of the same words cancel out; write a comment with one opinion per word")
     policy.eval()
-    batch = pad_right([prompt], [completion], next(policy.parameters()).device)
-    scores = policy(batch, temperature=1.0)
-    weights = torch.tensor([list(rewards)], device=scores.logprobs.device)
-    (weights * scores.logprobs).sum().backward()
-    gradients = [(p, p.grad) for p in policy.model.parameters() if p.grad is not None]
-    squared_norm = sum(float(gradient.square().sum()) for _, gradient in gradients)
-    eta = step_size * float(weights.abs().sum()) / squared_norm
+    device = next(policy.parameters()).device
+    branches = [Branch(0, correction.start, correction.ids) for correction in corrections]
+    batch = pad_rows([prompt], [completion], [[0]], device, branches)
+    before = policy(batch, temperature=1.0).logprobs
+    weights = torch.zeros_like(before)
+    weights[0, : len(completion)] = torch.tensor(list(rewards))
+    for line, correction in enumerate(corrections, 1):
+        weights[line, : len(correction.ids)] = correction.weight / len(correction.ids)
+    groups = [lines for lines in (slice(0, 1), slice(1, None)) if bool(weights[lines].any())]
+    trained = [parameter for parameter in policy.model.parameters() if parameter.requires_grad]
+    gradients = [
+        torch.autograd.grad((weights[lines] * before[lines]).sum(), trained, retain_graph=True, materialize_grads=True)
+        for lines in groups
+    ]
+    wanted = [step_size * float(weights[lines].abs().sum()) for lines in groups]
     with torch.no_grad():
-        for parameter, gradient in gradients:
-            parameter.add_(gradient, alpha=eta)
-        after = policy(batch, temperature=1.0)
-    before: list[float] = scores.logprobs[0].tolist()
-    return before, after.logprobs[0].tolist()
+        for eta, gradient in zip(_step_lengths(gradients, wanted), gradients, strict=True):
+            for parameter, part in zip(trained, gradient, strict=True):
+                parameter.add_(part, alpha=eta)
+        after = policy(batch, temperature=1.0).logprobs
+    lengths = [len(completion), *(len(correction.ids) for correction in corrections)]
+    return [(before[i, :length].tolist(), after[i, :length].tolist()) for i, length in enumerate(lengths)]
+
+
+def _step_lengths(gradients: Sequence[Sequence[Tensor]], wanted: Sequence[float]) -> list[float]:
+    """Return eta with sum_j eta_j * <g_i, g_j> = wanted_i, or nearest to it: how far to go along each gradient."""
+    products = [[sum(float((a * b).sum()) for a, b in zip(g, h, strict=True)) for g in gradients] for h in gradients]
+    solution: list[float] = np.linalg.lstsq(np.array(products), np.array(wanted))[0].tolist()
+    return solution
+
+
+def _token_changes(
+    places: Sequence[tuple[str, int, int]], rewards: Sequence[float], change: Change
+) -> list[TokenChange]:
+    return [
+        TokenChange(text, start, end, reward, float(np.exp(before)), float(np.exp(after)), before, after)
+        for (text, start, end), reward, before, after in zip(places, rewards, *change, strict=True)
+    ]
+
+
+def _token_texts(prefix: list[int], ids: list[int], tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    """Return the characters that each token adds to the text of the prefix."""
+    text, ranges = decode([*prefix, *ids], tokenizer), offsets([*prefix, *ids], tokenizer)
+    return [text[start:end] for start, end in ranges[len(prefix) :]]

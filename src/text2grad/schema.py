@@ -39,6 +39,7 @@ class Span(Strict):
     """A part of the completion that the feedback praises or blames.
 
     `start` and `end` (exclusive) are offsets in code points of the completion, `phrase` in those of the critique.
+    `replacement` is what should stand there instead, "" nothing at all; None where the feedback does not say.
     """
 
     start: Annotated[int, Field(ge=0)]
@@ -50,24 +51,43 @@ class Span(Strict):
     critic: str = ""
     match: Literal["offset", "exact", "normalized", "fuzzy", "code", "freeform"] = "offset"
     confidence: Annotated[float, Field(ge=0, le=1)] = 1.0
+    replacement: str | None = None
 
     @model_validator(mode="after")
-    def _not_empty(self) -> Self:
+    def _consistent(self) -> Self:
         if self.end <= self.start:
             raise ValueError(f"end is {self.end} but start is {self.start}: a span holds at least one character")
+        if self.replacement is not None and self.label == "good":
+            raise ValueError('replacement is given but label is "good": only blamed words are replaced')
         return self
 
 
 class Omission(Strict):
-    """Something that is missing in the completion. It has no span, so the end token is charged for it."""
+    """Something that is missing in the completion. It has no span, so the end token is charged for it.
+
+    `text` says what is missing. Where the words are known, `insertion` holds them, spaces included, and `insert_at` the
+    offset in code points of the completion before which they belong.
+    """
 
     text: str
     severity: Severity = 1.0
     phrase: Range | None = None
+    insert_at: Annotated[int, Field(ge=0)] | None = None
+    insertion: Annotated[str, Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.insert_at is None) != (self.insertion is None):
+            given, other = ("insertion", "insert_at") if self.insert_at is None else ("insert_at", "insertion")
+            raise ValueError(f"{given} is given without {other}: give both or neither")
+        return self
 
 
 class Feedback(Strict):
-    """The feedback of one critic on one completion. Failed feedback has an error and no effect on training."""
+    """The feedback of one critic on one completion. Failed feedback has an error and no effect on training.
+
+    `distance` is how unlike its training data a trained critic finds the completion, in standard deviations.
+    """
 
     reasoning: str | None = None
     critique: str = ""
@@ -76,6 +96,7 @@ class Feedback(Strict):
     unmatched: list[str] = []
     scores: list[tuple[int, int, Annotated[float, Field(ge=-1, le=1)]]] | None = None
     score: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    distance: Annotated[float, Field(allow_inf_nan=False)] | None = None
     critic: str
     raw: str | None = None
     status: Literal["ok", "failed"] = "ok"
@@ -130,6 +151,12 @@ class Example(Strict):
                 _check_range(f"feedback.spans[{i}]", (span.start, span.end), "completion", self.completion)
             for i, (start, end, _) in enumerate(self.feedback.scores or []):
                 _check_range(f"feedback.scores[{i}]", (start, end), "completion", self.completion)
+            for i, omission in enumerate(self.feedback.omissions):
+                if omission.insert_at is not None and omission.insert_at > len(self.completion):
+                    raise ValueError(
+                        f"feedback.omissions[{i}].insert_at is {omission.insert_at} but the completion has "
+                        f"{len(self.completion)} characters"
+                    )
         return self
 
     @property

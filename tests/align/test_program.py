@@ -162,3 +162,17 @@ def test_the_loop_around_a_line() -> None:
 def test_calls_by_name() -> None:
     program = Program("import os\nos.kill(1, 9)\nfork()\nkill = 1\n", 0)
     assert find_calls(program, frozenset({"kill", "fork"})) == [(2, 0, 2, 13), (3, 0, 3, 6)]
+
+
+def test_a_fence_that_closes_nothing_is_not_a_block() -> None:
+    text = "```\n\nThe function takes a list.\n\n```python\ndef f(x):\n    return x\n```\n\nUse it like"
+    program = extract_program(text)
+    assert program is not None
+    assert program.code == "def f(x):\n    return x\n"
+
+
+def test_a_block_that_is_not_closed_ends_where_the_next_one_opens() -> None:
+    text = "```python\ndef f(x):\n    return x\n```python\nf(1)\n```"
+    program = extract_program(text, entry_points=frozenset({"f"}))
+    assert program is not None
+    assert program.code == "def f(x):\n    return x\n"

@@ -4,8 +4,10 @@ from statistics import fmean
 
 import pytest
 from copy_fields import OURS, SILENCE_RATE, compare, make_base_model, make_trainer, median_steps, steps_to, train
-from copy_fields_task import CopyCritic, NeverSatisfiedCritic, RandomCritic, make_examples, sentence
+from copy_fields_task import CopyCritic, CorrectingCritic, NeverSatisfiedCritic, RandomCritic, make_examples, sentence
+from corrections_supervised import apply_edits
 
+from text2grad.rewards.corrections import edits
 from text2grad.schema import Example, Feedback
 
 FIELDS = {"name": "Ada", "day": "Friday", "colour": "red"}  # meet Ada on Friday wearing red
@@ -34,6 +36,29 @@ def test_the_critic_blames_exactly_the_wrong_words(
     assert [answer[span.start : span.end] for span in feedback.spans] == blamed
     assert [omission.text for omission in feedback.omissions] == missing
     assert feedback.score == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    ("answer", "corrected"),
+    [
+        ("meet Ada on Friday wearing red", []),
+        ("meet Ben on Friday wearing red", [("Ben", "Ada")]),
+        ("meet Ada at one on Friday wearing red", [("at one", "")]),
+        ("meet Ada on Friday", [(18, " wearing red")]),
+        ("on Friday wearing red", [(0, "meet Ada ")]),
+        ("meet Ben Friday wearing red at one", [("Ben", "Ada"), ("at one", ""), (8, " on")]),
+        ("", [(0, "meet Ada on Friday wearing red")]),
+    ],
+)
+def test_the_correcting_critic_says_what_should_have_been_there(answer: str, corrected: list[tuple[str, str]]) -> None:
+    example = Example(id="0", prompt="", completion=answer, reference=" ".join(sentence(FIELDS)))
+    (feedback,) = CorrectingCritic().critique([example])
+    spans = [(answer[span.start : span.end], span.replacement) for span in feedback.spans]
+    omissions = [(omission.insert_at, omission.insertion) for omission in feedback.omissions]
+    assert [*spans, *omissions] == corrected
+    assert apply_edits(answer, list(edits(feedback, answer)))[0] == example.reference
+    (one,) = CorrectingCritic(one_fault=True).critique([example])
+    assert len(one.spans) + len(one.omissions) == min(len(corrected), 1)
 
 
 def test_the_never_satisfied_critic_always_finds_an_omission_and_allows_more_words() -> None:

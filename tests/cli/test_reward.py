@@ -15,7 +15,11 @@ from typer.testing import CliRunner
 
 from text2grad.cli.app import app
 from text2grad.cli.reward import metrics_table
+from text2grad.data import summaries
 from text2grad.errors import UserError
+from text2grad.models.loading import load_tokenizer
+from text2grad.reward_model.dataset import build_dataset
+from text2grad.reward_model.familiarity import Familiarity
 from text2grad.reward_model.inputs import InputSettings
 from text2grad.schema import Example, Feedback, read_examples, write_examples
 
@@ -89,6 +93,51 @@ def test_train_eval_and_score(run: Run, tiny_model: Path, feedback: Path, tmp_pa
     scored = run("score", folder, feedback, "-o", tmp_path / "scored.jsonl", "--rewards", "spans")
     assert scored.exit_code == 0, scored.output
     assert "13 (13 new)" in words(scored.output)
+
+
+def test_a_set_is_left_out_and_measured(run: Run, tiny_model: Path, feedback: Path, tmp_path: Path) -> None:
+    other = tmp_path / "others.v2.jsonl"
+    write_examples(other, about_animals(20)[12:])
+    options = ("--option", "max_steps=1", "--option", "bf16=false", "--option", "heldout_share=0.25")
+    model = ("--model", tiny_model)
+    result = run("train", feedback, other, "-o", tmp_path / "rm", *model, "--leave-out", "others", *options)
+    assert result.exit_code == 0, result.output
+    said = words(result.output)
+    assert "Left out of the training" in said
+    assert "others: poor words" in said
+    summary = json.loads((tmp_path / "rm" / "training.json").read_text())
+    assert summary["left_out"]["others"]["examples"] == 8
+    assert summary["train"]["examples"] + summary["heldout"]["examples"] == 12
+
+    unknown = run("train", feedback, "-o", tmp_path / "x", *model, "--leave-out", "other")
+    assert '"other" is not the name of a source; the sources are feedback' in str(unknown.exception)
+    nothing = run("train", feedback, "-o", tmp_path / "x", *model, "--leave-out", "feedback")
+    assert "leaves nothing to train on" in str(nothing.exception)
+
+
+def test_scoring_says_how_many_completions_are_unfamiliar(run: Run, tiny_model: Path, tmp_path: Path) -> None:
+    model = tiny_reward_model(tiny_model)
+    parts = model.settings.inputs, model.settings.critique_format
+    features = model.read_rows(build_dataset(about_animals(60), load_tokenizer(tiny_model), *parts))[2]
+    model.familiarity = Familiarity.fit(features[:40], features[40:])
+    model.save_pretrained(tmp_path / "rm")
+    write_examples(tmp_path / "answers.jsonl", unlabelled(["dog fox cat hen", "def f(x):\n    return {'a': 1}[x]"]))
+    result = run("score", tmp_path / "rm", tmp_path / "answers.jsonl", "-o", tmp_path / "scored.jsonl")
+    assert "Unlike the training data: 1 of 2 completions (distance above 2" in words(result.output)
+    distances = [example.feedback.distance for example in read_examples(tmp_path / "scored.jsonl") if example.feedback]
+    assert sorted(distance is not None and distance > 2 for distance in distances) == [False, True]
+
+
+def test_corrupt_makes_training_data(run: Run, tmp_path: Path) -> None:
+    source, out = tmp_path / "right.jsonl", tmp_path / "corrupted.jsonl"
+    write_examples(source, summaries.load("train"))
+    result = run("corrupt", source, "-o", out, "--per-text", "1", "--clean-share", "0", "--seed", "3")
+    assert result.exit_code == 0, result.output
+    corrupted = list(read_examples(out))
+    spans = [span for example in corrupted if example.feedback for span in example.feedback.spans]
+    assert f"{len(corrupted)} examples with {len(spans)} faults: {out}" in words(result.output)
+    assert len(spans) > 80
+    assert all(span.replacement is not None for span in spans)
 
 
 def test_lora_makes_an_adapter(run: Run, tiny_model: Path, feedback: Path, tmp_path: Path) -> None:

@@ -185,3 +185,21 @@ def test_the_digest_changes_with_the_settings_of_a_part():
     digests = {critic_digest(CombinedCritic([LintCritic(select=[rules])])) for rules in ("E", "F", "F")}
 
     assert len(digests) == 2
+
+
+def test_a_replacement_is_kept_by_the_merged_span() -> None:
+    def blame(critic: str, severity: float, replacement: str | None) -> Feedback:
+        span = Span(start=0, end=2, label="poor", severity=severity, replacement=replacement)
+        return Feedback(critic=critic, spans=[span])
+
+    given = [blame("a", 0.3, "We"), blame("b", 0.9, None), blame("c", 0.5, "")]
+    (span,) = merge_feedback(given).spans
+    assert (span.severity, span.replacement, span.critic) == (0.9, "", "a+b+c")
+
+
+def test_the_place_of_an_omission_is_kept() -> None:
+    placed = Omission(text="date", severity=0.3, insert_at=2, insertion=" today")
+    merged = merge_feedback(
+        [feedback_of("a", "", omissions=[placed]), feedback_of("b", "", omissions=[Omission(text="date")])]
+    )
+    assert merged.omissions == [placed.model_copy(update={"severity": 1.0})]

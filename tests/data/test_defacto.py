@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from text2grad.data.defacto import changed_words, read, read_corrected
+from text2grad.data.defacto import read, read_corrected
 from text2grad.errors import UserError
 
 
@@ -25,15 +25,22 @@ def first(tmp_path, data):
     return next(read(path))
 
 
-def test_changed_words_are_ranges_of_the_candidate():
-    before = "A former soldier lost both legs in Iraq."
-    ranges, inserted = changed_words(before, "A soldier lost both his legs near Camp Bastion.")
-    assert [before[start:end] for start, end in ranges] == ["former", "in Iraq."]
-    assert inserted == ["his"]
+def marked(example):
+    return [(example.completion[span.start : span.end], span.replacement) for span in example.feedback.spans]
 
 
-def test_case_is_no_change():
-    assert changed_words("the EU Said so", "The eu said so") == ([], [])
+def test_changed_words_are_blamed_and_replaced_by_the_persons(tmp_path):
+    data = row("A former soldier lost both legs in Iraq.", "A soldier lost both his legs near Camp Bastion.")
+    assert marked(first(tmp_path, data)) == [("former", ""), ("in Iraq.", "near Camp Bastion.")]
+
+
+def test_another_sentence_is_no_replacement(tmp_path):
+    words = " ".join(f"word{i}" for i in range(13))
+    assert marked(first(tmp_path, row("A boy died.", f"A {words} died."))) == [("boy", None)]
+
+
+def test_case_is_no_change(tmp_path):
+    assert marked(first(tmp_path, row("the EU Said so", "The eu said so"))) == []
 
 
 def test_a_row_becomes_an_example(tmp_path):
@@ -48,7 +55,8 @@ def test_a_row_becomes_an_example(tmp_path):
 def test_a_correction_that_only_inserts_is_an_omission(tmp_path):
     feedback = first(tmp_path, row("A boy died.", "A boy died. He was six.")).feedback
     assert feedback.spans == []
-    assert [omission.text for omission in feedback.omissions] == ["He was six."]
+    (omission,) = feedback.omissions
+    assert (omission.text, omission.insert_at, omission.insertion) == ("He was six.", 11, " He was six.")
 
 
 def test_a_summary_without_error_has_no_spans(tmp_path):

@@ -70,6 +70,15 @@ def test_offsets_become_spans_in_reading_order_with_their_evidence(tmp_path: Pat
     assert [(omission.text, omission.severity) for omission in feedback.omissions] == [("The tour began in May.", 0.6)]
 
 
+def test_the_corrected_answer_gives_the_replacements(tmp_path: Path) -> None:
+    corrected = {"corrected-prediction": "Bloom came out in 2018. Bloom is an album."}
+    row = {**ROW, "feedback": {**ROW["feedback"], **corrected}}
+    changed_together = ROW
+    examples = written(tmp_path / "feedback.json", row, changed_together)
+    found = [[span.replacement for span in example.feedback.spans] for example in examples if example.feedback]
+    assert found == [["2018", None, ""], [None, None, None]]
+
+
 def test_the_passages_are_the_document_without_their_titles(tmp_path: Path) -> None:
     (example,) = written(tmp_path / "feedback.json", ROW)
 

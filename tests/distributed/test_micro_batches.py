@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from text2grad.distributed.learner import micro_batches
 from text2grad.distributed.processes import Processes
-from text2grad.models.batching import TokenBatch
+from text2grad.models.batching import Branch, TokenBatch
 from text2grad.models.packing import MAX_PADDING_RATIO
 
 CPU = torch.device("cpu")
@@ -52,6 +52,31 @@ def test_every_sample_comes_once_within_the_budget(sizes: list[tuple[int, int]],
         assert [int(t) for t, slot in zip(before, rows.token_indices, strict=True) if slot == 0] == [99] * len(samples)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=8),
+    st.data(),
+    st.integers(1, 80),
+    st.booleans(),
+)
+def test_every_branch_comes_once_with_its_sample(
+    sizes: list[tuple[int, int]], data: st.DataObject, budget: int, share: bool
+) -> None:
+    prompts = [[99] * prompt for prompt, _ in sizes]
+    completions = [[i] * length for i, (_, length) in enumerate(sizes)]
+    drawn = data.draw(st.lists(st.tuples(st.integers(0, len(sizes) - 1), st.integers(0, 9), st.integers(1, 5))))
+    branches = [
+        Branch(i, min(start, len(completions[i])), [20 + k] * length) for k, (i, start, length) in enumerate(drawn)
+    ]
+    made = micro_batches(prompts, completions, range(len(sizes)), budget, share, CPU, branches=branches)
+    assert sorted(k for _, rows in made for k in rows.branches) == list(range(len(branches)))
+    for samples, rows in made:
+        assert {branches[k].sample for k in rows.branches} <= set(samples)
+        lines = rows.scatter(rows.ids[rows.rows, rows.columns]).tolist()
+        wanted = [*(completions[i] for i in samples), *(branches[k].ids for k in rows.branches)]
+        assert lines == [[*line, *[0] * (rows.width - len(line))] for line in wanted]
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9)), min_size=1, max_size=12),
     st.integers(1, 4),
@@ -86,3 +111,7 @@ def test_a_process_without_rows_takes_idle_passes(monkeypatch: pytest.MonkeyPatc
     ((samples, rows),) = micro_batches([[1], [2, 3]], [[4], [5]], [1], 100, True, CPU, second)
     assert samples == []
     assert rows.ids.tolist() == [[1, 4]]
+    branches = [Branch(0, 0, [7]), Branch(1, 1, [8])]
+    ((_, rows),) = micro_batches([[1], [2, 3]], [[4], [5]], [1], 100, True, CPU, second, branches)
+    assert rows.ids.tolist() == [[1, 4]]
+    assert rows.branches == ()

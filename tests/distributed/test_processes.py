@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processes_support import (
     Choosy,
+    Correcting,
     Diary,
     Refusing,
     Scripted,
@@ -100,6 +101,24 @@ def test_a_process_without_valid_samples_takes_idle_passes(
     assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism) == [0, 0]
     assert_same_run(tmp_path / "one", tmp_path / "two")
     assert {metrics["samples"] - metrics["critic/failed"] for metrics in curves(tmp_path / "two")} >= {0, 1}
+
+
+@EVERY_PARALLELISM
+@pytest.mark.parametrize("share_prompts", [True, False], ids=["shared", "apart"])
+def test_corrections_are_learned_as_on_one_process(
+    tiny_model: Path, tmp_path: Path, parallelism: Parallelism, share_prompts: bool
+) -> None:
+    """One process may have no corrections, or no samples at all; the mean is over the corrections of both."""
+    settings = {
+        "critic": Correcting(),
+        "share_prompts": share_prompts,
+        "max_steps": 3,
+        "corrections": {"contrast": 0.5},
+    }
+    train(tiny_model, tmp_path / "one", 1, True, **settings)
+    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism) == [0, 0]
+    assert_same_run(tmp_path / "one", tmp_path / "two", steps=3)
+    assert sum(metrics["corrections/count"] for metrics in curves(tmp_path / "two")) > 3
 
 
 @EVERY_PARALLELISM

@@ -11,7 +11,7 @@ import torch
 from peft import LoraConfig
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
-from text2grad.models.batching import TokenBatch, pad_right
+from text2grad.models.batching import Branch, TokenBatch, pad_right
 from text2grad.models.loading import load_model
 from text2grad.models.packing import (
     TESTED,
@@ -19,6 +19,7 @@ from text2grad.models.packing import (
     can_share_prompts,
     max_shared_row_length,
     pack_rows,
+    pad_rows,
     shared_rows,
 )
 from text2grad.models.policy import Policy, Scores
@@ -47,6 +48,10 @@ PROMPTS = [[5, 6, 7, 8, 9, 10, 11]] * 3 + [[12, 13]] * 2 + [[20]]
 COMPLETIONS = [[30, 31, 32], [40], [33, 34, 35, 36, 37, 38, 39], [50], [51, 52], [9, 9, 9]]
 
 
+# From the start, the middle and the end of completions; of the second of a shared row, of a single one, two of one.
+BRANCHES = [Branch(0, 1, [41, 42]), Branch(5, 3, [8]), Branch(1, 0, [43, 44, 45]), Branch(0, 3, [46])]
+
+
 def small_model(kind: str, attention: str = "sdpa", **changes: Any) -> PreTrainedModel:
     """Random weights large enough that attention matters."""
     torch.manual_seed(0)
@@ -71,6 +76,56 @@ def shared() -> TokenBatch:
 
 def apart() -> TokenBatch:
     return pad_right(PROMPTS, COMPLETIONS, CPU)
+
+
+def test_branches_by_hand() -> None:
+    branches = [Branch(1, 1, [8]), Branch(0, 1, [9, 10])]
+    rows = pack_rows([[5, 6], [5, 6]], [[1, 2], [3, 4]], [[0, 1]], CPU, branches)
+    assert rows.ids.tolist() == [[5, 6, 1, 2, 9, 10, 3, 4, 8]], "each completion is followed by its branches"
+    assert rows.positions is not None
+    assert rows.positions.tolist() == [0, 1, 2, 3, 3, 4, 2, 3, 3]
+    assert rows.branches == (1, 0)
+    before = rows.ids[rows.rows, rows.state_columns].tolist()
+    assert list(zip(before, rows.ids[rows.rows, rows.columns].tolist(), strict=True)) == [
+        *((6, 1), (1, 2)),
+        *((1, 9), (9, 10)),
+        *((6, 3), (3, 4)),
+        (3, 8),
+    ], "the state before each token"
+    assert rows.scatter(rows.ids[rows.rows, rows.columns]).tolist() == [[1, 2], [3, 4], [9, 10], [8, 0]]
+    mask = rows.model_inputs(torch.float32)["packed_rows"].mask
+    sees = (mask == 0)[0, 0].int().tolist()
+    assert [row[:9] for row in sees[3:9]] == [
+        [1, 1, 1, 1, 0, 0, 0, 0, 0],
+        [1, 1, 1, 0, 1, 0, 0, 0, 0],  # the first branch: not the token that it replaces
+        [1, 1, 1, 0, 1, 1, 0, 0, 0],
+        [1, 1, 0, 0, 0, 0, 1, 0, 0],  # the second completion: no branch of the first
+        [1, 1, 0, 0, 0, 0, 1, 1, 0],
+        [1, 1, 0, 0, 0, 0, 1, 0, 1],
+    ]
+
+
+def test_a_branch_may_start_before_all_tokens_of_a_completion_that_is_cut_away() -> None:
+    rows = pack_rows([[5, 6]], [[]], [[0]], CPU, [Branch(0, 0, [7, 8])])
+    assert rows.scatter(rows.ids[rows.rows, rows.columns]).tolist() == [[0, 0], [7, 8]]
+    assert rows.ids[rows.rows, rows.state_columns].tolist() == [6, 7]
+
+
+@pytest.mark.parametrize("kind", sorted(TESTED))
+def test_branches_are_scored_like_completions_of_their_own(kind: str) -> None:
+    policy = policy_of(small_model(kind))
+    prefixes = [[*PROMPTS[b.sample], *COMPLETIONS[b.sample][: b.start]] for b in BRANCHES]
+    own = policy(pad_right(prefixes, [b.ids for b in BRANCHES], CPU), 0.7)
+    whole = policy(apart(), 0.7)
+    lay_outs = {"packed": (pack_rows, [[0, 1, 2], [3, 4], [5]]), "padded": (pad_rows, [[i] for i in range(6)])}
+    for lay_out, groups in lay_outs.values():
+        rows = lay_out(PROMPTS, COMPLETIONS, groups, CPU, BRANCHES)
+        scores = policy(rows, 0.7)
+        assert_equal(Scores(*(lines[:6] for lines in scores)), whole)
+        expected = Scores(*(lines[list(rows.branches)] for lines in own))
+        assert_equal(
+            Scores(*(lines[6:, : lines_own.shape[1]] for lines, lines_own in zip(scores, own, strict=True))), expected
+        )
 
 
 def test_shared_rows_by_hand() -> None:

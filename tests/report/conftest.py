@@ -83,6 +83,8 @@ DRAFTS: list[tuple[str, list[Mark], list[tuple[str, str]]]] = [
     ),
 ]
 
+REPLACEMENTS = {"Friday": "<b>Tuesday</b>", "President Larsen": ""}  # text, not markup
+
 
 def feedback_of(draft: int) -> dict[str, Any]:
     """The critique of a draft, with the offsets of its phrases."""
@@ -92,7 +94,8 @@ def feedback_of(draft: int) -> dict[str, Any]:
         start = text.index(quote)
         span = {"start": start, "end": start + len(quote), "label": label, "severity": severity, "match": "exact"}
         critique, phrase = _append(critique, sentence)
-        spans.append(span | {"phrase": phrase})
+        replacement = {"replacement": REPLACEMENTS[quote]} if quote in REPLACEMENTS else {}
+        spans.append(span | {"phrase": phrase} | replacement)
     for what, sentence in omissions:
         critique, phrase = _append(critique, sentence)
         missing.append({"text": what, "phrase": phrase})

@@ -103,6 +103,14 @@ def test_the_completion_reads_as_it_was_sampled(first_step: Any, report: Path):
     assert first_step.evaluate("document.querySelector('.sample-view .completion').textContent") == sample["completion"]
 
 
+def test_a_span_shows_what_should_stand_there(first_step: Any):
+    shown = []
+    for target in ("span-1", "span-4", "span-5"):
+        first_step.hover(f".sample-view .completion .mark[data-targets={target}]")
+        shown.append(first_step.evaluate("document.getElementById('tooltip').textContent").partition("poor")[2])
+    assert shown == [" → “<b>Tuesday</b>”", " → delete", ""]
+
+
 def test_a_token_shows_its_numbers_and_those_it_shares_a_character_with(first_step: Any):
     first_step.hover(".sample-view .completion .mark[data-targets=span-1]")
     shown = first_step.evaluate("document.getElementById('tooltip').textContent")

@@ -60,7 +60,9 @@ def criticised(draw: Any) -> tuple[str, Feedback]:
         start = draw(st.integers(0, len(answer) - 1))
         end = draw(st.integers(start + 1, len(answer)))
         severity = draw(st.sampled_from([0.2, 0.5, 1.0]))
-        spans.append(Span(start=start, end=end, label=draw(st.sampled_from(["good", "poor"])), severity=severity))
+        label = draw(st.sampled_from(["good", "poor"]))
+        replacement = draw(st.none() | TEXTS) if label == "poor" else None
+        spans.append(Span(start=start, end=end, label=label, severity=severity, replacement=replacement))
     omissions = [Omission(text=draw(TEXTS)) for _ in range(draw(st.integers(0, 3)))]
     return answer, Feedback(
         critic="c", critique=draw(TEXTS), reasoning=draw(st.none() | TEXTS), spans=spans, omissions=omissions
@@ -70,6 +72,35 @@ def criticised(draw: Any) -> tuple[str, Feedback]:
 def feedback(*spans: tuple[int, int, str] | tuple[int, int, str, float], **fields: Any) -> Feedback:
     given = [dict(zip(("start", "end", "label", "severity"), span, strict=False)) for span in spans]
     return Feedback.model_validate({"critic": "c", "spans": given, **fields})
+
+
+def test_replacements_follow_their_quotations() -> None:
+    answer = "We meet on Friday, the man said. The man."
+    spans = [
+        Span(start=11, end=17, label="poor", replacement="Monday"),
+        Span(start=19, end=26, label="poor", replacement=""),
+        Span(start=36, end=39, label="poor", replacement="one\nof two"),
+    ]
+    said = Feedback(critic="c", spans=spans)
+    text = format_critique(said, answer, CritiqueFormat(order="spans_only"))
+    assert text == 'Good: none\nPoor: "Friday" -> "Monday"; "the man" -> ""; "man"#2\nMissing: none'
+    parsed = parse_critique(text, answer)
+    assert parsed.poor == [(11, 17), (19, 26), (37, 40)]
+    assert parsed.replacements == {(11, 17): "Monday", (19, 26): ""}
+
+
+def test_a_replacement_is_widened_with_its_span() -> None:
+    answer = "It was unkind."
+    said = Feedback(critic="c", spans=[Span(start=7, end=9, label="poor", replacement="very ")])
+    text = format_critique(said, answer, CritiqueFormat(order="spans_only"))
+    assert 'Poor: "unkind" -> "very kind"' in text
+
+
+def test_replacements_over_the_limit_are_left_out() -> None:
+    said = Feedback(critic="c", spans=[Span(start=0, end=2, label="poor", replacement="far too long")])
+    for limit in (0, 11):
+        layout = CritiqueFormat(order="spans_only", limits=CritiqueLimits(replacement=limit))
+        assert 'Poor: "It"\n' in format_critique(said, "It was.", layout)
 
 
 def test_format_critique() -> None:

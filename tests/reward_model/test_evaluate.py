@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from text2grad.reward_model.evaluate import (
     ranking_metrics,
     sign_errors,
     span_agreement,
+    transfer_metrics,
     word_table,
 )
 from text2grad.reward_model.feedback import TokenProbabilities
@@ -110,6 +113,18 @@ def test_all_figures() -> None:
     assert metrics["gold_coverage"] == pytest.approx(6 / 15)
     assert metrics["critique_rouge_l"] is None
     json.dumps(metrics, allow_nan=False)
+
+
+def test_transfer_is_ranking_and_distance() -> None:
+    near, far = (prediction("a bad dog", [(2, 5, "poor")], []) for _ in range(2))
+    near = replace(near, tokens=replace(near.tokens, distance=1.0))
+    far = replace(far, tokens=replace(far.tokens, distance=3.0))
+    metrics = transfer_metrics([near, far])
+    assert (metrics["examples"], metrics["distance"], metrics["unfamiliar"]) == (2, 2.0, 0.5)
+    assert metrics["trust"] == pytest.approx((1 + math.exp(-1)) / 2)
+    assert metrics["poor"]["frequency"] == pytest.approx(1 / 3)
+    unknown = transfer_metrics([prediction("a bad dog", [], [])])
+    assert (unknown["distance"], unknown["trust"], unknown["unfamiliar"]) == (None, 1.0, 0.0)
 
 
 def test_a_word_is_poor_where_any_of_it_is() -> None:

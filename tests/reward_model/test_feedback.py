@@ -134,6 +134,14 @@ def test_the_severity_of_a_generated_span_is_the_heads_probability() -> None:
     assert [omission.text for omission in feedback.omissions] == ["the day"]
 
 
+def test_a_generated_replacement_is_the_spans() -> None:
+    written = WrittenCritique(
+        "x", good=[(13, 17)], poor=[(8, 11), (0, 3)], replacements={(8, 11): "hen", (0, 3): "", (13, 17): "no"}
+    )
+    spans = written_feedback(written, MIXED, "reward", raw="x").spans
+    assert [span.replacement for span in spans] == [None, "hen", ""]
+
+
 def test_a_generated_span_counts_even_where_the_head_disagrees() -> None:
     sure = scored((1.0, 0.0, 0.0), offsets=[(0, 1)])
     (span,) = written_feedback(WrittenCritique(None, poor=[(0, 1)]), sure, "r", raw="x").spans

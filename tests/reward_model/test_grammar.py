@@ -140,6 +140,37 @@ def test_omissions_are_bounded_and_quoted(accepts: Accepts, missing: str, allowe
     assert accepts(f"Good: none\nPoor: none\nMissing: {missing}", "a", spans_only()) is allowed
 
 
+@pytest.mark.parametrize(
+    ("poor", "allowed"),
+    [
+        ('"a" -> "b"', True),
+        ('"a" -> ""', True),
+        ('"a"#2 -> "b c"; "a"', True),
+        ('"a" -> "ten chars."', True),
+        ('"a" -> "eleven char"', False),
+        ('"a" -> "\\"b\\" \\\\"', True),
+        ('"a" -> " b"', False),
+        ('"a" -> "b\\n"', False),
+        ('"a" -> b', False),
+        ('"a" -> "b" -> "c"', False),
+        ('none -> "b"', False),
+    ],
+)
+def test_replacements_are_bounded_free_text(accepts: Accepts, poor: str, allowed: bool) -> None:
+    limits = SHORT.model_copy(update={"replacement": 10})
+    assert accepts(f"Good: none\nPoor: {poor}\nMissing: none", "a a", spans_only(limits)) is allowed
+
+
+def test_only_what_is_poor_is_replaced(accepts: Accepts) -> None:
+    assert not accepts('Good: "a" -> "b"\nPoor: none\nMissing: none', "a", spans_only())
+
+
+def test_without_replacements_there_are_no_arrows(accepts: Accepts) -> None:
+    layout = spans_only(CritiqueLimits(replacement=0))
+    assert accepts('Good: none\nPoor: "a"\nMissing: none', "a", layout)
+    assert not accepts('Good: none\nPoor: "a" -> "b"\nMissing: none', "a", layout)
+
+
 def test_without_omissions_the_list_is_none(accepts: Accepts) -> None:
     layout = spans_only(CritiqueLimits(omissions=0))
     assert accepts("Good: none\nPoor: none\nMissing: none", "a", layout)
@@ -171,11 +202,17 @@ def test_every_training_target_is_accepted_and_fits(
     limits: CritiqueLimits,
 ) -> None:
     edges = st.integers(0, len(answer))
-    spans = data.draw(st.lists(st.tuples(edges, edges, st.sampled_from(["good", "poor"])), max_size=4))
+    replacements = st.none() | st.text(max_size=90) | st.sampled_from(["", 'a "b" \\', "one\ntwo"])
+    labels = st.just(("good", None)) | st.tuples(st.just("poor"), replacements)
+    spans = data.draw(st.lists(st.tuples(edges, edges, labels), max_size=4))
     feedback = Feedback(
         critic="c",
         critique=prose,
-        spans=[Span.model_validate({"start": a, "end": b, "label": label}) for a, b, label in spans if a < b],
+        spans=[
+            Span.model_validate({"start": a, "end": b, "label": label, "replacement": replacement})
+            for a, b, (label, replacement) in spans
+            if a < b
+        ],
         omissions=[Omission(text=omitted)],
     )
     text = format_critique(feedback, answer, CritiqueFormat(order=order, limits=limits))
@@ -185,7 +222,8 @@ def test_every_training_target_is_accepted_and_fits(
 
 def test_max_critique_tokens_counts_bytes() -> None:
     # Structure and the end token: 54 letters and spaces, 5 line breaks, 1. Prose: 20 x 4. Omission: 10 x 4, and `""; `.
-    around = 54 + 5 + 1 + 80 + 44
+    # Two replacements: 80 x 4, and ` -> ""`.
+    around = 54 + 5 + 1 + 80 + 44 + 2 * (320 + 6)
     assert max_critique_tokens("", SHORT) == around + 4 * 6
     # Two spans of each polarity: the whole answer, and `""#9; `.
     assert max_critique_tokens("the fox", SHORT) == around + 4 * (7 + 6)

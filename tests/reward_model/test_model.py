@@ -15,6 +15,7 @@ from text2grad.errors import UserError
 from text2grad.models.loading import load_tokenizer
 from text2grad.reward_model.critique_format import CritiqueFormat, CritiqueLimits, parse_critique
 from text2grad.reward_model.dataset import build_dataset
+from text2grad.reward_model.familiarity import Familiarity, trust
 from text2grad.reward_model.feedback import FeedbackSettings, TokenProbabilities
 from text2grad.reward_model.head import GOOD, POOR, Calibration
 from text2grad.reward_model.inputs import InputError, InputSettings
@@ -236,14 +237,41 @@ def test_scoring_leaves_the_mode_as_it_was(tiny_model: Path) -> None:
     assert model.network.training
 
 
-def test_head_logits_of_a_dataset(tiny_model: Path, model: SpanRewardModel) -> None:
+def test_reading_the_rows_of_a_dataset(tiny_model: Path, model: SpanRewardModel) -> None:
     examples = about_animals(5)
     dataset = build_dataset(examples, load_tokenizer(tiny_model), model.settings.inputs, model.settings.critique_format)
-    logits, labels = model.head_logits(dataset)
+    logits, labels, features = model.read_rows(dataset)
     assert logits.shape == (len(labels), 3)
+    assert features.shape == (5, 32)
     assert torch.bincount(labels, minlength=3).tolist() == dataset.class_counts()
     expected = np.concatenate(probabilities(model, examples))
     np.testing.assert_allclose(model.settings.calibration.probabilities(logits), expected, rtol=0, atol=1e-5)
+
+
+def test_unfamiliar_completions_get_weaker_feedback(tiny_model: Path, tmp_path: Path) -> None:
+    model = tiny_reward_model(tiny_model)
+    settings = model.settings
+    dataset = build_dataset(about_animals(60), load_tokenizer(tiny_model), settings.inputs, settings.critique_format)
+    features = model.read_rows(dataset)[2]
+    answers = unlabelled(["dog fox cat hen", "def f(x):\n    return {'a': 1}[x]  # 50%"])
+    before, fingerprint = model.critique(answers), model.fingerprint()
+    assert [feedback.distance for feedback in before] == [None, None]
+
+    model.familiarity = Familiarity.fit(features[:40], features[40:])
+    assert model.fingerprint() != fingerprint
+    near, far = model.critique(answers)
+    assert near.distance is not None
+    assert far.distance is not None
+    assert near.distance < 2 < far.distance
+    assert near.score == before[0].score
+    assert before[1].score is not None
+    assert far.score == pytest.approx(before[1].score * trust(far.distance))
+    with model.override(weaken_unfamiliar=False):
+        assert model.critique(answers)[1].score == before[1].score
+
+    model.save_pretrained(tmp_path)
+    loaded = SpanRewardModel.from_pretrained(tmp_path, device="cpu").critique(answers)
+    assert [feedback.distance for feedback in loaded] == pytest.approx([near.distance, far.distance], abs=1e-3)
 
 
 def test_push_to_hub_uploads_what_is_saved(model: SpanRewardModel, monkeypatch: pytest.MonkeyPatch) -> None:

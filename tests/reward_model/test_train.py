@@ -79,6 +79,7 @@ def test_training_learns_which_words_are_poor(train: Train, tmp_path: Path, lora
     model = train(num_train_epochs=12, lora=lora, save_steps=100)
     assert isinstance(model.network.model, PeftModel) is (lora is not None)
     assert model.settings.calibration != Calibration(), "fitted on the held-out answers"
+    assert model.familiarity is not None
     example = Example(id="new", prompt="Write about animals (0).", completion="owl dog owl cat")
     for scored in (model.score([example])[0], SpanRewardModel.from_pretrained(tmp_path / "rm").score([example])[0]):
         assert isinstance(scored, TokenProbabilities)

@@ -7,6 +7,9 @@ from text2grad.trainer.losses import (
     approximate_kl,
     clipped_policy_loss,
     clipped_value_loss,
+    contrastive_loss,
+    correction_loss,
+    mean_over_tokens,
     truncated_importance_weights,
 )
 
@@ -84,3 +87,38 @@ def test_importance_weights_carry_no_gradient() -> None:
 
 def test_a_token_that_is_impossible_for_the_sampler_has_the_largest_weight() -> None:
     assert truncated_importance_weights(torch.tensor([[-3.0]]), torch.tensor([[-math.inf]]), clip_max=2.0).item() == 2.0
+
+
+def test_mean_over_tokens_by_hand() -> None:
+    values, mask = torch.tensor([[2.0, 4.0, 9.0], [3.0, 5.0, 5.0]]), torch.tensor([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    assert mean_over_tokens(values, mask).tolist() == [3.0, 0.0]
+
+
+def test_correction_loss_by_hand() -> None:
+    logprobs = torch.tensor([[0.45, 0.225], [0.3, 0.7]]).log().requires_grad_()
+    mask = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
+    loss = correction_loss(logprobs, mask, torch.tensor([1.0, 0.5]), target_probability=0.9)
+    # the mean of log 2 and log 4, and half of log 3
+    assert loss.item() == pytest.approx(1.5 * math.log(2) + 0.5 * math.log(3))
+    loss.backward()
+    assert logprobs.grad is not None
+    assert logprobs.grad.tolist() == [[-0.5, -0.5], [-0.5, 0.0]]
+
+
+def test_a_correction_that_has_the_target_probability_teaches_nothing() -> None:
+    logprobs = torch.tensor([[0.95, 0.1]]).log().requires_grad_()
+    loss = correction_loss(logprobs, torch.ones(1, 2), torch.ones(1), target_probability=0.9)
+    loss.backward()
+    assert logprobs.grad is not None
+    assert logprobs.grad[0].tolist() == [0.0, -0.5]
+    assert loss.item() == pytest.approx(math.log(9) / 2)
+
+
+def test_contrastive_loss_by_hand() -> None:
+    corrected, written = torch.tensor([0.25, 0.1]).log().requires_grad_(), torch.tensor([0.75, 0.1]).log()
+    loss = contrastive_loss(corrected, written, torch.tensor([1.0, 0.5]))
+    # sigmoid(log a - log b) = a / (a + b): 1/4 and 1/2
+    assert loss.item() == pytest.approx(math.log(4) + 0.5 * math.log(2))
+    loss.backward()
+    assert corrected.grad is not None
+    assert corrected.grad.tolist() == pytest.approx([-0.75, -0.25])

@@ -12,8 +12,9 @@ from text2grad.models.loading import load_tokenizer
 from text2grad.schema import Example, Feedback, Omission, Span
 from text2grad.trainer import offline as logged
 from text2grad.trainer.batch import make_batch, rollout_rewards
-from text2grad.trainer.config import Text2GradConfig
+from text2grad.trainer.config import CorrectionSettings, Text2GradConfig
 from text2grad.trainer.offline import DEFAULTS, OfflineTrainer, completion_ids, steps_for, usable_feedback
+from text2grad.trainer.scoring import score_with_branches
 
 ANSWER = "We meet on Friday at noon."
 BLAMED, PRAISED = (11, 17), (21, 25)
@@ -54,6 +55,22 @@ def moved(rollout, before, after, span):
     (places,) = rollout.offsets[:1]
     inside = [i for i, (a, b) in enumerate(places) if a < span[1] and b > span[0]]
     return (after - before)[0, inside]
+
+
+def test_the_correction_of_a_logged_answer_is_learned(learn):
+    spans = [Span(start=BLAMED[0], end=BLAMED[1], label="poor", replacement="Monday")]
+    probabilities = {}
+    for weight in (0.0, 1.0):
+        trainer, rollout, _, _ = learn([commented(spans=spans)], corrections={"weight": weight})
+        branches = _with_weight(trainer).find_corrections(rollout, [rollout.examples[0].feedback]).branches
+        _, logprobs = score_with_branches(trainer.learner, rollout, [0], trainer.args, False, branches)
+        probabilities[weight] = logprobs[0].sum()
+    assert probabilities[1.0] > probabilities[0.0] + 0.5
+
+
+def _with_weight(trainer):
+    trainer.args = trainer.args.model_copy(update={"corrections": CorrectionSettings()})
+    return trainer
 
 
 def test_blame_goes_down_and_praise_goes_up(learn):

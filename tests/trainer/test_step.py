@@ -16,6 +16,7 @@ from text2grad.models.policy import Scores
 from text2grad.schema import Example, Feedback
 from text2grad.trainer import trainer as trainer_module
 from text2grad.trainer.batch import Batch, Rollout
+from text2grad.trainer.corrections import NO_CORRECTIONS, CorrectionBatch
 from text2grad.trainer.update import UpdateResult
 
 LENGTHS = [10, 4, 7, 2]
@@ -49,8 +50,8 @@ def plant(trainer: Text2GradTrainer, monkeypatch: pytest.MonkeyPatch) -> Rollout
     def rollout_of(step: int) -> Rollout:
         return rollout
 
-    def critique_and_score(rollout: Rollout) -> tuple[list[Feedback], Scores, Scores]:
-        return trainer.critic.critique(rollout.examples), current, reference
+    def critique_and_score(rollout: Rollout) -> tuple[list[Feedback], CorrectionBatch, Scores, Scores]:
+        return trainer.critic.critique(rollout.examples), NO_CORRECTIONS, current, reference
 
     monkeypatch.setattr(trainer, "rollout", rollout_of)
     monkeypatch.setattr(trainer, "critique_and_score", critique_and_score)
@@ -62,9 +63,9 @@ def capture(monkeypatch: pytest.MonkeyPatch) -> list[Batch]:
     seen: list[Batch] = []
     update = trainer_module.update
 
-    def recording(learner: Any, rollout: Rollout, batch: Batch, args: Any) -> UpdateResult:
+    def recording(learner: Any, rollout: Rollout, batch: Batch, *rest: Any) -> UpdateResult:
         seen.append(batch)
-        return update(learner, rollout, batch, args)
+        return update(learner, rollout, batch, *rest)
 
     monkeypatch.setattr(trainer_module, "update", recording)
     return seen
@@ -140,7 +141,7 @@ def test_the_batch_is_made_of_this_steps_scores_rewards_and_settings(
         critic=Scored(failing=[1]), beta=0.0, advantage_normalization="none", importance_sampling_clip_max=1.5
     )
     rollout, batches = plant(trainer, monkeypatch), capture(monkeypatch)
-    _, current, reference = trainer.critique_and_score(rollout)
+    _, _, current, reference = trainer.critique_and_score(rollout)
     metrics, samples = trainer.step(1)
     (batch,) = batches
     assert torch.equal(batch.old_logprobs, current.logprobs)
@@ -165,7 +166,7 @@ def test_the_behaviour_policy_can_be_the_reference(make_trainer: MakeTrainer, mo
     """As for completions that another policy wrote."""
     trainer = make_trainer(critic=Scored())
     rollout, batches = plant(trainer, monkeypatch), capture(monkeypatch)
-    _, _, reference = trainer.critique_and_score(rollout)
+    _, _, _, reference = trainer.critique_and_score(rollout)
 
     def behaviour_scores(current: Scores, reference: Scores) -> Scores:
         return reference

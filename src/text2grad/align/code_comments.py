@@ -9,8 +9,8 @@ from functools import partial
 from typing import NamedTuple
 
 from text2grad.align.code_references import FindReferences, find_identifiers, find_structures
-from text2grad.align.comments import find_quotations
 from text2grad.align.program import Program, Statement, extract_program, find_statements, node_extent
+from text2grad.align.quotations import find_quotations
 from text2grad.align.stance import detect_stances, sentence_around
 from text2grad.schema import Label, Range, Span
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from text2grad.align.comments import find_quotations, spans_from_comment
+from text2grad.align.comments import spans_from_comment
 from text2grad.align.learned import aligner
+from text2grad.align.quotations import find_quotations
 from text2grad.schema import Example, Feedback, Span
 
 if TYPE_CHECKING:

@@ -5,28 +5,13 @@ from __future__ import annotations
 import re
 
 from text2grad.align.normalize import splits_words
+from text2grad.align.quotations import find_quotations
 from text2grad.align.quotes import locate_quotes
 from text2grad.align.stance import detect_stances, sentence_around
 from text2grad.schema import Label, Range, Span
 
 _MAX_NAME_WORDS = 8
 _NAMED_CONFIDENCE = 0.8  # a word that is not quoted may refer to something else
-
-# Opening mark, contents, closing mark. A mark inside a word or after a number is an apostrophe or a unit, and single
-# marks contain no further opening mark: "the '90s were 'fun'" quotes "fun" alone.
-_QUOTED = re.compile(
-    r"```[\w+-]*\n(?P<fence>.+?)\n?```"
-    r"|``(?P<ticks>.+?)``"
-    r"|`(?P<tick>[^`\n]+)`"
-    r'|(?<!\w)"(?P<straight>(?:(?!\n\s*\n)[^"])*)"(?!\w)'
-    r"|“(?P<curly>(?:(?!\n\s*\n)[^“”])+)”"
-    r"|„(?P<low>(?:(?!\n\s*\n)[^„“”])+)[“”]"
-    r"|«(?P<angle>(?:(?!\n\s*\n)[^«»])+)»"
-    r"|「(?P<corner>[^「」]+)」"
-    r"|(?<!\w)'(?=\S)(?P<single>(?:(?!(?<!\w)')[^\n])*?[^\s'])'(?!\w)"
-    r"|(?<!\w)‘(?=\S)(?P<curly_single>(?:(?!‘)[^\n])*?[^\s’])’(?!\w)",
-    re.DOTALL,
-)
 
 _IDENTIFIER = r"[^\W\d]\w*_\w+|_+[^\W\d]\w*|[a-z]+[A-Z]\w*|[^\W\d][\w.]*(?=\(\))"
 _NUMBER = r"[$€£]?\d+(?:[.,:/-]\d+)*%?"
@@ -47,16 +32,6 @@ _NOT_A_NAME = re.compile(
     r"|however|although|though|because|after|before|good|great|nice|wrong|please",
     re.IGNORECASE,
 )
-
-
-def find_quotations(comment: str) -> list[Range]:
-    """Return the ranges of the quotations in a comment, without their marks.
-
-    Marks are "...", “...”, „...“, «...», 「...」, '...' and ‘...’ unless they are apostrophes, and backticks, single,
-    double or as a fence. Of nested quotations the outer one counts; an opening mark that is never closed is ignored.
-    """
-    ranges = [match.span(match.lastgroup or 0) for match in _QUOTED.finditer(comment)]
-    return [(start, end) for start, end in ranges if comment[start:end].strip()]
 
 
 def find_mentions(comment: str, completion: str) -> list[Range]:

@@ -15,7 +15,9 @@ NodeFilter = Callable[[Sequence[Any]], list[Any]]  # from syntax nodes to those 
 Extent = tuple[int, int, int, int]  # line (from 1), UTF-8 column (from 0), end line, end column: as `ast` counts
 
 _FENCE = re.compile(
-    r"^(?P<mark>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<code>.*?)(?:^(?P=mark)|\Z)", re.M | re.S
+    r"^(?P<mark>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<code>.*?)"
+    r"(?:^(?P=mark)(?![ \t]*\w)|(?P<next>(?=^(?P=mark)[ \t]*\w))|\Z)",
+    re.M | re.S,
 )
 _FIRST_CODE_LINE = re.compile(r"^(?:def|class|import|from|async def|@)\b.*", re.M)
 _LOOKS_LIKE_CODE = re.compile(r"[=(\[{]|^\s*(?:return|pass|if|for|while|print)\b", re.MULTILINE)
@@ -116,7 +118,7 @@ def extract_program(completion: str, prompt: str = "", entry_points: frozenset[s
     longest. Without a fence, the completion is the program, or continues the one that the prompt begins, or has it
     between prose. Code that does not parse is still returned.
     """
-    fenced = [match for match in _FENCE.finditer(completion) if match["language"].lower() in _PYTHON]
+    fenced = [match for match in _FENCE.finditer(completion) if _is_python_block(match)]
     if fenced:
         defining = [match for match in fenced if entry_points & top_level_names(match["code"])]
         block = defining[0] if defining else max(fenced, key=lambda match: len(match["code"]))
@@ -128,6 +130,12 @@ def extract_program(completion: str, prompt: str = "", entry_points: frozenset[s
     if prompt and _continues(prompt, completion, entry_points):
         return Program(completion, 0, prompt)
     return Program(completion, 0) if parse_python(completion) else _extract_between_prose(completion)
+
+
+def _is_python_block(fence: re.Match[str]) -> bool:
+    """Whether a fence holds Python. One without a language is no block if the next fence opens another: it closes."""
+    language = fence["language"].lower()
+    return language in _PYTHON and not (language == "" and fence["next"] is not None)
 
 
 def parse_python(source: str) -> ast.Module | None:

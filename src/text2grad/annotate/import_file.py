@@ -39,7 +39,7 @@ def show_columns(source: str, columns: Mapping[str, str]) -> list[GuessedColumn]
         require_columns(found, first.fields)
     except UserError as error:
         raise UserError(f"{source}: {error}") from error
-    return [GuessedColumn(name, column, str(first.fields[column])) for name, column in found.items()]
+    return [GuessedColumn(name, column, str(first.fields[column] or "")) for name, column in found.items()]
 
 
 def import_comments(

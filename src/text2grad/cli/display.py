@@ -16,7 +16,7 @@ from text2grad.text.printable import printable
 from text2grad.trainer.callbacks import Callback, Metrics
 
 if TYPE_CHECKING:
-    from text2grad.explain import Explanation
+    from text2grad.explain import Explanation, TokenChange
     from text2grad.trainer.offline import UsableFeedback
 
 GOOD, POOR = "bold blue", "bold dark_orange"  # a pair that is safe for colour blindness
@@ -121,20 +121,30 @@ def highlight_spans(example: Example) -> Text:
 
 
 def explanation_table(explanation: Explanation) -> Table:
-    """Return one row per token: its reward, and its probability before and after the gradient step."""
+    """Return one row per token: its reward, and its probability before and after the gradient step.
+
+    The tokens of a correction have rows of their own, after the token in whose place they belong.
+    """
     columns = [Column(name, justify="right") for name in ("reward", "before", "after", "change of log-probability")]
     table = Table("token", *columns, title=Text(printable(explanation.comment)))
-    for token in explanation.tokens:
-        change = token.logprob_after - token.logprob_before
+    for index, token in enumerate(explanation.tokens):
         style = "" if not token.reward else GOOD if token.reward > 0 else POOR
-        table.add_row(
-            Text(repr(token.text)[1:-1] if token.text else "⏹ end", style=style),
-            f"{token.reward:+.1f}" if token.reward else "",
-            f"{token.probability_before:.4f}",
-            f"{token.probability_after:.4f}",
-            Text(f"{change:+.4f}", style=style),
-        )
+        table.add_row(*_token_cells(token, style))
+        for correction in explanation.corrections:
+            for part in correction.tokens if correction.token == index else []:
+                table.add_row(*_token_cells(part, GOOD, prefix="→ "))
     return table
+
+
+def _token_cells(token: TokenChange, style: str, prefix: str = "") -> list[Text | str]:
+    change = token.logprob_after - token.logprob_before
+    return [
+        Text(prefix + (repr(token.text)[1:-1] if token.text else "⏹ end"), style=style),
+        f"{token.reward:+.1f}" if token.reward else "",
+        f"{token.probability_before:.4f}",
+        f"{token.probability_after:.4f}",
+        Text(f"{change:+.4f}", style=style),
+    ]
 
 
 def _format_step(metrics: Metrics) -> str:

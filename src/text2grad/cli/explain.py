@@ -26,7 +26,7 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Show the spans and token rewards of a comment, and token probabilities before and after one gradient step.
+    """Show the spans, corrections and token rewards of a comment, and probabilities before and after a gradient step.
 
     Nothing is saved.
 
@@ -39,9 +39,9 @@ def explain(
     from text2grad.models.loading import load_model, load_tokenizer
 
     silence_libraries()
-    locate_comment(feedback, completion, prompt)  # fails before the model is loaded
+    located = locate_comment(feedback, completion, prompt)  # fails before the model is loaded
     tokenizer = load_tokenizer(model)
-    explanation = explain_comment(load_model(model), tokenizer, prompt, completion, feedback, step_size, plain_prompts)
+    explanation = explain_comment(load_model(model), tokenizer, prompt, completion, located, step_size, plain_prompts)
     if as_json:
         print(json.dumps(explanation.to_dict()))  # ASCII: nothing in it can command a terminal
     else:

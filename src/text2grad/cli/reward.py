@@ -45,13 +45,19 @@ def train(
         list[str] | None,
         typer.Option(help="Any other setting as name=value: lm_weight=0, inputs={reading: once}; repeatable."),
     ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(help="A source, by its name without ending, to evaluate with instead of training; repeatable."),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
     debug: Debug = False,
 ) -> None:
     """Train a reward model on feedback: which words of a completion are good or poor, and the critique that says why.
 
     Failed feedback and completions that are too long are skipped and counted. A tenth of the prompts is held out to
-    calibrate the probabilities. Ctrl-C saves a checkpoint after the current step; --resume continues from it.
+    calibrate the probabilities. How good the model is on kinds of text that it was not trained on is shown by
+    --leave-out, which trains without one of the sources and measures on it. Ctrl-C saves a checkpoint after the current
+    step; --resume continues from it.
 
     Example: text2grad reward train feedback.jsonl -o runs/rm
     """
@@ -66,13 +72,23 @@ def train(
         "seed": seed,
     }
     settings = RewardTrainingSettings.parse(given(named, option), where="reward train")
+    kept, left_out = _split_sources(sources, leave_out or [])
     console = Console()
     silence_libraries()
     with ProgressDisplay(console, "training") as display:
         callback = _progress_callback(display)
-        train_reward_model(_read(sources), settings, output, resume=resume, callbacks=[callback])
+        train_reward_model(
+            _read(kept),
+            settings,
+            output,
+            resume=resume,
+            callbacks=[callback],
+            left_out={name: _read([source]) for name, source in left_out.items()},
+        )
     summary = json.loads((output / "training.json").read_text(encoding="utf-8"))
     console.print(_dataset_table(summary))
+    if left_out:
+        console.print(_left_out_table(summary["left_out"]))
     console.print(f"Reward model: {escape(str(output))}", soft_wrap=True)
 
 
@@ -136,6 +152,9 @@ def score(
 ) -> None:
     """Give every completion of a file the reward model's feedback. An interrupted run continues where it stopped.
 
+    `distance` in the feedback says how unlike the training data a completion is: 0 is like the completions that were
+    held out, in standard deviations. Beyond 2 the feedback is weakened, unless `weaken_unfamiliar=false`.
+
     Example: text2grad reward score runs/rm answers.jsonl -o feedback.jsonl
     """
     from text2grad.reward_model.model import SpanRewardModel
@@ -143,6 +162,37 @@ def score(
     silence_libraries()
     critic = SpanRewardModel.from_pretrained(model, device, **given({"method": method, "rewards": rewards}, option))
     annotate_with_progress(source, output, critic, batch_size=batch_size)
+    _print_unfamiliar(output)
+
+
+@reward.command("corrupt")
+def corrupt_texts(
+    sources: Annotated[list[Path], typer.Argument(help="JSON lines: prompts with answers that are right.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="JSON lines of corrupted answers with feedback.")],
+    per_text: Annotated[int | None, typer.Option(min=1, help="Corrupted answers per right one.")] = None,
+    clean_share: Annotated[float | None, typer.Option(min=0, max=1, help="Share of them that stays right.")] = None,
+    max_faults: Annotated[int | None, typer.Option(min=1, help="Faults per answer, at most.")] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    debug: Debug = False,
+) -> None:
+    """Make training data from right answers: exchange names, numbers and relations, add and drop, by rule.
+
+    The right answer is the completion, or the first reference where it is empty. Every fault has a span, a critique and
+    the words that stood there. Each source is corrupted with its own words, so it should hold answers of one kind.
+
+    Example: text2grad reward corrupt right.jsonl -o corrupted.jsonl
+    """
+    from text2grad.reward_model.corruptions.corrupt import CorruptionSettings, corrupt, with_completion
+    from text2grad.schema import write_examples
+
+    named = {"per_text": per_text, "clean_share": clean_share, "max_faults": max_faults, "seed": seed}
+    settings = CorruptionSettings.parse(given(named), where="reward corrupt")
+    texts = [[with_completion(example) for example in _read([source])] for source in sources]
+    corrupted = [example for part in texts for example in corrupt(part, settings)]
+    write_examples(output, corrupted)
+    spans = sum(len(example.feedback.spans) for example in corrupted if example.feedback)
+    console = Console()
+    console.print(f"{len(corrupted)} examples with {spans} faults: {escape(str(output))}", soft_wrap=True)
 
 
 @reward.command()
@@ -243,6 +293,48 @@ def _dataset_table(summary: dict[str, Any]) -> Table:
     for reason in sorted({reason for part in parts for reason in part["skipped"]}):
         table.add_row(f"skipped: {reason}", *(str(part["skipped"].get(reason, 0)) for part in parts))
     return table
+
+
+def _left_out_table(left_out: dict[str, Any]) -> Table:
+    """How the model does on the sets that it was not trained on; a label without gold words has no row."""
+    headers = ("frequency", "AP", "ECE", "distance", "trust")
+    columns = [Column(no_wrap=True), *(Column(header, justify="right", no_wrap=True) for header in headers)]
+    table = Table(*columns, title="Left out of the training")
+    for name, metrics in left_out.items():
+        for label in ("poor", "good"):
+            row = metrics[label]
+            if row["frequency"]:
+                values = [row["frequency"], row["average_precision"], row["ece"], metrics["distance"], metrics["trust"]]
+                table.add_row(
+                    f"{escape(name)}: {label} words", *("" if value is None else f"{value:.3f}" for value in values)
+                )
+    return table
+
+
+def _print_unfamiliar(output: Path) -> None:
+    from text2grad.reward_model.familiarity import FAMILIAR
+
+    feedback = [example.feedback for example in _read([output]) if example.feedback]
+    distances = [one.distance for one in feedback if one.distance is not None]
+    if distances:
+        far = sum(distance > FAMILIAR for distance in distances)
+        Console().print(
+            f"Unlike the training data: {far} of {len(distances)} completions (distance above {FAMILIAR:g}, "
+            f"mean {sum(distances) / len(distances):.2f})."
+        )
+
+
+def _split_sources(sources: list[Path], leave_out: list[str]) -> tuple[list[Path], dict[str, Path]]:
+    """Return the sources to train on, and those to leave out by their names: file names without their endings."""
+    names = {source.name.partition(".")[0]: source for source in sources}
+    for name in leave_out:
+        if name not in names:
+            raise UserError(f'--leave-out: "{name}" is not the name of a source; the sources are {", ".join(names)}')
+    left_out = {name: names[name] for name in leave_out}
+    kept = [source for source in sources if source not in left_out.values()]
+    if not kept:
+        raise UserError("--leave-out leaves nothing to train on; give another source")
+    return kept, left_out
 
 
 def _read(sources: list[Path]) -> list[Example]:

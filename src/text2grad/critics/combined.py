@@ -107,20 +107,32 @@ def _merge_spans(spans: Iterable[Span]) -> list[Span]:
     groups: dict[tuple[int, int, str], list[Span]] = {}
     for span in spans:
         groups.setdefault((span.start, span.end, span.label), []).append(span)
+    return [_merge_group(group) for group in groups.values()]
+
+
+def _merge_group(spans: Sequence[Span]) -> Span:
+    """Merge spans of the same words: the most severe counts, with its replacement or that of the next that has one."""
+    by_severity = sorted(spans, key=lambda span: -span.severity)
+    replacement = next((span.replacement for span in by_severity if span.replacement is not None), None)
+    critic = _join_names(span.critic for span in spans)
+    return by_severity[0].model_copy(update={"critic": critic, "replacement": replacement})
+
+
+def _merge_omissions(omissions: Iterable[Omission]) -> list[Omission]:
+    """Keep the most severe omission of each text, and where its words are known to belong."""
+    groups: dict[str, list[Omission]] = {}
+    for omission in omissions:
+        groups.setdefault(omission.text, []).append(omission)
     return [
-        max(group, key=lambda span: span.severity).model_copy(
-            update={"critic": _join_names(span.critic for span in group)}
+        max(group, key=lambda omission: omission.severity).model_copy(
+            update={field: getattr(_first_placed(group), field) for field in ("insert_at", "insertion")}
         )
         for group in groups.values()
     ]
 
 
-def _merge_omissions(omissions: Iterable[Omission]) -> list[Omission]:
-    most_severe: dict[str, Omission] = {}
-    for omission in omissions:
-        if omission.text not in most_severe or omission.severity > most_severe[omission.text].severity:
-            most_severe[omission.text] = omission
-    return list(most_severe.values())
+def _first_placed(omissions: Sequence[Omission]) -> Omission:
+    return next((omission for omission in omissions if omission.insertion is not None), omissions[0])
 
 
 def _merge_scores(feedbacks: Sequence[Feedback]) -> list[tuple[int, int, float]] | None:

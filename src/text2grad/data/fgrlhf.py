@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from text2grad.data.diff import corrected_part
 from text2grad.data.reading import open_dataset_file
-from text2grad.schema import Example, Feedback, Omission, Span
+from text2grad.schema import Example, Feedback, Omission, Range, Span
 
 PROMPT = "{document}\n\nAnswer the question from the passages above.\n\n{question}"
 ERRORS = {
@@ -21,6 +22,7 @@ ERRORS = {
     "Wrong-Grounding": "is not what the passages say",
     "Unverifiable": "is nowhere in the passages",
 }
+MAX_REPLACEMENT = 12  # words; more are another sentence, not a correction of this one
 # Severity: a missing answer weighs more than missing background.
 MISSING = {"Missing-Answer": 1.0, "Missing-Major-Auxiliary": 0.6, "Missing-Minor-Auxiliary": 0.3}
 
@@ -29,7 +31,7 @@ def read(path: str | Path) -> Iterator[Example]:
     """Stream one example per question, from plain or gzipped JSON.
 
     With feedback, the completion is the annotated answer and the reference the gold answer. A span's critic is "human:"
-    and the error type. The critique has one line per error and per omission; the annotators gave error types and
+    and the error type; its replacement is what the corrected answer has there. The critique has one line per error and per omission; the annotators gave error types and
     evidence only, so the sentences are generated here, with missing information quoted from the passage. `meta` holds
     document, question and, with feedback, the corrected answer, all four predictions and the preferences.
     """
@@ -78,12 +80,28 @@ def _feedback(given: dict[str, Any], answer: str, passages: Sequence[Sequence[st
         reason = f"{ERRORS[kind]}: {explanation}" if explanation else ERRORS[kind]
         start, end = error["start"], error["end"]
         phrase = _append_line(f'"{answer[start:end]}" {reason}', lines)
-        spans.append(Span(start=start, end=end, label="poor", phrase=phrase, reason=reason, critic=f"human:{kind}"))
+        spans.append(
+            Span(
+                start=start,
+                end=end,
+                label="poor",
+                phrase=phrase,
+                reason=reason,
+                critic=f"human:{kind}",
+                replacement=_replacement(answer, given["corrected-prediction"], (start, end)),
+            )
+        )
     for missing in given["missing-info"]:
         text = _evidence(missing, passages)
         phrase = _append_line(f"It does not say: {text}", lines)
         omissions.append(Omission(text=text, severity=MISSING[missing["error type"]], phrase=phrase))
     return Feedback(critique="\n".join(lines), spans=spans, omissions=omissions, critic="human")
+
+
+def _replacement(answer: str, corrected: str, bounds: Range) -> str | None:
+    """Return what the person who corrected the answer wrote in this place; None where that is not clear, or longer."""
+    part = corrected_part(answer, corrected, bounds) if corrected.strip() else None
+    return part if part is not None and len(part.split()) <= MAX_REPLACEMENT else None
 
 
 def _append_line(line: str, lines: list[str]) -> tuple[int, int]:

@@ -85,7 +85,7 @@ def _dataset_rows(dataset: Dataset, source: str) -> Iterator[Row]:
 
 
 def _table_rows(path: Path, delimiter: str | None) -> Iterator[Row]:
-    """Rows of a CSV file. delimiter: None for the most frequent one of the header, which may be a semicolon."""
+    """Rows of a CSV file; empty cells are None. delimiter: None for the header's most frequent, maybe a semicolon."""
     line = 1
     try:
         with open_maybe_gzip(path, "rt", encoding="utf-8-sig", newline="") as file:
@@ -102,7 +102,7 @@ def _table_rows(path: Path, delimiter: str | None) -> Iterator[Row]:
                         error="the row has more or fewer cells than the header; quote cells with commas",
                     )
                 else:
-                    yield Row(where, name, dict(cells))
+                    yield Row(where, name, {column: cell or None for column, cell in cells.items()})
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 ({error}); save it as CSV UTF-8") from error
     except csv.Error as error:

@@ -11,8 +11,16 @@ from torch import Tensor
 
 from text2grad.distributed.processes import SINGLE_PROCESS, Processes, balance_rows
 from text2grad.distributed.sharding import gather_full_tensor, reshard
-from text2grad.models.batching import TokenBatch, TokenIds, split_by_token_budget
-from text2grad.models.packing import MAX_PADDING_RATIO, Row, pack_rows, pad_rows, row_length, shared_rows
+from text2grad.models.batching import Branch, TokenBatch, TokenIds, split_by_token_budget
+from text2grad.models.packing import (
+    MAX_PADDING_RATIO,
+    Row,
+    pack_rows,
+    pad_rows,
+    row_length,
+    sample_lengths,
+    shared_rows,
+)
 
 MicroBatch = tuple[list[int], TokenBatch]  # sample indices, and their tokens
 IDLE: Row = [0]  # the row of an idle micro-batch, which has no samples of its own
@@ -28,11 +36,16 @@ class Learner:
     processes: Processes = SINGLE_PROCESS
 
     def micro_batches(
-        self, prompts: TokenIds, completions: TokenIds, samples: Sequence[int], max_tokens: int
+        self,
+        prompts: TokenIds,
+        completions: TokenIds,
+        samples: Sequence[int],
+        max_tokens: int,
+        branches: Sequence[Branch] = (),
     ) -> list[MicroBatch]:
         """Return this process's share of the samples in micro-batches, laid out for the policy on its device."""
         share_prompts, device = bool(self.policy.share_prompts), self.accelerator.device
-        return micro_batches(prompts, completions, samples, max_tokens, share_prompts, device, self.processes)
+        return micro_batches(prompts, completions, samples, max_tokens, share_prompts, device, self.processes, branches)
 
     def backward(self, loss: Tensor) -> None:
         """Accumulate the gradients of a loss that is summed over the processes."""
@@ -62,23 +75,32 @@ def micro_batches(
     share_prompts: bool,
     device: torch.device,
     processes: Processes = SINGLE_PROCESS,
+    branches: Sequence[Branch] = (),
 ) -> list[MicroBatch]:
     """Return this process's share of the samples in micro-batches of at most `max_tokens` tokens, or of one row.
 
-    Each is (samples, batch): `batch.scatter` returns one line per sample, in their order. Rows are never split, so the
-    processes together compute what one alone would. Where all need equally many passes, a process that has fewer gets
-    idle ones: no samples, and the row `IDLE`, whose results are ignored.
+    Each is (samples, batch): `batch.scatter` returns one line per sample, in their order, then one for each of
+    `batch.branches`. Branches go with their sample; those of samples that are not asked for are left out. Rows are
+    never split, so the processes together compute what one alone would. Where all need equally many passes, a process
+    that has fewer gets idle ones: no samples, and the row `IDLE`, whose results are ignored.
     """
+    own_tokens = sample_lengths(completions, branches)
     if share_prompts:
-        rows = shared_rows(prompts, completions, samples, max_tokens)
+        rows = shared_rows(prompts, completions, samples, max_tokens, branches)
         max_padding, lay_out = MAX_PADDING_RATIO, pack_rows
     else:
         rows = [[i] for i in samples]
         max_padding, lay_out = 1.0, pad_rows
-    lengths = [row_length(prompts, completions, row) for row in rows]
+        for branch in branches:  # in a row of its own, with the tokens that it continues
+            own_tokens[branch.sample] += len(prompts[branch.sample]) + branch.start
+    lengths = [row_length(prompts, own_tokens, row) for row in rows]
     local = balance_rows(lengths, processes.world_size)[processes.rank]
     planned = split_by_token_budget([lengths[i] for i in local], max_tokens, max_padding)
     batches = processes.pad_passes([[rows[local[i]] for i in batch] for batch in planned], idle=[])
     return [
-        ([i for row in batch for i in row], lay_out(prompts, completions, batch or [IDLE], device)) for batch in batches
+        (
+            [i for row in batch for i in row],
+            lay_out(prompts, completions, batch or [IDLE], device, branches if batch else ()),
+        )
+        for batch in batches
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,16 +15,31 @@ from text2grad.models.packed_attention import PackedRows
 TokenIds = Sequence[Sequence[int]]  # of several texts
 
 
+class Branch(NamedTuple):
+    """Tokens that take the place of a completion's tokens from `start` on: what a correction asks for.
+
+    sample: index of the completion. start: at most its length. ids: at least one.
+    """
+
+    sample: int
+    start: int
+    ids: Sequence[int]
+
+
 @dataclass(frozen=True)
 class TokenBatch:
-    """Prompts and completions of one forward pass, and where their completion tokens are.
+    """Prompts, completions and branches of completions of one forward pass, and where the tokens to score are.
+
+    Scores have one line per completion, then one per branch; "completion" below means either.
 
     ids: (rows, longest row), padded on the right; with `packed`, (1, tokens).
     rows, columns: (valid tokens,), the place of each completion token in ids, completion by completion.
     state_columns: (valid tokens,), the column of the hidden state that predicts it; for a first token the prompt's end.
     samples, token_indices: (valid tokens,), which completion it belongs to, and its index within that.
     num_samples, width: number of completions, and the length of the longest.
-    packed, positions: of packed rows; positions, (tokens,), restart after the prompt for each completion.
+    packed, positions: of packed rows; positions, (tokens,), restart after the prompt for each completion, and after the
+        tokens that it continues for each branch.
+    branches: which branches these are: indices into the list that the rows were made from.
     """
 
     ids: Tensor
@@ -37,9 +52,10 @@ class TokenBatch:
     width: int
     packed: PackedRows | None = None
     positions: Tensor | None = None
+    branches: tuple[int, ...] = ()
 
     def scatter(self, values: Tensor) -> Tensor:
-        """(valid tokens,) -> (samples, width), 0 after a completion's end."""
+        """(valid tokens,) -> (completions and branches, width), 0 after the end of each."""
         return values.new_zeros(self.num_samples, self.width).index_put((self.samples, self.token_indices), values)
 
     def model_inputs(self, dtype: torch.dtype) -> dict[str, Any]:
@@ -50,34 +66,44 @@ class TokenBatch:
         """
         if self.packed is None or self.positions is None:
             return {"input_ids": self.ids}
-        branches = self.packed.branches
-        mask = None if branches is None else branch_mask(branches, dtype)
+        packed = self.packed
+        mask = None if packed.branches is None else branch_mask(packed.branches, dtype, packed.parents, packed.forks)
         return {
             "input_ids": self.ids,
             "position_ids": self.positions.unsqueeze(0),
             # A 4-D mask is passed through as it is; without one the model would build its own.
             "attention_mask": self.ids.new_empty(1, 1, 0, 0),
-            "packed_rows": self.packed._replace(branches=None, mask=mask),
+            "packed_rows": packed._replace(branches=None, parents=None, forks=None, mask=mask),
         }
 
 
-def branch_mask(branches: Tensor, dtype: torch.dtype) -> Tensor:
+def branch_mask(
+    branches: Tensor, dtype: torch.dtype, parents: Tensor | None = None, forks: Tensor | None = None
+) -> Tensor:
     """Causal mask in which each token attends to the prompt and to its own completion only.
 
-    branches: (rows, tokens). Returns (rows, 1, tokens, tokens), additive: 0 or -infinity. Attention would convert a
-    boolean mask to this one again, and keep it, in every layer.
+    A token of a correction attends to the prompt, to the tokens of its completion before the fork, and to its own.
+
+    branches, parents, forks: (rows, tokens), as in `PackedRows`. Returns (rows, 1, tokens, tokens), additive: 0 or
+    -infinity. Attention would convert a boolean mask to this one again, and keep it, in every layer.
     """
     query, key = branches.unsqueeze(2), branches.unsqueeze(1)
     future = torch.ones(branches.shape[1], branches.shape[1], dtype=torch.bool, device=branches.device).triu(1)
-    hidden = future | ((key != 0) & (key != query))
+    elsewhere = (key != 0) & (key != query)
+    if parents is not None and forks is not None:
+        columns = torch.arange(branches.shape[1], device=branches.device)
+        elsewhere &= (key != parents.unsqueeze(2)) | (columns >= forks.unsqueeze(2))
+    hidden = future | elsewhere
     mask = torch.zeros(hidden.shape, dtype=dtype, device=branches.device)
     return mask.masked_fill_(hidden, float("-inf")).unsqueeze(1)
 
 
-def pad_right(prompts: TokenIds, completions: TokenIds, device: torch.device) -> TokenBatch:
+def pad_right(
+    prompts: TokenIds, completions: TokenIds, device: torch.device, branches: tuple[int, ...] = ()
+) -> TokenBatch:
     """Return prompt + completion rows for a scoring pass, padded on the right.
 
-    Every prompt and every completion must hold at least one token.
+    Every prompt must hold at least one token. branches: of the last completions, where they are branches.
     """
     ids = pad_right_rows([[*p, *c] for p, c in zip(prompts, completions, strict=True)], device)
     places = []
@@ -94,6 +120,7 @@ def pad_right(prompts: TokenIds, completions: TokenIds, device: torch.device) ->
         token_indices=token_indices,
         num_samples=len(completions),
         width=max(map(len, completions)),
+        branches=branches,
     )
 
 

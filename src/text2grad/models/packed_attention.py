@@ -21,8 +21,10 @@ class PackedRows(NamedTuple):
     """The position of each packed token in its padded row.
 
     indices: (tokens,), row * width + column. rows, width: shape of the padded rows.
-    branches: (rows, width), 0 on the prompt, k on its k-th completion, -1 on padding; None where every row is one
-        prompt and one completion.
+    branches: (rows, width), 0 on the prompt, k on its k-th completion or correction, -1 on padding; None where every
+        row is one prompt and one completion.
+    parents, forks: (rows, width), for each token of a correction the branch of its completion, and the column of the
+        row up to which it continues that completion; 0 elsewhere. None where no row has a correction.
     mask: (rows, 1, width, width), additive, made from the branches for each pass; None for plain causal attention.
     """
 
@@ -30,6 +32,8 @@ class PackedRows(NamedTuple):
     rows: int
     width: int
     branches: Tensor | None = None
+    parents: Tensor | None = None
+    forks: Tensor | None = None
     mask: Tensor | None = None
 
     def pad(self, packed: Tensor) -> Tensor:

@@ -1,8 +1,9 @@
 """Row layouts of scoring and update passes: packed rows that share a prompt, or padded rows.
 
 A prompt with several completions is computed once: one row holds the prompt and then its completions, and a mask keeps
-the completions apart. Rows are packed without padding; only attention pads them (packed_attention.py). Where the model
-does not support that, each completion has its own padded row.
+the completions apart. Branches of a completion follow it in its row and continue its tokens, one level deeper, so that
+a correction costs its own tokens only. Rows are packed without padding; only attention pads them (packed_attention.py).
+Where the model does not support that, each completion and each branch has its own padded row.
 
 The mask of shared rows has `rows x longest row x longest row` entries of the compute dtype, once for all layers. A row
 of several completions is never longer than the token budget, nor than twice its prompt and 512 tokens
@@ -12,6 +13,7 @@ of several completions is never longer than the token budget, nor than twice its
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 
 import torch
@@ -19,7 +21,7 @@ from peft import PeftModel
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from text2grad.models.batching import TokenBatch, TokenIds, pad_right, round_up_to_8
+from text2grad.models.batching import Branch, TokenBatch, TokenIds, pad_right, round_up_to_8
 from text2grad.models.packed_attention import NAME as PACKED
 from text2grad.models.packed_attention import PackedRows
 
@@ -48,15 +50,18 @@ def can_share_prompts(model: PreTrainedModel | PeftModel) -> bool:
     )
 
 
-def shared_rows(prompts: TokenIds, completions: TokenIds, samples: Sequence[int], max_tokens: int) -> list[Row]:
+def shared_rows(
+    prompts: TokenIds, completions: TokenIds, samples: Sequence[int], max_tokens: int, branches: Sequence[Branch] = ()
+) -> list[Row]:
     """Group samples with the same prompt, as many per row as fit `max_tokens` and `max_shared_row_length`."""
+    own_tokens = sample_lengths(completions, branches)
     rows: list[Row] = []
     latest: dict[tuple[int, ...], Row] = {}
     for i in samples:
         prompt = tuple(prompts[i])
         limit = min(max_tokens, max_shared_row_length(len(prompt)))
         row = latest.get(prompt)
-        if row is not None and row_length(prompts, completions, [*row, i]) <= limit:
+        if row is not None and row_length(prompts, own_tokens, [*row, i]) <= limit:
             row.append(i)
         else:
             latest[prompt] = [i]
@@ -74,60 +79,116 @@ def max_shared_row_length(prompt_length: int) -> int:
     return prompt_length + math.isqrt(prompt_length * (prompt_length + TOKEN_IN_PAIRS))
 
 
-def pad_rows(prompts: TokenIds, completions: TokenIds, rows: Sequence[Row], device: torch.device) -> TokenBatch:
-    """Return one padded micro-batch of rows with one sample each."""
-    return pad_right([prompts[i] for (i,) in rows], [completions[i] for (i,) in rows], device)
+def pad_rows(
+    prompts: TokenIds, completions: TokenIds, rows: Sequence[Row], device: torch.device, branches: Sequence[Branch] = ()
+) -> TokenBatch:
+    """Return one padded micro-batch of rows with one sample each, and of the branches of these samples."""
+    samples = [i for (i,) in rows]
+    chosen = [k for i in samples for k in branches_by_sample(branches)[i]]
+    forked = [branches[k] for k in chosen]
+    return pad_right(
+        [prompts[i] for i in samples] + [[*prompts[b.sample], *completions[b.sample][: b.start]] for b in forked],
+        [completions[i] for i in samples] + [branch.ids for branch in forked],
+        device,
+        branches=tuple(chosen),
+    )
 
 
-def pack_rows(prompts: TokenIds, completions: TokenIds, rows: Sequence[Row], device: torch.device) -> TokenBatch:
-    """Return one packed micro-batch, its samples in the order of the rows.
+def pack_rows(
+    prompts: TokenIds, completions: TokenIds, rows: Sequence[Row], device: torch.device, branches: Sequence[Branch] = ()
+) -> TokenBatch:
+    """Return one packed micro-batch, its samples in the order of the rows, then their branches in that order.
 
-    A row is a prompt and all of its completions; each of them must hold at least one token.
+    A row is a prompt and all of its completions, each followed by its branches.
     """
-    lengths = [row_length(prompts, completions, row) for row in rows]
-    shared = any(len(row) > 1 for row in rows)
-    width = round_up_to_8(max(lengths)) if shared else max(lengths)
-    branches = torch.full((len(rows), width), -1)
+    by_sample = branches_by_sample(branches)
+    own_tokens = sample_lengths(completions, branches)
+    forked = any(by_sample[i] for row in rows for i in row)
+    shared = forked or any(len(row) > 1 for row in rows)
+    longest = max(row_length(prompts, own_tokens, row) for row in rows)
+    width = round_up_to_8(longest) if shared else longest
+    numbers = torch.full((len(rows), width), -1)
+    parents, forks = torch.zeros_like(numbers), torch.zeros_like(numbers)
+    num_samples = sum(map(len, rows))
     ids: list[int] = []
     positions: list[Tensor] = []
     tokens: list[Tensor] = []
+    chosen: list[int] = []
+
+    def add(new: Sequence[int], line: int, state_column: int, position: int) -> slice:
+        """Append a completion or branch after the state that predicts its first token. Returns where it is."""
+        token_indices = torch.arange(len(new))
+        columns = len(ids) + token_indices
+        state_columns = torch.where(token_indices == 0, state_column, columns - 1)
+        tokens.append(torch.stack([columns, state_columns, torch.full_like(token_indices, line), token_indices]))
+        positions.append(position + token_indices)
+        ids.extend(new)
+        return slice(len(ids) - len(new), len(ids))
+
+    line = 0
     for number, row in enumerate(rows):
-        prompt = prompts[row[0]]
-        start = len(ids)
+        prompt, row_start, branch = prompts[row[0]], len(ids), 0
         ids += prompt
         positions.append(torch.arange(len(prompt)))
-        branches[number, : len(prompt)] = 0
+        numbers[number, : len(prompt)] = 0
         prompt_end = len(ids) - 1
-        for branch, i in enumerate(row, 1):
-            token_indices = torch.arange(len(completions[i]))
-            columns = len(ids) + token_indices
-            branches[number, columns - start] = branch
-            positions.append(len(prompt) + token_indices)
-            state_columns = torch.where(token_indices == 0, prompt_end, columns - 1)
-            tokens.append(
-                torch.stack([columns, state_columns, torch.full_like(token_indices, len(tokens)), token_indices])
-            )
-            ids += completions[i]
-    columns, state_columns, samples, token_indices = torch.cat(tokens, dim=1).to(device)
+        for i in row:
+            branch = parent = branch + 1
+            completion = _shift(add(completions[i], line, prompt_end, len(prompt)), -row_start)
+            numbers[number, completion] = branch
+            line += 1
+            for k in by_sample[i]:
+                branch, start = branch + 1, branches[k].start
+                state_column = row_start + completion.start + start - 1 if start else prompt_end
+                added = add(branches[k].ids, num_samples + len(chosen), state_column, len(prompt) + start)
+                columns = _shift(added, -row_start)
+                numbers[number, columns] = branch
+                parents[number, columns] = parent
+                forks[number, columns] = completion.start + start
+                chosen.append(k)
+    columns, state_columns, lines, token_indices = torch.cat(tokens, dim=1).to(device)
     return TokenBatch(
         ids=torch.tensor([ids], device=device),
         rows=torch.zeros_like(columns),
         columns=columns,
         state_columns=state_columns,
-        samples=samples,
+        samples=lines,
         token_indices=token_indices,
-        num_samples=len(tokens),
-        width=max(len(completions[i]) for row in rows for i in row),
+        num_samples=num_samples + len(chosen),
+        width=max(part.shape[1] for part in tokens),
         packed=PackedRows(
-            indices=(branches >= 0).flatten().nonzero().squeeze(1).to(device),
+            indices=(numbers >= 0).flatten().nonzero().squeeze(1).to(device),
             rows=len(rows),
             width=width,
-            branches=branches.to(device) if shared else None,
+            branches=numbers.to(device) if shared else None,
+            parents=parents.to(device) if forked else None,
+            forks=forks.to(device) if forked else None,
         ),
         positions=torch.cat(positions).to(device),
+        branches=tuple(chosen),
     )
 
 
-def row_length(prompts: TokenIds, completions: TokenIds, row: Row) -> int:
-    """Return the tokens of a row: its prompt once, and all of its completions."""
-    return len(prompts[row[0]]) + sum(len(completions[i]) for i in row)
+def branches_by_sample(branches: Sequence[Branch]) -> dict[int, list[int]]:
+    """Return the indices of the branches of each completion; of one without branches, none."""
+    by_sample: dict[int, list[int]] = defaultdict(list)
+    for k, branch in enumerate(branches):
+        by_sample[branch.sample].append(k)
+    return by_sample
+
+
+def sample_lengths(completions: TokenIds, branches: Sequence[Branch] = ()) -> list[int]:
+    """Return the tokens of each completion and its branches."""
+    lengths = [len(completion) for completion in completions]
+    for branch in branches:
+        lengths[branch.sample] += len(branch.ids)
+    return lengths
+
+
+def row_length(prompts: TokenIds, own_tokens: Sequence[int], row: Row) -> int:
+    """Return the tokens of a row: its prompt once, and all of its completions. own_tokens: as `sample_lengths`."""
+    return len(prompts[row[0]]) + sum(own_tokens[i] for i in row)
+
+
+def _shift(part: slice, by: int) -> slice:
+    return slice(part.start + by, part.stop + by)

@@ -24,6 +24,12 @@ def split_by_mark(text: str, feedback: Feedback) -> list[tuple[str, Mark]]:
     return [("".join(character for character, _ in run), mark) for mark, run in runs]
 
 
+def replacements(text: str, feedback: Feedback) -> list[tuple[str, str]]:
+    """Return what the feedback replaces in a completion, and by what."""
+    spans = feedback.spans
+    return [(text[span.start : span.end], span.replacement) for span in spans if span.replacement is not None]
+
+
 def reliability_points(bins: Sequence[tuple[float, float, int]]) -> list[tuple[float, float, float]]:
     """Return (x, y, radius) of each bin: predicted probability, observed frequency, and a size by its count."""
     total = sum(count for _, _, count in bins)
@@ -58,7 +64,7 @@ def _example_view(prediction: Prediction) -> dict[str, Any]:
         "id": example.id,
         "prompt": example.prompt_text,
         "sides": [
-            (name, split_by_mark(example.completion, feedback), feedback)
+            (name, split_by_mark(example.completion, feedback), feedback, replacements(example.completion, feedback))
             for name, feedback in (("gold", prediction.gold), ("predicted", prediction.predicted))
         ],
     }

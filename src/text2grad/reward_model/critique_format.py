@@ -2,12 +2,13 @@ r"""The critique format: the compact text that the reward model learns to genera
 
     Critique: The source does not name a day.
     Good: none
-    Poor: "on Friday"; "the man"#2
+    Poor: "Friday" -> "Monday"; "the man"#2
     Missing: "the deadline"
 
 Quotations are exact substrings of the completion, escaped as in JSON, so they can hold line breaks and quotation marks.
-`#2` refers to the second occurrence, or to the last one where there are fewer; without a number, to the first. Severity
-is not part of the text: it comes from the head's probabilities.
+`#2` refers to the second occurrence, or to the last one where there are fewer; without a number, to the first. What
+should stand in the place of a poor quotation follows the arrow, where it is known: free text, empty if the quotation
+should be deleted. Severity is not part of the text: it comes from the head's probabilities.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from text2grad.rollout.grammar import QUOTE_CHUNK
-from text2grad.schema import Feedback, Label, Range
+from text2grad.schema import Feedback, Label, Range, Span
 from text2grad.settings import Settings
 
 Order = Literal["critique_first", "spans_first", "spans_only"]
@@ -32,7 +33,8 @@ LINE_BREAKS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"  # not allowed in prose: every f
 quote_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would build an encoder per call
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LINE_BREAK = re.compile(f"[{LINE_BREAKS}]")
-_QUOTATION = re.compile(r'("(?:[^"\\]|\\.)*")(?:#([1-9]\d*))?')
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_QUOTATION = re.compile(f"({_STRING})(?:#([1-9]\\d*))?(?: -> ({_STRING}))?")
 _QUOTATIONS = re.compile(f"{_QUOTATION.pattern}(?:; {_QUOTATION.pattern})*")
 _LABELS: dict[str, Label] = {"Good": "good", "Poor": "poor"}
 
@@ -47,6 +49,7 @@ class CritiqueLimits(Settings):
     critique: PositiveInt = 300
     quote: Annotated[int, Field(ge=40)] = Field(200, description="of one quotation, after JSON escaping")
     spans: PositiveInt = Field(4, description="quotations per label")
+    replacement: NonNegativeInt = Field(80, description="of one replacement; 0 omits all")
     omissions: NonNegativeInt = 2
     omission: PositiveInt = 120
 
@@ -60,13 +63,17 @@ class CritiqueFormat(Settings):
 
 @dataclass(frozen=True)
 class WrittenCritique:
-    """A parsed critique of one completion; ranges are in the completion."""
+    """A parsed critique of one completion; ranges are in the completion.
+
+    replacements: what should stand in the place of some of the poor ranges.
+    """
 
     critique: str | None
     reasoning: str | None = None
     good: list[Range] = field(default_factory=list)
     poor: list[Range] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    replacements: dict[Range, str] = field(default_factory=dict)
 
     def spans(self) -> Iterator[tuple[Label, Range]]:
         """Yield the label and the range of each quotation."""
@@ -98,12 +105,14 @@ def parse_critique(text: str, completion: str) -> WrittenCritique:
     lines = dict(line.split(": ", 1) for line in text.split("\n") if ": " in line)
     if not {"Good", "Poor", "Missing"} <= lines.keys():
         raise CritiqueFormatError("the critique is incomplete")
+    poor = _find_quotations(lines["Poor"], completion)
     return WrittenCritique(
         critique=lines.get("Critique"),
         reasoning=lines.get("Reasoning"),
-        good=_find_quotations(lines["Good"], completion),
-        poor=_find_quotations(lines["Poor"], completion),
-        missing=[quote for quote, _ in _parse_list(lines["Missing"])],
+        good=list(_find_quotations(lines["Good"], completion)),
+        poor=list(poor),
+        missing=[item.quote for item in _parse_list(lines["Missing"])],
+        replacements={span: text for span, text in poor.items() if text is not None},
     )
 
 
@@ -146,21 +155,38 @@ def _join_while_fitting(units: Sequence[str], max_chars: int) -> str:
 def _quotations(feedback: Feedback, completion: str, label: Label, limits: CritiqueLimits) -> Iterator[str]:
     """Yield quotations in the order of the completion; the most severe ones if there are too many."""
     severities: dict[Range, float] = {}
+    replacements: dict[Range, str] = {}
     for span in feedback.spans:
         whole = expand_to_chunks((span.start, span.end), completion) if span.label == label else None
         if whole and len(quote_json(completion[whole[0] : whole[1]])) - 2 <= limits.quote:
             severities[whole] = max(span.severity, severities.get(whole, 0.0))
+            replacement = _widened_replacement(span, whole, completion) if label == "poor" else None
+            if replacement is not None and len(replacement) <= limits.replacement:
+                replacements.setdefault(whole, replacement)
     kept = sorted(severities, key=lambda span: -severities[span])[: limits.spans]
     for start, end in sorted(kept):
         quote = completion[start:end]
         number = find_occurrences(quote, completion).index(start) + 1
         if number <= MAX_OCCURRENCE:
-            yield quote_json(quote) if number == 1 else f"{quote_json(quote)}#{number}"
+            replacement = replacements.get((start, end)) if limits.replacement else None
+            arrow = "" if replacement is None else f" -> {quote_json(replacement)}"
+            yield (quote_json(quote) if number == 1 else f"{quote_json(quote)}#{number}") + arrow
 
 
-def _find_quotations(line: str, completion: str) -> list[Range]:
-    """Return the ranges that a line quotes, without duplicates."""
-    return list(dict.fromkeys(_find(quote, number, completion) for quote, number in _parse_list(line)))
+def _widened_replacement(span: Span, whole: Range, completion: str) -> str | None:
+    """Return the replacement of the whole chunks; None if it is unknown or has more than one line."""
+    if span.replacement is None or _LINE_BREAK.search(span.replacement):
+        return None
+    before, after = completion[whole[0] : max(span.start, whole[0])], completion[min(span.end, whole[1]) : whole[1]]
+    return f"{before}{span.replacement}{after}".strip()
+
+
+def _find_quotations(line: str, completion: str) -> dict[Range, str | None]:
+    """Return the ranges that a line quotes, each with its replacement; that of the first quotation of a range."""
+    found: dict[Range, str | None] = {}
+    for item in _parse_list(line):
+        found.setdefault(_find(item.quote, item.number, completion), item.replacement)
+    return found
 
 
 def _find(quote: str, number: int, completion: str) -> Range:
@@ -171,12 +197,22 @@ def _find(quote: str, number: int, completion: str) -> Range:
     return start, start + len(quote)
 
 
-def _parse_list(line: str) -> list[tuple[str, int]]:
-    """Return the text and the number of each quotation."""
+class _Quotation(NamedTuple):
+    """One item of a list: the text, which occurrence of it, and what should stand there instead."""
+
+    quote: str
+    number: int
+    replacement: str | None
+
+
+def _parse_list(line: str) -> list[_Quotation]:
     if line != "none" and not _QUOTATIONS.fullmatch(line):
         raise CritiqueFormatError(f"not a list of quotations: {line[:80]}")
     try:
-        return [(json.loads(match[1]), int(match[2] or 1)) for match in _QUOTATION.finditer(line)]
+        return [
+            _Quotation(json.loads(match[1]), int(match[2] or 1), json.loads(match[3]) if match[3] else None)
+            for match in _QUOTATION.finditer(line)
+        ]
     except json.JSONDecodeError as error:
         raise CritiqueFormatError(f"not a quotation: {error.doc[:80]}") from error
 

@@ -18,6 +18,7 @@ from text2grad.reward_model.calibration_metrics import (
     precision_at_recall,
     reliability,
 )
+from text2grad.reward_model.familiarity import FAMILIAR, trust
 from text2grad.reward_model.feedback import TokenProbabilities, word_means, word_ranges
 from text2grad.reward_model.head import GOOD, POOR, token_labels
 from text2grad.reward_model.model import SpanRewardModel
@@ -78,6 +79,23 @@ def compute_metrics(predictions: Sequence[Prediction]) -> dict[str, Any]:
     metrics["spans_per_completion"] = _mean(len(p.predicted.spans) for p in predictions)
     metrics["coverage"] = float(np.isin(hard_tokens, (GOOD, POOR)).mean())
     metrics["gold_coverage"] = float(np.isin(gold_tokens, (GOOD, POOR)).mean())
+    return metrics
+
+
+def transfer_metrics(predictions: Sequence[Prediction]) -> dict[str, Any]:
+    """Compute the ranking and calibration of words, and how unlike the training data the completions are.
+
+    trust: the mean factor of the feedback, see `familiarity`. unfamiliar: the share of completions whose factor is
+    below 1.
+    """
+    gold, scores = word_table(predictions)
+    distances = [p.tokens.distance for p in predictions if p.tokens.distance is not None]
+    metrics: dict[str, Any] = {"examples": len(predictions)}
+    for label, column in LABELS:
+        metrics[label] = ranking_metrics(scores[:, column], gold == column)
+    metrics["distance"] = _mean(distances) if distances else None
+    metrics["trust"] = _mean(map(trust, distances)) if distances else 1.0
+    metrics["unfamiliar"] = _mean(distance > FAMILIAR for distance in distances)
     return metrics
 
 

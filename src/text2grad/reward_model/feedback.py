@@ -30,20 +30,26 @@ class FeedbackSettings(Settings):
         0. Where people blame more than they praise, every word would otherwise cost something, and the best completion
         would be an empty one.
     threshold: rewards closer to 0 than this are 0.
+    weaken_unfamiliar: feedback on a completion unlike the training data counts less, the further it is.
     """
 
     method: Literal["head", "generative"] = "head"
     rewards: Literal["graded", "spans"] = "graded"
     centered: bool = True
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.1
+    weaken_unfamiliar: bool = True
 
 
 @dataclass(frozen=True)
 class TokenProbabilities:
-    """The head's prediction for one completion: the characters of each token, and (tokens, 3) probabilities."""
+    """The head's prediction for one completion: the characters of each token, and (tokens, 3) probabilities.
+
+    distance: how unlike the training data the completion is; None for a model that does not know.
+    """
 
     offsets: list[Range]
     probabilities: Probabilities
+    distance: float | None = None
 
 
 def graded_feedback(
@@ -87,7 +93,17 @@ def written_feedback(written: WrittenCritique, predicted: TokenProbabilities, cr
         # A character that a tokenizer composes with the one before it, such as an accent, has no token of its own.
         mean = float(predicted.probabilities[inside, column].mean()) if inside else 0.0
         severity = min(max(mean, _MIN_SEVERITY), 1.0)
-        spans.append(Span(start=start, end=end, label=label, severity=severity, confidence=severity, match="exact"))
+        spans.append(
+            Span(
+                start=start,
+                end=end,
+                label=label,
+                severity=severity,
+                replacement=written.replacements.get((start, end)) if label == "poor" else None,
+                match="exact",
+                confidence=severity,
+            )
+        )
     return Feedback(
         critic=critic,
         reasoning=written.reasoning,

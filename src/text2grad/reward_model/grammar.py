@@ -51,7 +51,7 @@ def track_free_text(
 def critique_grammar(completion: str, critique_format: CritiqueFormat) -> str:
     """Return the grammar in Lark's notation."""
     limits = critique_format.limits
-    lists = r'"Good: " spans "\nPoor: " spans "\nMissing: " missing'
+    lists = r'"Good: " spans "\nPoor: " corrections "\nMissing: " missing'
     prose = (r'"Reasoning: " REASONING "\n" ' if limits.reasoning else "") + '"Critique: " CRITIQUE'
     start = {
         "spans_only": lists,
@@ -70,9 +70,17 @@ def critique_grammar(completion: str, critique_format: CritiqueFormat) -> str:
             r'span: "\"" QUOTE "\"" NUMBER?',
             f"QUOTE: {quote_rule(chunks, _QUOTE_START, limits.quote)}",
             f"NUMBER: /#[1-{MAX_OCCURRENCE}]/",
+            f'corrections: "none" | {repeat_rule("correction", "; ", limits.spans)}',
         ]
+        if limits.replacement:
+            rules += [
+                r'correction: span (" -> \"" REPLACEMENT? "\"")?',
+                f"REPLACEMENT: {_escaped_prose(limits.replacement)}",
+            ]
+        else:
+            rules.append("correction: span")
     else:
-        rules.append('spans: "none"')
+        rules += ['spans: "none"', 'corrections: "none"']
     if limits.omissions:
         rules += [
             f'missing: "none" | {repeat_rule("omission", "; ", limits.omissions)}',
@@ -92,8 +100,9 @@ def max_critique_tokens(completion: str, limits: CritiqueLimits) -> int:
     """
     quote = _max_bytes(quote_json(completion)[1:-1], limits.quote + 1)
     spans = 2 * limits.spans * (quote + len('""#9; '))
+    replacements = limits.spans * (4 * limits.replacement + len(' -> ""'))
     omissions = limits.omissions * (4 * limits.omission + len('""; '))
-    return 4 * (limits.reasoning + limits.critique) + spans + omissions + _STRUCTURE + 1
+    return 4 * (limits.reasoning + limits.critique) + spans + replacements + omissions + _STRUCTURE + 1
 
 
 def _prose(max_length: int) -> str:

@@ -28,6 +28,7 @@ from text2grad.models.hub import HubUnreachableError, use_cache_only
 from text2grad.models.loading import load_model, load_tokenizer
 from text2grad.reward_model.critique_format import CritiqueFormatError, parse_critique
 from text2grad.reward_model.dataset import RewardDataset
+from text2grad.reward_model.familiarity import Familiarity, trust, weaken
 from text2grad.reward_model.feedback import (
     FeedbackSettings,
     TokenProbabilities,
@@ -47,20 +48,29 @@ from text2grad.rollout.sampling import noise, sample
 from text2grad.schema import Example, Feedback
 
 SETTINGS_FILE, HEAD_FILE = "reward_model.json", "head.safetensors"
+FAMILIARITY_FILE = "familiarity.safetensors"
 MAX_TOKENS_PER_BATCH = {"cpu": 8192, "cuda": 131_072}
 
 
 class SpanRewardModel:
-    """A reward model on any causal language model with a chat template and a fast tokenizer."""
+    """A reward model on any causal language model with a chat template and a fast tokenizer.
+
+    familiarity: tells which completions are unlike the training data; without it, all count as familiar.
+    """
 
     name = "reward"
 
     def __init__(
-        self, network: SpanRewardNetwork, tokenizer: PreTrainedTokenizerBase, settings: RewardModelSettings
+        self,
+        network: SpanRewardNetwork,
+        tokenizer: PreTrainedTokenizerBase,
+        settings: RewardModelSettings,
+        familiarity: Familiarity | None = None,
     ) -> None:
         self.network = network
         self.tokenizer = tokenizer
         self.settings = settings
+        self.familiarity = familiarity
         self._inputs = InputBuilder(tokenizer, settings.inputs)
 
     @classmethod
@@ -83,7 +93,8 @@ class SpanRewardModel:
             model = PeftModel.from_pretrained(model, folder, use_safetensors=True).merge_and_unload()
         head = TokenHead(hidden_size(model))
         head.load_state_dict(safetensors.torch.load_file(folder / HEAD_FILE))
-        return cls(SpanRewardNetwork(model, head).to(torch_device).eval(), load_tokenizer(folder), settings)
+        network = SpanRewardNetwork(model, head).to(torch_device).eval()
+        return cls(network, load_tokenizer(folder), settings, _load_familiarity(folder))
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Save the weights as safetensors, the tokenizer, the settings and a model card."""
@@ -98,6 +109,8 @@ class SpanRewardModel:
         self.tokenizer.save_pretrained(folder)
         head = {name: tensor.detach().cpu() for name, tensor in self.network.head.state_dict().items()}
         safetensors.torch.save_file(head, folder / HEAD_FILE)
+        if self.familiarity is not None:
+            safetensors.torch.save_file(self.familiarity.state(), folder / FAMILIARITY_FILE)
         replace_text(folder / SETTINGS_FILE, self.settings.model_dump_json(indent=2) + "\n")
         replace_text(folder / "README.md", model_card(self.settings))
 
@@ -117,7 +130,8 @@ class SpanRewardModel:
         """Return a hash of the weights and settings that predictions depend on."""
         digest = hashlib.blake2b(digest_size=16)
         digest.update(self.settings.model_dump_json(exclude={"base"}).encode())
-        for _, tensor in sorted(self.network.state_dict().items()):
+        familiarity = self.familiarity.state() if self.familiarity is not None else {}
+        for _, tensor in [*sorted(self.network.state_dict().items()), *sorted(familiarity.items())]:
             digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
         return f"reward:{digest.hexdigest()}"
 
@@ -137,8 +151,10 @@ class SpanRewardModel:
         """Return the head's calibrated probabilities; one forward pass per completion."""
         results: list[Any] = list(self._inputs.build_batch(examples))
         valid = [i for i, result in enumerate(results) if isinstance(result, ModelInput)]
-        for i, logits in zip(valid, self._compute_head_logits([results[i] for i in valid]), strict=True):
-            results[i] = TokenProbabilities(results[i].offsets, self.settings.calibration.probabilities(logits))
+        for i, (logits, features) in zip(valid, self._read_completions([results[i] for i in valid]), strict=True):
+            probabilities = self.settings.calibration.probabilities(logits)
+            distance = None if self.familiarity is None else float(self.familiarity.distances(features[None])[0])
+            results[i] = TokenProbabilities(results[i].offsets, probabilities, distance)
         return results
 
     def generate_critiques(
@@ -180,15 +196,19 @@ class SpanRewardModel:
                 results[i] = ids
         return results
 
-    def head_logits(self, dataset: RewardDataset) -> tuple[Tensor, Tensor]:
-        """Return logits (completion tokens, 3) and labels (completion tokens,) of all rows, to fit the calibration."""
+    def read_rows(self, dataset: RewardDataset) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what the calibration and the familiarity are fitted on.
+
+        Logits (completion tokens, 3) and labels (completion tokens,) of all rows, and features (rows, width).
+        """
         inputs = []
         labels: list[int] = []
         for row in dataset.rows:
             positions = [i for i, label in enumerate(row["head_labels"]) if label != IGNORE]
             labels += [row["head_labels"][i] for i in positions]
             inputs.append(ModelInput(row["input_ids"], (positions[0], positions[-1] + 1), [], 0))
-        return torch.cat(self._compute_head_logits(inputs)), torch.tensor(labels)
+        logits, features = zip(*self._read_completions(inputs), strict=True)
+        return torch.cat(logits), torch.tensor(labels), torch.stack(features)
 
     @property
     def batch_size(self) -> int:
@@ -210,18 +230,20 @@ class SpanRewardModel:
         return build_llguidance_tokenizer(self.tokenizer, vocab_size(self.network.model))
 
     @torch.no_grad()
-    def _compute_head_logits(self, inputs: Sequence[ModelInput]) -> list[Tensor]:
-        """Return float32 logits on the CPU, (completion tokens, 3) per input, in order."""
+    def _read_completions(self, inputs: Sequence[ModelInput]) -> list[tuple[Tensor, Tensor]]:
+        """Return float32 logits, (completion tokens, 3), and the mean state, (width,), of each input, on the CPU."""
         device = next(self.network.head.parameters()).device
         max_tokens = MAX_TOKENS_PER_BATCH.get(device.type, MAX_TOKENS_PER_BATCH["cpu"])
         rows = [one.ids[: one.completion_range[1]] for one in inputs]
-        results: dict[int, Tensor] = {}
+        results: dict[int, tuple[Tensor, Tensor]] = {}
         with self._eval_mode():
             for batch in split_by_token_budget([len(row) for row in rows], max_tokens):
                 states = self.network.states(pad_right_rows([rows[i] for i in batch], device))
                 scored = [states[k, slice(*inputs[i].completion_range)] for k, i in enumerate(batch)]
                 logits = self.network.head(torch.cat(scored)).float().cpu()
-                results |= dict(zip(batch, logits.split([len(part) for part in scored]), strict=True))
+                features = torch.stack([part.float().mean(0) for part in scored]).cpu()
+                parts = zip(logits.split([len(part) for part in scored]), features, strict=True)
+                results |= dict(zip(batch, parts, strict=True))
         return [results[i] for i in range(len(inputs))]
 
     @contextmanager
@@ -240,11 +262,18 @@ class SpanRewardModel:
             if isinstance(result, InputError):
                 return Feedback.failure(self.name, str(result))
         assert isinstance(scored, TokenProbabilities)
-        if isinstance(critique, str):
-            try:
-                return written_feedback(parse_critique(critique, example.completion), scored, self.name, raw=critique)
-            except CritiqueFormatError as error:
-                return Feedback.failure(self.name, f"unreadable: {error}", raw=critique)
+        try:
+            feedback = self._describe_prediction(example, scored, critique if isinstance(critique, str) else None)
+        except CritiqueFormatError as error:
+            return Feedback.failure(self.name, f"unreadable: {error}", raw=str(critique))
+        if scored.distance is None:
+            return feedback
+        weakened = weaken(feedback, trust(scored.distance)) if self.settings.feedback.weaken_unfamiliar else feedback
+        return weakened.model_copy(update={"distance": scored.distance})
+
+    def _describe_prediction(self, example: Example, scored: TokenProbabilities, critique: str | None) -> Feedback:
+        if critique is not None:
+            return written_feedback(parse_critique(critique, example.completion), scored, self.name, raw=critique)
         settings = self.settings.feedback
         if settings.rewards == "spans":
             return span_feedback(example.completion, scored, settings.threshold, self.name)
@@ -255,6 +284,11 @@ class SpanRewardModel:
 def _with_feedback(settings: RewardModelSettings, feedback: dict[str, Any]) -> RewardModelSettings:
     parsed = FeedbackSettings.parse({**settings.feedback.model_dump(), **feedback}, where="reward model")
     return settings.model_copy(update={"feedback": parsed})
+
+
+def _load_familiarity(folder: Path) -> Familiarity | None:
+    path = folder / FAMILIARITY_FILE
+    return Familiarity.from_state(safetensors.torch.load_file(path)) if path.is_file() else None
 
 
 def _find_folder(name: str | Path) -> Path:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import torch
@@ -23,6 +24,8 @@ from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.models.lora import LoraSettings
 from text2grad.reward_model.critique_format import CritiqueFormat
 from text2grad.reward_model.dataset import RewardDataset, build_dataset, collate
+from text2grad.reward_model.evaluate import predict, transfer_metrics
+from text2grad.reward_model.familiarity import MAX_REFERENCES, Familiarity
 from text2grad.reward_model.feedback import FeedbackSettings
 from text2grad.reward_model.head import CLASSES, GOOD, POOR, Calibration, calibrate, class_weights
 from text2grad.reward_model.inputs import InputSettings
@@ -70,10 +73,12 @@ def train_reward_model(
     output_dir: str | Path,
     resume: bool = False,
     callbacks: Sequence[TrainerCallback] = (),
+    left_out: Mapping[str, Sequence[Example]] = MappingProxyType({}),
 ) -> SpanRewardModel:
     """Train, calibrate on the held-out prompts, save into `output_dir`, and return the model.
 
     callbacks: of the Trainer; they replace its own progress output.
+    left_out: examples by set that the model is not trained on but evaluated with, to see whether it transfers.
 
     `output_dir/training.json` holds the settings, the statistics of the data and the log; `output_dir/checkpoints`
     holds the Trainer's checkpoints. Ctrl-C saves a checkpoint after the current step, then raises KeyboardInterrupt.
@@ -110,14 +115,14 @@ def train_reward_model(
         trainer.train(resume_from_checkpoint=checkpoint)
     if stop.requested:
         raise KeyboardInterrupt
-    calibration = _fit_calibration(model, train, heldout)
-    model.settings = model.settings.model_copy(update={"calibration": calibration})
+    _fit_heldout(model, train, heldout)
     if trainer.is_world_process_zero():
         model.save_pretrained(output_dir)
         summary = {
             "settings": settings.model_dump(mode="json"),
             "train": _statistics(train),
             "heldout": _statistics(heldout),
+            "left_out": {name: transfer_metrics(predict(model, part)[0]) for name, part in left_out.items()},
             "log": trainer.state.log_history,
         }
         replace_text(output_dir / SUMMARY_FILE, json.dumps(summary, indent=2))
@@ -171,10 +176,19 @@ def _initialize_model(settings: RewardTrainingSettings, tokenizer: PreTrainedTok
     return SpanRewardModel(network, tokenizer, model_settings)
 
 
-def _fit_calibration(model: SpanRewardModel, train: RewardDataset, heldout: RewardDataset) -> Calibration:
-    calibration = calibrate(*model.head_logits(heldout)) if heldout.rows else Calibration()
+def _fit_heldout(model: SpanRewardModel, train: RewardDataset, heldout: RewardDataset) -> None:
+    """Fit the calibration and the familiarity on the held-out rows; without any, both stay as they are."""
+    calibration = Calibration()
+    if heldout.rows:
+        logits, labels, features = model.read_rows(heldout)
+        calibration = calibrate(logits, labels)
+        step = -(-len(train.rows) // MAX_REFERENCES)
+        references = model.read_rows(RewardDataset(train.rows[::step]))[2]
+        model.familiarity = Familiarity.fit(references, features)
     counts = train.class_counts()
-    return calibration.model_copy(update={"prior": tuple(count / sum(counts) for count in counts)})
+    prior = tuple(count / sum(counts) for count in counts)
+    calibration = calibration.model_copy(update={"prior": prior})
+    model.settings = model.settings.model_copy(update={"calibration": calibration})
 
 
 def _describe_run(settings: RewardTrainingSettings, examples: Sequence[Example]) -> dict[str, Any]:

@@ -23,6 +23,22 @@ from text2grad.trainer.advantages import ESTIMATORS, EstimatorName, Normalizatio
 from text2grad.trainer.trackers import Tracker, parse_tracker_names
 
 
+class CorrectionSettings(Settings):
+    """How corrections, the words that should have been written, count beside span credit: docs/corrections.md."""
+
+    weight: NonNegativeFloat = Field(1.0, description="of the correction loss beside the policy loss; 0: none")
+    target_probability: float = Field(
+        0.9, gt=0, lt=1, description="a token of a correction that is as probable gets no gradient"
+    )
+    contrast: NonNegativeFloat = Field(
+        0.0, description="weight of preferring the correction to what was written, after the same prefix"
+    )
+    kl: NonNegativeFloat = Field(0.05, description="coefficient of the KL from the reference on corrections")
+    continuation: NonNegativeInt = Field(
+        0, description="tokens of the way back into the completion that a correction includes; a deletion at least 2"
+    )
+
+
 class PolicySettings(Settings):
     """Settings of policy optimisation.
 
@@ -79,6 +95,7 @@ class PolicySettings(Settings):
     kl_controller: Literal["fixed", "adaptive"] = "fixed"
     kl_controller_target: PositiveFloat = Field(6.0, description="KL per completion that adaptive control aims at")
     kl_controller_horizon: PositiveFloat = 10_000
+    corrections: CorrectionSettings = CorrectionSettings()
     early_stop_kl: PositiveFloat | None = Field(
         None, description="nats per token above which no further update is made"
     )

@@ -1,7 +1,7 @@
-"""PPO's clipped losses and importance weights: pure functions over (batch, tokens) tensors.
+"""PPO's clipped losses, importance weights, and the losses of corrections: pure functions over (batch, tokens) tensors.
 
-Each loss is a *sum* over valid tokens. The caller divides by the number of valid tokens of the whole optimiser step, so
-that micro-batches and processes of different sizes add up to the same gradient as one big batch.
+Each loss is a *sum* over valid tokens, or over corrections. The caller divides by their number in the whole optimiser
+step, so that micro-batches and processes of different sizes add up to the same gradient as one big batch.
 """
 
 from __future__ import annotations
@@ -72,3 +72,28 @@ def kl_loss(logprobs: Tensor, reference: Tensor, mask: Tensor) -> Tensor:
     other samples it still is 0 at the reference and grows in both directions from it.
     """
     return approximate_kl(reference, logprobs, mask)
+
+
+def mean_over_tokens(values: Tensor, mask: Tensor) -> Tensor:
+    """(batch, tokens) -> (batch,): the mean over the valid tokens of each line; 0 where there is none."""
+    return (values * mask).sum(1) / mask.sum(1).clamp(min=1)
+
+
+def correction_loss(logprobs: Tensor, mask: Tensor, weights: Tensor, target_probability: float) -> Tensor:
+    """sum_c w_c * mean_t max(log target - log pi(z_ct), 0): raises the tokens z of corrections to a probability.
+
+    A token that has the target probability gets no gradient, however often its correction is repeated.
+
+    logprobs, mask: (corrections, tokens); weights: w, (corrections,). Returns a scalar.
+    """
+    missing = (math.log(target_probability) - logprobs).clamp(min=0)
+    return (weights * mean_over_tokens(missing, mask)).sum()
+
+
+def contrastive_loss(corrected: Tensor, written: Tensor, weights: Tensor) -> Tensor:
+    """sum_c w_c * -log sigmoid(corrected_c - written_c): prefers a correction to what was written in its place.
+
+    corrected, written: (corrections,), mean log-probabilities of their tokens after the same prefix. weights: w,
+    (corrections,). Returns a scalar.
+    """
+    return -(weights * torch.nn.functional.logsigmoid(corrected - written)).sum()

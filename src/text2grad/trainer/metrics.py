@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from text2grad.schema import Feedback
 from text2grad.trainer.batch import Batch, Rollout, RolloutRewards
+from text2grad.trainer.corrections import CorrectionBatch
 from text2grad.trainer.losses import truncated_importance_weights
 from text2grad.trainer.update import UpdateResult
 
@@ -21,6 +22,7 @@ def step_metrics(
     feedback: Sequence[Feedback],
     rewards: RolloutRewards,
     batch: Batch,
+    corrections: CorrectionBatch,
     kl: Tensor,
     result: UpdateResult,
 ) -> dict[str, Any]:
@@ -43,6 +45,8 @@ def step_metrics(
         "completions/clipped_ratio": 1 - sum(rollout.ended) / len(rollout.ended),
         "completions/repetition": fmean(map(repetition, rollout.completions)),
         "rewards/coverage": float((rewards.tokens[valid] != 0).sum() / tokens),
+        "corrections/count": len(corrections),
+        "corrections/refused": corrections.refused,
         "explained_variance": batch.explained_variance,
         "update_error": result.error,
         **result.stats,
@@ -63,6 +67,15 @@ def sampling_metrics(trained: Tensor, sampled: Tensor | None, mask: Tensor, clip
     ratios = truncated_importance_weights(trained, sampled, math.inf if clip_max is None else clip_max)[valid]
     values = (difference.mean().item(), difference.max().item(), ratios.mean().item())
     return dict(zip(names, values, strict=True))
+
+
+def correction_change(before: Mapping[int, float], logprobs_after: Mapping[int, Tensor]) -> dict[str, float]:
+    """How much more probable the update made the corrections of the logged completions; nothing where there is none.
+
+    before: the mean probability of the tokens of each correction. logprobs_after: (tokens,) of the logged ones.
+    """
+    changes = [float(logprobs.exp().mean()) - before[k] for k, logprobs in logprobs_after.items() if k in before]
+    return {"corrections/probability_change": fmean(changes)} if changes else {}
 
 
 def repetition(ids: Sequence[int], width: int = 4) -> float:

@@ -19,7 +19,7 @@ from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.align.tokens import decode, offsets
-from text2grad.critics.base import Critic, collect_feedback
+from text2grad.critics.base import Critic
 from text2grad.errors import UserError
 from text2grad.models.policy import Scores
 from text2grad.models.prompts import encode_prompts
@@ -139,6 +139,7 @@ class OfflineTrainer(Text2GradTrainer):
             eval_dataset,
             callbacks,
         )
+        self.rollout_critic = LoggedFeedback()
         self._keep_what_fits()
         self.card_names = {"critic": "logged feedback"}
         if critic is not None:
@@ -168,11 +169,6 @@ class OfflineTrainer(Text2GradTrainer):
         if examples is not self.examples:
             return super().encode_prompts(examples)
         return encode_prompts(examples, self.tokenizer, self.plain_prompts, sys.maxsize, max_completion_length=0)
-
-    def critique_and_score(self, rollout: Rollout) -> tuple[list[Feedback], Scores, Scores]:
-        """Return the logged feedback, and the scores under the current policy and under the reference."""
-        feedback = collect_feedback(LoggedFeedback(), rollout.examples)
-        return feedback, self.score(rollout), self.score(rollout, reference=True)
 
     def rollout(self, step: int) -> Rollout:
         """Return the logged completions of this step."""

@@ -8,11 +8,12 @@ from functools import partial
 from typing import TypeVar
 
 import torch
+from torch import Tensor
 
 from text2grad.critics.base import Critic, collect_feedback, critic_traits
 from text2grad.distributed.learner import Learner
 from text2grad.distributed.processes import catch_user_error, set_current_device
-from text2grad.models.batching import stack_rows
+from text2grad.models.batching import Branch, stack_rows
 from text2grad.models.policy import Scores
 from text2grad.schema import Example, Feedback
 from text2grad.trainer.batch import Rollout
@@ -21,23 +22,41 @@ from text2grad.trainer.config import PolicySettings
 T = TypeVar("T")
 
 
-@torch.no_grad()
 def score(learner: Learner, rollout: Rollout, rows: Sequence[int], args: PolicySettings, reference: bool) -> Scores:
     """Compute log-probabilities, entropy and values of the sampled tokens, each (rows, tokens) on the CPU."""
+    scores, _ = score_with_branches(learner, rollout, rows, args, reference)
+    return scores
+
+
+@torch.no_grad()
+def score_with_branches(
+    learner: Learner,
+    rollout: Rollout,
+    rows: Sequence[int],
+    args: PolicySettings,
+    reference: bool,
+    branches: Sequence[Branch] = (),
+) -> tuple[Scores, dict[int, Tensor]]:
+    """As `score`, and the log-probabilities of the branches of these rows, by their index: (tokens,) each."""
     width = max(map(len, rollout.completions))
     scored: list[tuple[list[int], Scores]] = []
+    of_branches: list[tuple[int, Tensor]] = []
     learner.policy.eval()
-    for samples, batch in learner.micro_batches(rollout.prompts, rollout.completions, rows, args.tokens_per_batch):
-        scores = learner.policy(batch, args.temperature, reference=reference)
+    micro = learner.micro_batches(rollout.prompts, rollout.completions, rows, args.tokens_per_batch, branches)
+    for samples, batch in micro:
+        scores = Scores(*(tensor.cpu() for tensor in learner.policy(batch, args.temperature, reference=reference)))
         if samples:
-            scored.append((samples, Scores(*(tensor.cpu() for tensor in scores))))
+            scored.append((samples, Scores(*(lines[: len(samples), :width] for lines in scores))))
+            found = zip(batch.branches, scores.logprobs[len(samples) :], strict=True)
+            of_branches += [(k, line[: len(branches[k].ids)]) for k, line in found]
     learner.reshard()
     results = {
         i: Scores(*row)
         for samples, scores in learner.processes.gather(scored)
         for i, row in zip(samples, zip(*scores, strict=True), strict=True)
     }
-    return Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
+    stacked = Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
+    return stacked, dict(learner.processes.gather(of_branches))
 
 
 def collect_feedback_during(

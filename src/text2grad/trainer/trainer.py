@@ -36,12 +36,13 @@ from text2grad.schema import Example, Feedback, from_dataset
 from text2grad.trainer.batch import Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
 from text2grad.trainer.callbacks import Callback, Callbacks, Metrics, first_reason
 from text2grad.trainer.config import Text2GradConfig
+from text2grad.trainer.corrections import NO_CORRECTIONS, CorrectionBatch, rollout_corrections
 from text2grad.trainer.data_checks import data_warnings
 from text2grad.trainer.evaluation import eval_metrics, fixed_subset, should_evaluate
 from text2grad.trainer.guards import BestCheckpoint, FailureGuard, check_some_critique
-from text2grad.trainer.metrics import sample_records, sampling_metrics, step_metrics
+from text2grad.trainer.metrics import correction_change, sample_records, sampling_metrics, step_metrics
 from text2grad.trainer.monitor import RewardHackingMonitor
-from text2grad.trainer.scoring import collect_feedback_during, score
+from text2grad.trainer.scoring import collect_feedback_during, score, score_with_branches
 from text2grad.trainer.state import KLController, RunningScale, TrainerState
 from text2grad.trainer.trackers import Trackers, require_trackers
 from text2grad.trainer.update import update
@@ -80,6 +81,7 @@ class Text2GradTrainer:
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.critic, self.plain_prompts = critic, plain_prompts
+        self.rollout_critic = critic  # of what is trained on; `critic` is that of held-out completions
         self.card_names: dict[str, str] = {}  # more rows of the model card, or other ones
         self.run = RunFolder(args.output_dir)
         require_trackers(args.report_to)
@@ -183,18 +185,18 @@ class Text2GradTrainer:
         with timer.stage("rollout"):
             rollout = self.rollout(step)
         with timer.stage("critique_and_score"):
-            feedback, current, reference = self.critique_and_score(rollout)
+            feedback, corrections, current, reference = self.critique_and_score(rollout)
         rewards = rollout_rewards(rollout, feedback, args.credit, args.seed, step)
         old = self.behaviour_scores(current, reference)
         batch = make_batch(rollout, rewards, old, reference, args, self.state)
         with timer.stage("update"):
-            result = update(self.learner, rollout, batch, args)
+            result = update(self.learner, rollout, batch, args, corrections)
 
         self.state.skipped_updates += int(result.stats["skipped"])
         kl = (current.logprobs - reference.logprobs) * rollout.mask  # single-sample estimate at each token
         if rewards.valid.any():
             self.state.kl_controller.update(float(kl.sum(1)[rewards.valid].mean()), int(rewards.valid.sum()))
-        metrics = step_metrics(step, rollout, feedback, rewards, batch, kl, result) | {
+        metrics = step_metrics(step, rollout, feedback, rewards, batch, corrections, kl, result) | {
             "beta": self.state.kl_controller.beta,
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             **timer.metrics(),
@@ -205,8 +207,10 @@ class Text2GradTrainer:
         }
         samples = []
         if args.num_logged_completions and step % args.log_completions_steps == 0:
-            after = self.score(rollout, rows=range(min(args.num_logged_completions, len(rollout.examples))))
+            logged = range(min(args.num_logged_completions, len(rollout.examples)))
+            after, corrected = score_with_branches(self.learner, rollout, logged, args, False, corrections.branches)
             samples = sample_records(step, rollout, feedback, rewards, batch, after.logprobs)
+            metrics |= correction_change(result.corrections, corrected)
         return metrics, samples
 
     def rollout(self, step: int) -> Rollout:
@@ -220,14 +224,35 @@ class Text2GradTrainer:
         sampled = gather_samples(self.sampler.sample(own_prompts, args.num_generations, request), self.processes)
         return make_rollout([self.examples[i] for i in chosen], prompts, sampled, self.end_ids, self.tokenizer)
 
-    def critique_and_score(self, rollout: Rollout) -> tuple[list[Feedback], Scores, Scores]:
-        """Return the critic's feedback, and the scores under the current policy and under the reference."""
+    def critique_and_score(self, rollout: Rollout) -> tuple[list[Feedback], CorrectionBatch, Scores, Scores]:
+        """Return the critic's feedback, its corrections, and the scores under the current policy and the reference.
 
-        def forward_passes() -> tuple[Scores, Scores]:
-            return self.score(rollout), self.score(rollout, reference=True)
+        Where the reference has to score the corrections too, it waits for the critic: one pass is cheaper than two.
+        """
+        wait = bool(self.args.corrections.weight and self.args.corrections.kl)
 
-        feedback, scores = collect_feedback_during(forward_passes, self.critic, rollout.examples, self.learner)
-        return feedback, *scores
+        def forward_passes() -> tuple[Scores, Scores | None]:
+            return self.score(rollout), None if wait else self.score(rollout, reference=True)
+
+        feedback, (current, reference) = collect_feedback_during(
+            forward_passes, self.rollout_critic, rollout.examples, self.learner
+        )
+        corrections = self.find_corrections(rollout, feedback)
+        if reference is None:
+            rows, branches = range(len(rollout.examples)), corrections.branches
+            reference, logprobs = score_with_branches(self.learner, rollout, rows, self.args, True, branches)
+            corrections = corrections.with_reference([logprobs[k] for k in range(len(corrections))])
+        return feedback, corrections, current, reference
+
+    def find_corrections(self, rollout: Rollout, feedback: Sequence[Feedback]) -> CorrectionBatch:
+        """Return the corrections of the samples that are trained on; none where they have no weight."""
+        args = self.args
+        if not args.corrections.weight:
+            return NO_CORRECTIONS
+        samples = [i for i, ended in enumerate(rollout.ended) if ended or not args.mask_truncated_completions]
+        return rollout_corrections(
+            rollout, feedback, samples, self.tokenizer, self.context, args.corrections.continuation
+        )
 
     def behaviour_scores(self, current: Scores, reference: Scores) -> Scores:
         """Return the scores under the policy that sampled, against which the update takes its ratio."""

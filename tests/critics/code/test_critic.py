@@ -206,3 +206,46 @@ def test_a_broken_sandbox_fails_one_answer_only(critic: CodeCritic, monkeypatch:
     completions = ["def f(x): return x + 1", "broken = 1\ndef f(x): return x + 1", "def f(x): return x + 1"]
     examples = [Example(id="1", prompt="p", completion=text, tests="assert f(1) == 2") for text in completions]
     assert [feedback.score for feedback in critic.critique(examples)] == [1.0, None, 1.0]
+
+
+def replacements(feedback: Feedback, completion: str) -> dict[str, str]:
+    return {completion[s.start : s.end]: s.replacement for s in feedback.spans if s.replacement is not None}
+
+
+@pytest.mark.parametrize(
+    ("code", "tests", "expected"),
+    [
+        ("def g(x):\n    return x + 1", "assert f(1) == 2", {"def g(x):": "def f(x):"}),
+        ("def g(x):\n    return x + 1\ndef h(x):\n    return 2", "assert f(1) == 2", {}),
+        ("def g(x):\n    return x + 1", "assert f(1) == h(2)", {}),
+    ],
+)
+def test_the_name_that_the_tests_ask_for_replaces_the_only_other_one(
+    critic: CodeCritic, code: str, tests: str, expected: dict[str, str]
+) -> None:
+    assert replacements(critique(critic, code, tests), code) == expected
+
+
+OFF_BY_ONE = "def f(xs):\n    n = 0\n    for x in xs:\n        if x > 3:\n            n += 1\n    return n\n"
+OFF_BY_ONE_TESTS = "assert f([1, 3, 5]) == 2\nassert f([4]) == 1\nassert f([2]) == 0\nassert f([3, 3, 2]) == 2"
+
+
+def test_a_token_with_which_all_tests_pass_is_tried_only_on_request(critic: CodeCritic) -> None:
+    assert replacements(critique(critic, OFF_BY_ONE, OFF_BY_ONE_TESTS), OFF_BY_ONE) == {}
+
+    patient = CodeCritic(test_timeout=1.0, total_timeout=8.0, sandbox=critic.sandbox, max_mutants=30)
+    feedback = critique(patient, OFF_BY_ONE, OFF_BY_ONE_TESTS)
+    assert replacements(feedback, OFF_BY_ONE) == {">": ">="}
+    assert "With `>=` for `>` in line 4, all tests pass." in feedback.critique
+    assert sum(span.severity for span in feedback.spans if span.label == "poor") <= 1
+
+
+def test_no_token_is_named_where_none_helps(critic: CodeCritic) -> None:
+    code = "def f(x):\n    return x * 1 if x > 2 else x"
+    patient = CodeCritic(test_timeout=1.0, total_timeout=8.0, sandbox=critic.sandbox, max_mutants=8)
+    assert replacements(critique(patient, code, "assert f(5) == 'five'\nassert f(1) == 'one'"), code) == {}
+
+
+def test_a_negative_number_of_trials_is_refused(critic: CodeCritic) -> None:
+    with pytest.raises(UserError, match="max_mutants is -1"):
+        CodeCritic(max_mutants=-1, sandbox=critic.sandbox)

@@ -150,7 +150,7 @@ def test_columns_and_labels_with_names_of_their_own(tmp_path: Path) -> None:
         ({"label": "Fluff"}, r'a\.csv:2: the meaning of label "Fluff" is unknown; give it'),
         ({"severity": "high"}, r"a\.csv:2: severity: Input should be a valid number"),
         ({"severity": 2}, r"a\.csv:2: severity: Input should be less than or equal to 1"),
-        ({"comment": ""}, r"a\.csv:2: comment is empty, and so is label"),
+        ({"comment": ""}, r"a\.csv:2: comment is empty, and so are label and replacement"),
         ({"completion": ""}, r"a\.csv:2: completion is missing or empty"),
         ({"prompt": ""}, r"a\.csv:2: prompt: Field required"),
     ],
@@ -203,6 +203,75 @@ def test_records_of_the_schema_and_records_with_a_comment(tmp_path: Path) -> Non
     path.write_text(json.dumps(ready | {"feedback": {"critik": "Fine.", "critic": "ann"}}))
     with pytest.raises(UserError, match=r"a\.jsonl:1: feedback\.critik"):
         list(read_feedback(path))
+
+
+# What should stand there instead
+
+
+def replaced(example: Example) -> list[tuple[str, str | None]]:
+    assert example.feedback is not None
+    return [(example.completion[span.start : span.end], span.replacement) for span in example.feedback.spans]
+
+
+def test_a_column_of_replacements(tmp_path: Path) -> None:
+    path = table(
+        tmp_path / "a.csv",
+        comment("Wrong day.", start=18, end=24, replacement="Monday"),
+        comment("Not there.", quote="in Rome", replacement="[delete]"),
+        comment('Why "See you"?', replacement=""),
+        comment("", quote="meeting", replacement="party"),
+        comment("Who comes?", label="missing", start=11, replacement=" with Ann"),
+    )
+    example, feedback = only(path)
+    assert replaced(example) == [("Friday", "Monday"), ("in Rome", ""), ("See you", None), ("meeting", "party")]
+    assert {span.label for span in feedback.spans} == {"poor"}
+    assert [(o.text, o.insert_at, o.insertion) for o in feedback.omissions] == [("Who comes?", 11, " with Ann")]
+
+
+def test_a_field_of_replacements(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [
+        comment('"in Rome" is great.', replacement=""),
+        comment('Neither "meeting" nor "Friday" is right.', replacement="x"),
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    example, _ = only(path)
+    assert replaced(example) == [("in Rome", ""), ("meeting", None), ("Friday", None)], "of two words, neither is named"
+    path.write_text(json.dumps(comment("Good.", quote="Rome", label="good", replacement="Oslo")))
+    with pytest.raises(UserError, match=r'a\.jsonl:1: .*label is "good": only blamed words are replaced'):
+        list(read_feedback(path))
+    path.write_text(json.dumps(comment("Who?", label="missing", start=99, replacement="Ann")))
+    with pytest.raises(UserError, match="start is 99, but the completion has 54 characters"):
+        list(read_feedback(path))
+
+
+def test_replacements_of_label_studio_and_argilla(tmp_path: Path) -> None:
+    def instead(name: str, text: Any) -> dict[str, Any]:
+        return written(name, text) | {"from_name": "replacement"}
+
+    export = task(
+        region("r1", 18, 24, "Wrong", "Friday"),
+        written("r1", ["Wrong day."]),
+        instead("r1", ["Monday"]),
+        region("r2", 27, 34, "Wrong", "in Rome"),
+        instead("r2", "[delete]"),
+        region("r3", 4, 11, "Wrong", "meeting"),
+    )
+    example, feedback = only(dumped(tmp_path / "export.json", [export]))
+    assert replaced(example) == [("Friday", "Monday"), ("in Rome", ""), ("meeting", None)]
+    assert feedback.critique == "Wrong day."
+    record = {
+        "fields": {"prompt": PROMPT, "response": ANSWER},
+        "responses": {
+            "spans": [
+                {"value": [{"start": 18, "end": 24, "label": "error"}], "user_id": "u1"},
+                {"value": [{"start": s, "end": s + 3, "label": "error"} for s in (0, 4)], "user_id": "u2"},
+            ],
+            "replacement": [{"value": "Monday", "user_id": "u1"}, {"value": "A", "user_id": "u2"}],
+        },
+    }
+    example, _ = only(dumped(tmp_path / "records.json", [record]))
+    assert replaced(example) == [("Friday", "Monday"), ("The", None), ("mee", None)]
 
 
 # Label Studio
@@ -435,3 +504,65 @@ def test_changed_comments_are_a_changed_critic(tmp_path: Path) -> None:
     table(path, comment("Wrong place."))
 
     assert before == same != critic_digest(HumanCritic(path))
+
+
+# Replacements
+
+
+def replacements(example: Example) -> list[tuple[str, str | None]]:
+    assert example.feedback is not None
+    return [(example.completion[span.start : span.end], span.replacement) for span in example.feedback.spans]
+
+
+def test_a_column_says_what_should_stand_there_instead(tmp_path: Path) -> None:
+    path = table(
+        tmp_path / "feedback.csv",
+        comment("Wrong day.", start=18, end=24, replacement="Monday"),
+        comment("", quote="Rome", replacement="Paris"),
+        comment("Wrong city.", quote="in Rome", replacement=""),
+    )
+    example, _ = only(path)
+    assert replacements(example) == [("Friday", "Monday"), ("Rome", "Paris"), ("in Rome", None)]
+    assert {span.label for span in example.feedback.spans} == {"poor"}  # type: ignore[union-attr]
+
+
+def test_in_json_lines_an_empty_replacement_means_that_the_words_go(tmp_path: Path) -> None:
+    path = tmp_path / "feedback.jsonl"
+    path.write_text(json.dumps(comment("Not asked for.", quote="in Rome", replacement="")), encoding="utf-8")
+    assert replacements(only(path)[0]) == [("in Rome", "")]
+
+
+def test_label_studio_has_replacements_as_a_text_of_the_region(tmp_path: Path) -> None:
+    region = {"id": "r", "to_name": "answer"}
+    value = {"start": 18, "end": 24, "text": "Friday"}
+    results = [
+        {**region, "type": "labels", "from_name": "label", "value": {**value, "labels": ["Poor"]}},
+        {**region, "type": "textarea", "from_name": "comment", "value": {**value, "text": ["Wrong day."]}},
+        {**region, "type": "textarea", "from_name": "replacement", "value": {**value, "text": ["Monday"]}},
+    ]
+    task = {"id": 1, "data": {"prompt": PROMPT, "completion": ANSWER}, "annotations": [{"result": results}]}
+    example, feedback = only(dumped(tmp_path / "export.json", [task]))
+    assert replacements(example) == [("Friday", "Monday")]
+    assert feedback.critique == "Wrong day."
+
+
+def test_argilla_may_have_a_replacement_in_a_span(tmp_path: Path) -> None:
+    spans = [{"start": 18, "end": 24, "label": "poor", "replacement": "Monday"}]
+    record = {
+        "id": "a",
+        "fields": {"prompt": PROMPT, "completion": ANSWER},
+        "responses": {"marks": [{"value": spans, "user_id": "u"}]},
+    }
+    assert replacements(only(dumped(tmp_path / "export.json", [record]))[0]) == [("Friday", "Monday")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"replacement": "Monday"}, "but of what"),
+        ({"quote": "Friday", "replacement": "Monday", "label": "good"}, "only blamed words are replaced"),
+    ],
+)
+def test_a_replacement_needs_a_place_and_blame(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        only(table(tmp_path / "feedback.csv", comment("Wrong.", **fields)))

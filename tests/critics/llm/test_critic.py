@@ -58,7 +58,13 @@ def test_the_schema_asks_for_reasons_first(server, critic, completion):
     critic().critique([example()])
     schema = server.requests[0]["response_format"]["json_schema"]["schema"]
     assert list(schema["properties"]) == ["reasoning", "critique", "spans", "omissions"]
-    assert list(schema["properties"]["spans"]["items"]["properties"]) == ["quote", "phrase", "label", "severity"]
+    assert list(schema["properties"]["spans"]["items"]["properties"]) == [
+        "quote",
+        "phrase",
+        "label",
+        "severity",
+        "instead",
+    ]
 
 
 def test_the_same_words_blamed_twice_are_blamed_once(server, critic, completion):

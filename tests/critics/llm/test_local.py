@@ -128,14 +128,32 @@ def test_reasoning_comes_before_the_critique(accepts):
 )
 def test_quotes_are_whole_words_of_the_completion(accepts, quote, allowed):
     grammar = quotes_grammar("the fox\njumped", "It jumped well.", ReplyLimits(max_omissions=0))
-    span = f'{{"quote": "{quote}", "phrase": "jumped well", "label": "good", "severity": "minor"}}'
+    span = f'{{"quote": "{quote}", "phrase": "jumped well", "label": "good", "severity": "minor", "instead": null}}'
     assert accepts(grammar, f', "spans": [{span}], "omissions": []}}') is allowed
 
 
 def test_phrases_are_words_of_the_critique(accepts):
     grammar = quotes_grammar("the fox", "It jumped well.", ReplyLimits(max_omissions=0))
-    span = '{"quote": "fox", "phrase": "jumped badly", "label": "good", "severity": "minor"}'
+    span = '{"quote": "fox", "phrase": "jumped badly", "label": "good", "severity": "minor", "instead": null}'
     assert not accepts(grammar, f', "spans": [{span}], "omissions": []}}')
+
+
+@pytest.mark.parametrize(
+    ("instead", "allowed"),
+    [
+        ("null", True),
+        ('""', True),
+        ('"cat"', True),
+        ('"a \u00fc cat"', True),
+        ('" "', False),
+        ('"a\\nb"', False),
+        ("0", False),
+    ],
+)
+def test_a_suggestion_is_null_nothing_or_words(accepts, instead, allowed):
+    grammar = quotes_grammar("the fox", "It jumped well.", ReplyLimits(max_omissions=0))
+    span = f'{{"quote": "fox", "phrase": "jumped well", "label": "poor", "severity": "minor", "instead": {instead}}}'
+    assert accepts(grammar, f', "spans": [{span}], "omissions": []}}') is allowed
 
 
 @pytest.mark.model

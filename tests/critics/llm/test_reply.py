@@ -16,7 +16,9 @@ from text2grad.critics.llm.reply import (
     UnreadableReplyError,
     parse_reply,
     replace_surrogates,
+    reply_to_feedback,
 )
+from text2grad.schema import Example
 
 PLAIN = {
     "reasoning": "It says May.",
@@ -208,3 +210,30 @@ def test_a_reply_that_quotes_another_reply_is_refused():
     assert parse_reply(f"{own}\n{own}").critique == "The city is wrong."
     quoting = json.dumps({"reasoning": f"It wants {wanted}", "critique": "The city is wrong.", "spans": []})
     assert parse_reply(quoting).critique == "The city is wrong."
+
+
+@pytest.mark.parametrize(
+    ("instead", "label", "replacement"),
+    [
+        ("in June", "poor", "in June"),
+        (" in June ", "poor", "in June"),
+        ("", "poor", ""),
+        (None, "poor", None),
+        ("...", "poor", None),
+        (["in June"], "poor", None),
+        ("in May", "poor", None),
+        ("in June", "good", None),
+    ],
+)
+def test_what_should_stand_there_instead_is_the_replacement(instead, label, replacement):
+    span = {"quote": "in May", "phrase": "month", "label": label, "severity": "major", "instead": instead}
+    raw = json.dumps({"critique": "The month is wrong.", "spans": [span]})
+    example = Example(id="1", prompt="When?", completion="The fox jumped in May.")
+    (found,) = reply_to_feedback(raw, example, "llm").spans
+    assert found.replacement == replacement
+
+
+def test_a_suggestion_that_breaks_off_is_none():
+    raw = '{"critique": "c", "spans": [{"quote": "q", "label": "poor", "severity": "major", "instead": "in Ju'
+    (span,) = parse_reply(raw).spans
+    assert span.instead is None

@@ -33,7 +33,7 @@ def test_a_finding_is_a_sentence_and_a_span_that_belong_together():
     feedback = critique(code)
 
     assert feedback.critique == "Line 1: `os` imported but unused (F401). Line 5: Undefined name `y` (F821)."
-    assert marked(feedback, code) == [("F401", "os", 0.3), ("F821", "y", 1.0)]
+    assert marked(feedback, code) == [("F401", "import os\n", 0.3), ("F821", "y", 1.0)]
     assert [feedback.critique[slice(*span.phrase)] for span in feedback.spans if span.phrase] == [
         "Line 1: `os` imported but unused (F401)",
         "Line 5: Undefined name `y` (F821)",
@@ -144,7 +144,10 @@ def test_code_that_crashes_the_linter_fails_alone():
 def test_an_answer_cannot_silence_the_linter():
     code = "# ruff: noqa\n# flake8: noqa\nimport os  # noqa\nimport re  # ruff: ignore[F401]\n"
 
-    assert [quote for _, quote, _ in marked(critique(code), code)] == ["os", "re"]
+    assert [quote for _, quote, _ in marked(critique(code), code)] == [
+        "import os  # noqa\n",
+        "import re  # ruff: ignore[F401]\n",
+    ]
 
 
 def test_neither_the_environment_nor_a_configuration_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -163,7 +166,12 @@ def test_which_rules_count_and_how_much_is_a_setting():
     assert {rule for rule, _, _ in marked(critique(code), code)} == {"F401", "B006", "E741", "F841"}
     assert {rule for rule, _, _ in marked(critique(code, select=["F"], ignore=["F841"]), code)} == {"F401"}
     heavy = critique(code, severities={"F": 0.9, "F841": 0.4})
-    assert marked(heavy, code) == [("F401", "os", 0.9), ("B006", "[]", 0.5), ("E741", "l", 0.3), ("F841", "l", 0.4)]
+    assert marked(heavy, code) == [
+        ("F401", "import os\n", 0.9),
+        ("B006", "[]", 0.5),
+        ("E741", "l", 0.3),
+        ("F841", "l", 0.4),
+    ]
 
 
 def test_all_rules_say_nothing_about_our_own_files():
@@ -199,3 +207,36 @@ def test_syntax_of_a_newer_python_is_an_error_for_an_older_one():
 
     assert critique(code, target_version="py312").spans == []
     assert marked(critique(code, target_version="py311"), code) == [("invalid-syntax", "type", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("code", "old", "new"),
+    [
+        ("import os\nx = 1\n", "import os\n", ""),
+        ("from os import path, sep\nprint(sep)\n", "from os import path, sep", "from os import sep"),
+        ("x = 1\nprint(x is 1)\n", "x is 1", "x == 1"),
+        ("x = []\nprint(not 1 in x)\n", "not 1 in x", "1 not in x"),
+        ("print(f'a')\n", "f'a'", "'a'"),
+        ("x = 1\nprint(x == None)\n", "None", None),  # ruff's fix may change what the program does
+        ("print(nowhere)\n", "nowhere", None),
+    ],
+)
+def test_a_safe_fix_is_the_replacement(code: str, old: str, new: str | None):
+    (span,) = critique(code).spans
+    assert (code[span.start : span.end], span.replacement) == (old, new)
+
+
+def test_a_fix_is_placed_in_the_answer_around_the_code():
+    answer = "Sure:\n```python\nimport os\nx = f'a'\nprint(x)\n```\nDone."
+    fixed = answer
+    for span in sorted(critique(answer).spans, key=lambda span: -span.start):
+        assert span.replacement is not None
+        fixed = fixed[: span.start] + span.replacement + fixed[span.end :]
+    assert fixed == "Sure:\n```python\nx = 'a'\nprint(x)\n```\nDone."
+
+
+def test_a_fix_of_the_prompts_own_lines_is_none():
+    prompt = "import os\nfrom sys import argv\n\ndef f(x):\n"
+    assert all(
+        span.replacement is None for span in critique("    return not x in [1]\n", prompt, select=["F401"]).spans
+    )

@@ -309,3 +309,27 @@ def test_on_qa_feedback_a_persons_correction_beats_the_answer_it_corrects():
     words = [len(re.findall(r"\w+", example.completion)) for example in flawed]
     assert mean(blamed) > 0.7
     assert len(blamed) < 0.1 * sum(words)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "corrected"),
+    [
+        ("It was built in 1952.", "1871", "It was built in 1871."),
+        ("Hovden", "Ingrid Moe", "Ingrid Moe"),
+        ("Hovden, near Bergen", "Ingrid Moe", None),
+        ("The engineer was called Hovden.", "Ingrid Moe", "The engineer was called Ingrid Moe."),
+        ("In 1952 or 1984.", "1871", None),  # which of them is meant?
+        ("I don't know.", "1871", None),
+        ("It was built in 1871.", "1871", None),
+    ],
+)
+def test_the_gold_answer_replaces_the_only_wrong_one(answer: str, gold: str, corrected: str | None):
+    found = [span for span in critique(answer, gold).spans if span.replacement is not None]
+    made = [answer[: span.start] + str(span.replacement) + answer[span.end :] for span in found]
+    assert made == ([corrected] if corrected else [])
+
+
+def test_an_article_is_not_written_twice():
+    answer = "It was the Hovden."
+    (span,) = critique(answer, "the Baltic Sea", "Which sea is it?", "The Baltic Sea is cold.").spans
+    assert answer[: span.start] + str(span.replacement) + answer[span.end :] == "It was the Baltic Sea."

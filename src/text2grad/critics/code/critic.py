@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
-from text2grad.align.program import Program, extract_program
+from text2grad.align.program import Program, extract_program, find_statements
 from text2grad.critics.code.cases import Suite, parse_tests
+from text2grad.critics.code.mutations import add_correction, list_mutants
 from text2grad.critics.code.review import Review
 from text2grad.critics.code.runner import CaseResult, ExecutionReport, check_judge, run_suites
 from text2grad.critics.code.scoring import judge_outcome, relevant_results
 from text2grad.critics.code.shown import mark_shown
+from text2grad.critics.code.spectrum import suspicions
+from text2grad.errors import UserError
 from text2grad.sandbox import Sandbox, SandboxError
 from text2grad.schema import Example, Feedback, Omission
 
@@ -36,7 +40,11 @@ class CodeCritic:
 
     test_timeout: seconds of one test. total_timeout: seconds of all tests of one completion; after two tests in
     which the program does not end or ends its process, the others are not tried. max_blamed_share: the share of a
-    program's statements that may be blamed (at least one is).
+    program's statements that may be blamed (at least one is). max_mutants: how many changes of one token are tried on a
+    program that fails tests, to find the one with which it passes them all (`mutations`); 0, the default: none.
+
+    Corrections: the name that the tests ask for, where the answer defines one function of another name; and what
+    `mutations` finds.
     """
 
     name = "code"
@@ -47,10 +55,14 @@ class CodeCritic:
         test_timeout: float = 1.0,
         total_timeout: float = 3.0,
         max_blamed_share: float = 0.3,
+        max_mutants: int = 0,
         sandbox: Sandbox | None = None,
         unsafe: bool = False,
     ) -> None:
+        if max_mutants < 0:
+            raise UserError(f"code: max_mutants is {max_mutants}; give 0 to try none, or how many to try per answer")
         self.test_timeout, self.total_timeout, self.max_blamed_share = test_timeout, total_timeout, max_blamed_share
+        self.max_mutants = max_mutants
         self.sandbox = sandbox or Sandbox(unsafe=unsafe)
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
@@ -82,7 +94,28 @@ class CodeCritic:
         if problem := _find_problem(report, suite):
             return Feedback.failure(self.name, f"the example's tests cannot run: {problem}")
         outcome = judge_outcome(report, program.source, suite)
-        return Review(self.name, program, suite, self.max_blamed_share, outcome).write_report(report)
+        feedback = Review(self.name, program, suite, self.max_blamed_share, outcome).write_report(report)
+        if self.max_mutants and outcome.score < 1 and not outcome.is_trivial:
+            return self._correct_by_trial(feedback, program, suite, report)
+        return feedback
+
+    def _correct_by_trial(
+        self, feedback: Feedback, program: Program, suite: Suite, report: ExecutionReport
+    ) -> Feedback:
+        """Add a change of one token with which all tests pass, if there are such on one line only."""
+        failing = [result.executed_lines for result in report.results if not result.passed]
+        passing = [result.executed_lines for result in report.results if result.passed]
+        lines = suspicions(failing, passing, find_statements(program))
+        mutants = list(islice(list_mutants(program, lines), self.max_mutants))
+        jobs = [(mutant.source, suite) for mutant in mutants]
+        reports = run_suites(jobs, self.sandbox, self.test_timeout, self.total_timeout)
+        right = [
+            mutant
+            for mutant, tried in zip(mutants, reports, strict=True)
+            if not isinstance(tried, SandboxError) and judge_outcome(tried, mutant.source, suite).score == 1
+        ]
+        is_clear = len({mutant.line for mutant in right}) == 1  # `i > 2` and `i >= 3` are the same correction
+        return add_correction(feedback, right[0], program) if is_clear else feedback
 
 
 def _find_problem(report: ExecutionReport, suite: Suite) -> str | None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from text2grad.align.program import Extent, Program, find_calls, find_statements, innermost_loop, top_level_names
+from text2grad.align.program import (
+    Extent,
+    Program,
+    Statement,
+    find_calls,
+    find_statements,
+    innermost_loop,
+    top_level_names,
+)
 from text2grad.critics.code.cases import Suite
 from text2grad.critics.code.runner import CaseResult, ExecutionReport, InvalidSyntax, ParserExtent
 from text2grad.critics.code.scoring import Outcome, relevant_results
@@ -231,6 +240,17 @@ class Review(CritiqueWriter):
         if len(outer) == 1 and top_level_names(self.program.source):
             self.write("; it has only ")
             self._blame(outer[0].line)
+            if self.suite.required_names - top_level_names(self.program.source) == {name}:
+                self._rename(outer[0], name)
+
+    def _rename(self, definition: Statement, name: str) -> None:
+        """Say what the blamed definition should be: the same with the name that the tests ask for."""
+        blamed = self.program.line_span(definition.line)
+        for span in self.spans:
+            if (span.start, span.end) == blamed:
+                start, end = (offset - self.program.start for offset in blamed)
+                own = re.escape(getattr(definition.node, "name", ""))
+                span.replacement = re.sub(rf"\b{own}\b", name, self.program.code[start:end], count=1)
 
     def _write_not_callable(self, result: CaseResult, call: str) -> None:
         self.write(f"{call} cannot be evaluated ({result.message.rstrip('.')})")

@@ -19,12 +19,14 @@ NAMES = {
     "start": "start begin",
     "end": "end stop",
     "severity": "severity weight",
+    "replacement": "replacement correction corrected instead",
     "annotator": "annotator reviewer author rater user",
     "reference": "reference references gold",
     "id": "id identifier",
 }
 FIELDS = tuple(NAMES)
 _REQUIRED = ("prompt", "completion", "comment")
+_DELETION = ("replacement", "")
 _CONVERSATIONS = ("messages", "conversations")
 
 
@@ -51,7 +53,7 @@ def require_columns(found: Mapping[str, str], there: Iterable[str]) -> None:
     """Raise UserError where a column is missing that a comment cannot do without."""
     names = list(there)
     for field in _REQUIRED:
-        missing = field not in found and not (field == "comment" and "label" in found)
+        missing = field not in found and not (field == "comment" and {"label", "replacement"} & found.keys())
         answered = field == "completion" and found.get("prompt", "").casefold() in _CONVERSATIONS
         if missing and not answered:
             raise UserError(
@@ -60,9 +62,10 @@ def require_columns(found: Mapping[str, str], there: Iterable[str]) -> None:
 
 
 def apply_columns(record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
-    """Return the record with the fields' names for its columns; empty cells are left out."""
+    """Return the record with the fields' names for its columns; what is empty is left out, but not a replacement."""
     fields = {column: field for field, column in columns.items()}
-    return {fields.get(name, name): value for name, value in record.items() if value not in (None, "")}
+    named = {fields.get(name, name): value for name, value in record.items()}
+    return {name: value for name, value in named.items() if value not in (None, "") or (name, value) == _DELETION}
 
 
 def _check_given(names: list[str], given: Mapping[str, str]) -> dict[str, str]:

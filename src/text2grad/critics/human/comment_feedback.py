@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from text2grad.align.comments import spans_from_comment
 from text2grad.align.normalize import splits_word
@@ -16,6 +16,7 @@ from text2grad.schema import Feedback, Label, Omission, Range, Severity, Span
 
 Meaning = Literal["good", "poor", "missing"]
 Units = Literal["characters", "utf16"]
+DELETE = "[delete]"  # a replacement by nothing, where an empty cell says nothing
 
 _WORDS: dict[Meaning, str] = {
     "good": "good positive praise praised correct right helpful great strength",
@@ -30,6 +31,7 @@ class HumanComment(BaseModel):
     """A comment; one without offsets or a quote is about what it quotes or names.
 
     label: the annotator's own label, see `LabelMeanings`. units: of the offsets; browsers count UTF-16 code units.
+    replacement: what should stand there instead; "" or `[delete]` nothing. Of what is missing, what belongs at `start`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
@@ -42,6 +44,12 @@ class HumanComment(BaseModel):
     severity: Severity = 1.0
     annotator: str | None = None
     units: Units = "characters"
+    replacement: str | None = None
+
+    @field_validator("replacement")
+    @classmethod
+    def _read_deletion(cls, value: str | None) -> str | None:
+        return "" if value is not None and value.strip() == DELETE else value
 
     @property
     def critic(self) -> str:
@@ -81,18 +89,42 @@ def comment_to_feedback(comment: HumanComment, completion: str, labels: LabelMea
     phrase = (0, len(text)) if text else None
     reason = text or comment.label
     if meaning == "missing":
-        omission = Omission(text=reason or "", severity=comment.severity, phrase=phrase)
+        place = _insertion(comment, completion)
+        omission = Omission(text=reason or "", severity=comment.severity, phrase=phrase, **place)
         return Feedback(critique=text, omissions=[omission], critic=comment.critic)
+    if comment.replacement is not None and meaning is None:
+        meaning = "poor"
     if comment.start is None and comment.end is None and not comment.quote:
         spans, unmatched = spans_from_comment(text, completion, label=meaning, critic=comment.critic)
-        spans = [span.model_copy(update={"severity": comment.severity}) for span in spans]
+        changes: dict[str, Any] = {"severity": comment.severity}
+        if comment.replacement is not None and len(spans) == 1:  # of several words it is not known which it replaces
+            changes["replacement"] = comment.replacement
+        spans = [Span.model_validate(span.model_dump() | changes) for span in spans]
         return Feedback(critique=text, spans=spans, unmatched=unmatched, critic=comment.critic)
     location = _locate(comment, completion)
     if location is None:
         return Feedback(critique=text, unmatched=[comment.quote or ""], critic=comment.critic)
     label = meaning or _stance(text)
-    span = Span(**location, label=label, severity=comment.severity, phrase=phrase, reason=reason)
+    span = Span(
+        **location,
+        label=label,
+        severity=comment.severity,
+        phrase=phrase,
+        reason=reason,
+        replacement=comment.replacement,
+    )
     return Feedback(critique=text, spans=[span], critic=comment.critic)
+
+
+def _insertion(comment: HumanComment, completion: str) -> dict[str, Any]:
+    """Return the fields of an Omission that tell what belongs where; none where the comment does not say both."""
+    if comment.start is None or not comment.replacement:
+        return {}
+    bounds = (comment.start, comment.start)
+    start = _from_utf16(bounds, completion)[0] if comment.units == "utf16" else comment.start
+    if start > len(completion):
+        raise UserError(f"start is {comment.start}, but the completion has {len(completion)} characters")
+    return {"insert_at": start, "insertion": comment.replacement}
 
 
 def _locate(comment: HumanComment, completion: str) -> dict[str, Any] | None:

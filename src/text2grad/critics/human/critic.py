@@ -21,7 +21,7 @@ from text2grad.data.rows import Row, read_rows_of
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, describe
 
-_COMMENT_FIELDS = ("comment", "start", "end", "quote", "label", "severity", "annotator")
+_COMMENT_FIELDS = ("comment", "start", "end", "quote", "label", "severity", "annotator", "replacement")
 
 
 def read_feedback(
@@ -35,10 +35,12 @@ def read_feedback(
     """Yield the completions of a file once each, in order, with all comments on it merged.
 
     - `.csv`, `.tsv`, `.parquet` and the other tables of `read_rows_of`: columns for prompt, completion, comment and
-      optionally label, start, end, quote, severity, id, annotator; other columns go to `meta`.
-    - `.jsonl`, `.json`: records of the schema, or with fields as above, or exports of Label Studio (tasks with
-      annotations), Argilla (records with responses) and doccano (texts with labelled spans). Choices that mean good
-      or poor become the score; other choices and ratings go to `meta`.
+      optionally label, start, end, quote, severity, id, annotator, replacement (what should stand there instead;
+      `[delete]`: nothing); other columns go to `meta`.
+    - `.jsonl`, `.json`: records of the schema, or with fields as above, where a replacement that is empty deletes; or
+      exports of Label Studio (tasks with annotations), Argilla (records with responses) and doccano (texts with
+      labelled spans). Choices that mean good or poor become the score; other choices and ratings go to `meta`. A text
+      of the name `replacement` is that of its region (Label Studio), or of the annotator's only span (Argilla).
 
     A comment with offsets refers to them, one with a quote to the quote, others to what they quote or name. A comment
     that matches no part of the completion has no spans. A prompt may be a conversation in chat format, in a table as
@@ -163,8 +165,8 @@ class _Reader:
     def _from_flat(self, flat: dict[str, Any], default_id: str) -> Example:
         """Parse a record with the fields of an example and of one comment on it."""
         comment = HumanComment.model_validate({key: flat.pop(key) for key in _COMMENT_FIELDS if key in flat})
-        if not comment.comment and comment.label is None:
-            raise UserError("comment is empty, and so is label; give one of them")
+        if not comment.comment and comment.label is None and comment.replacement is None:
+            raise UserError("comment is empty, and so are label and replacement; give one of them")
         example = _make_example(flat, default_id)
         return example.model_copy(update={"feedback": self._feedback(comment, example)})
 
@@ -185,8 +187,9 @@ class _Reader:
             self.summary.aligned += aligned.status == "ok"
             self.summary.unaligned += aligned.status == "failed"
         # the annotator's own label and severity count more than what the aligner reads from the words
-        own = {"severity": comment.severity, "label": self.labels.resolve(comment.label)}
-        known = {name: value for name, value in own.items() if value is not None}
+        meaning = self.labels.resolve(comment.label)
+        known = {"severity": comment.severity} | ({"label": meaning} if meaning else {})
+        known |= {"replacement": None} if meaning == "good" else {}
         return aligned.model_copy(update={"spans": [span.model_copy(update=known) for span in aligned.spans]})
 
 

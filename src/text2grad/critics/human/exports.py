@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from text2grad.errors import UserError
 
 PROMPTS = ("prompt", "instruction", "question", "input", "query", "source", "document", "article")
 COMMENTS = ("comment", "feedback", "critique", "note", "why", "reason", "explanation")
+REPLACEMENT = "replacement"  # the text field or question that says what should stand in the place of a span
 COMPLETIONS = ("completion", "response", "answer", "output", "summary", "text")
 
 
@@ -144,7 +145,11 @@ def _parse_argilla(record: Mapping[str, Any], fields: FieldNames, labels: LabelM
     record_id = record.get("id") or record.get("external_id")
     own = {"id": record_id, "prompt": data[prompt], "completion": data[completion]}
     parsed = AnnotatedCompletion(own, [], [], {})
+    replacements: dict[str | None, str] = {}
     for question, value, annotator in _responses(record):
+        if question == REPLACEMENT and isinstance(value, str):
+            replacements[annotator] = value
+            continue
         for item in to_list(value):
             if isinstance(item, dict) and "start" in item:
                 span = {name: item.get(name) for name in ("start", "end", "label")}
@@ -155,7 +160,20 @@ def _parse_argilla(record: Mapping[str, Any], fields: FieldNames, labels: LabelM
                 parsed.comments.append(HumanComment(comment=item, annotator=annotator))
             else:
                 parsed.meta.setdefault(question, []).append(item)
-    return parsed
+    return parsed._replace(comments=_with_replacements(parsed.comments, replacements))
+
+
+def _with_replacements(comments: list[HumanComment], replacements: Mapping[str | None, str]) -> list[HumanComment]:
+    """Give each annotator's replacement to the span that they marked, if it is the only one."""
+    spans = Counter(comment.annotator for comment in comments if comment.start is not None)
+    return [
+        comment.model_copy(update={"replacement": HumanComment(replacement=said).replacement})
+        if comment.start is not None
+        and spans[comment.annotator] == 1
+        and (said := replacements.get(comment.annotator)) is not None
+        else comment
+        for comment in comments
+    ]
 
 
 def _parse_doccano(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
@@ -198,12 +216,13 @@ def _region_comments(
     results: list[dict[str, Any]], annotator: str | None, comment_field: str | None
 ) -> Iterator[HumanComment]:
     """Parse the results that share an id: a labelled region with its comment, or a comment on the whole."""
-    lines = [
-        str(line)
+    texts = {
+        str(result.get("from_name")): [str(line) for line in to_list(result["value"].get("text") or [])]
         for result in results
-        if result.get("type") == "textarea" and comment_field in (None, result.get("from_name"))
-        for line in to_list(result["value"].get("text") or [])
-    ]
+        if result.get("type") == "textarea"
+    }
+    replacement = texts.pop(REPLACEMENT, None)
+    lines = [line for name, said in texts.items() if comment_field in (None, name) for line in said]
     text = "\n".join(lines)
     labelled = [result for result in results if str(result.get("type")).endswith("labels")]
     for result in labelled:
@@ -212,7 +231,8 @@ def _region_comments(
             raise UserError(f'result type "{result["type"]}" has no offsets in a text; use Text and Labels tags')
         position = {"start": value.get("start"), "end": value.get("end"), "quote": value.get("text")}
         for label in value.get("labels") or [None]:
-            yield HumanComment(comment=text, **position, label=label, annotator=annotator)
+            instead = None if replacement is None else "\n".join(replacement)
+            yield HumanComment(comment=text, **position, label=label, annotator=annotator, replacement=instead)
     if not labelled and lines:
         yield HumanComment(comment=text, annotator=annotator)
 

@@ -1,7 +1,8 @@
 """Grammars of an LLM critic's reply: always of the right format, with quotes that are in the text they quote.
 
 The reply has two stages, because the second depends on the first: reasoning and critique, then spans whose quotes are
-whole words of the completion and whose phrases are whole words of the critique just written, and omissions.
+whole words of the completion and whose phrases are whole words of the critique just written, with what should stand
+there instead, and omissions.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class ReplyLimits(Settings):
     reasoning_length: PositiveInt = 300
     critique_length: PositiveInt = 300
     quote_length: Annotated[int, Field(ge=40)] = 120
+    instead_length: PositiveInt = 60
     omission_length: PositiveInt = 100
     max_spans: PositiveInt = 3
     max_omissions: NonNegativeInt = 1
@@ -61,7 +63,9 @@ def quotes_grammar(completion: str, critique: str, limits: ReplyLimits) -> str:
     if spans:
         rules += [
             r'span: "{\"quote\": \"" QUOTE "\", \"phrase\": \"" PHRASE "\", \"label\": \"" LABEL '
-            r'"\", \"severity\": \"" SEVERITY "\"}"',
+            r'"\", \"severity\": \"" SEVERITY "\", \"instead\": " instead "}"',
+            r'instead: "null" | "\"\"" | "\"" INSTEAD "\""',
+            f"INSTEAD: {_words(limits.instead_length)}",
             f"QUOTE: {quote_rule(_chunks(completion), _QUOTE_START, limits.quote_length)}",
             'LABEL: "good" | "poor"',
         ]
@@ -86,6 +90,11 @@ def is_quotable(text: str) -> bool:
 def _prose(max_length: int, min_length: int = 1) -> str:
     """A letter first: a small model otherwise writes a row of dots."""
     return rf"/[A-Za-z][^{_SPECIAL}]{{{min(min_length, max_length) - 1},{max_length - 1}}}/"
+
+
+def _words(max_length: int) -> str:
+    """What may stand in the text: it begins with what a quote may begin with."""
+    return rf"/[^ {_SPECIAL}][^{_SPECIAL}]{{0,{max_length - 1}}}/"
 
 
 def _chunks(text: str) -> list[str]:

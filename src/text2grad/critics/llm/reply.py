@@ -40,7 +40,11 @@ SCHEMA = _record(
     spans={
         "type": "array",
         "items": _record(
-            quote=_TEXT, phrase=_TEXT, label={"type": "string", "enum": ["good", "poor"]}, severity=_SEVERITY
+            quote=_TEXT,
+            phrase=_TEXT,
+            label={"type": "string", "enum": ["good", "poor"]},
+            severity=_SEVERITY,
+            instead={"type": ["string", "null"]},
         ),
     },
     omissions={"type": "array", "items": _record(text=_TEXT, phrase=_TEXT, severity=_SEVERITY)},
@@ -53,12 +57,16 @@ class UnreadableReplyError(ValueError):
 
 @dataclass(frozen=True)
 class QuotedSpan:
-    """A quote from the completion, and the phrase of the critique that is about it."""
+    """A quote from the completion, and the phrase of the critique that is about it.
+
+    `instead` is what should stand in its place, "" nothing at all; None if the reply does not say.
+    """
 
     quote: str
     phrase: str | None
     label: Label
     severity: float = 1.0
+    instead: str | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +119,7 @@ def reply_to_feedback(raw: str, example: Example, critic: str, threshold: float 
             phrase=_phrase_range(quoted.phrase, reply),
             match=match.kind,
             confidence=match.confidence,
+            replacement=_replacement(quoted, example.completion[match.start : match.end]),
         )
         spans.setdefault((span.start, span.end, span.label), span)
     omissions = [
@@ -198,7 +207,8 @@ def _build_reply(critique: str, value: dict[str, Any]) -> Reply:
     for entry in _entries(value.get("spans"), "quote"):
         quote, label = _quote(entry.get("quote")), _LABELS.get(str(entry.get("label")).strip().lower())
         if quote and label:
-            reply.spans.append(QuotedSpan(quote, _text(entry.get("phrase")), label, _severity(entry.get("severity"))))
+            phrase, severity = _text(entry.get("phrase")), _severity(entry.get("severity"))
+            reply.spans.append(QuotedSpan(quote, phrase, label, severity, _instead(entry.get("instead"))))
         elif quote:
             reply.unlabeled.append(quote)
     for entry in _entries(value.get("omissions"), "text"):
@@ -222,6 +232,18 @@ def _text(value: Any) -> str | None:
 def _quote(value: Any) -> str | None:
     """Return a stripped string; a quote may consist of operators or punctuation."""
     return replace_surrogates(value.strip()) or None if isinstance(value, str) else None
+
+
+def _instead(value: Any) -> str | None:
+    """Return the words of a suggestion, "" if the quote should go; None for anything else and for an ellipsis."""
+    if not isinstance(value, str) or (value.strip() and value.strip(".… ") == ""):
+        return None
+    return replace_surrogates(value.strip())
+
+
+def _replacement(quoted: QuotedSpan, found: str) -> str | None:
+    """Return what should replace the words found; None for praise, and where it would change nothing."""
+    return quoted.instead if quoted.label == "poor" and quoted.instead != found.strip() else None
 
 
 def _severity(value: Any) -> float:

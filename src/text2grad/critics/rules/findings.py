@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from text2grad.align.fitting import fit_replacement
 from text2grad.critics.writer import CritiqueWriter
 from text2grad.schema import Feedback, Label, Omission, Range, Span
 from text2grad.text.words import Text, consecutive_runs
@@ -19,12 +20,16 @@ _NO_FINDINGS = "There is nothing to praise and nothing to blame."
 
 
 class Finding(NamedTuple):
-    """A range of words that a rule praises or blames; at most `max_words` of them are marked."""
+    """A range of words that a rule praises or blames; at most `max_words` of them are marked.
+
+    `replacement` is what should stand in the place of all of them, if the rule knows it.
+    """
 
     kind: str
     words: range
     severity: float
     max_words: int = MAX_MARKED_WORDS
+    replacement: str | None = None
 
 
 def spread(kind: str, runs: Sequence[tuple[range, float]], loss: float, max_words: int | None = None) -> list[Finding]:
@@ -38,12 +43,13 @@ def spread(kind: str, runs: Sequence[tuple[range, float]], loss: float, max_word
 
 
 class PlacedFinding(NamedTuple):
-    """A finding on the characters `start` to `end` of the text."""
+    """A finding on the characters `start` to `end` of the text; `replacement` is what should stand there, if known."""
 
     kind: str
     start: int
     end: int
     severity: float
+    replacement: str | None = None
 
     @property
     def label(self) -> Label:
@@ -73,7 +79,11 @@ def place_findings(findings: Iterable[Finding], text: Text, only_marked: bool = 
         if run:
             taken.update(run if only_marked else finding.words)
             start, end = text.words[run[0]].start, text.words[run[-1]].end
-            placed.append(PlacedFinding(finding.kind, start, end, round(min(1.0, finding.severity), 3)))
+            new = finding.replacement
+            if new is not None and run == finding.words:
+                start, end, new = fit_replacement(start, end, new, text.string)
+            severity = round(min(1.0, finding.severity), 3)
+            placed.append(PlacedFinding(finding.kind, start, end, severity, new if run == finding.words else None))
     return placed
 
 
@@ -102,7 +112,8 @@ class FindingsWriter(CritiqueWriter):
             phrases = self._write_sentence(opening, [_shorten(string[item.start : item.end]) for item in alike])
             for finding, phrase in zip(alike, phrases, strict=True):
                 place = (finding.start, finding.end)
-                self.mark(place, phrase, finding.label, severity=finding.severity, reason=reason)
+                fields = {"severity": finding.severity, "reason": reason, "replacement": finding.replacement}
+                self.mark(place, phrase, finding.label, **fields)
 
     def add_omissions(
         self, opening: str, missing: Sequence[tuple[str, float]], quote: str = '"', shorten: bool = False

@@ -10,7 +10,8 @@ Blame says where a factor lost what it lost. The severities of the first five ki
 of each other kind to a twentieth of what its factor, in brackets, lost: the score pays for that, and errors come first.
     number, name, word, claim, uncertain   Words that are likely part of an error (`support`): a number, a name or a
                 word that the source does not have, words of the source that it has in another connection; where none
-                is likely, the likeliest word
+                is likely, the likeliest word. For a number or name, the source's own is the replacement where it has
+                exactly one of the kind (`suggestions`)
     copied      Runs of four or more words of the source, where they are four fifths of the summary. (original)
     repeated    Four words, two of them content, that occurred before; a sentence with four fifths of its content from
                 earlier sentences; a doubled word. (fresh)
@@ -36,7 +37,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from text2grad.critics.rules import copying, facts, faults, findings, quality, support, word_order
+from text2grad.critics.rules import copying, facts, faults, findings, quality, suggestions, support, word_order
 from text2grad.critics.rules import source as source_module
 from text2grad.critics.rules.copying import copied_runs
 from text2grad.critics.rules.facts import Fact, match_facts
@@ -52,6 +53,7 @@ from text2grad.critics.rules.findings import (
 )
 from text2grad.critics.rules.quality import Quality
 from text2grad.critics.rules.source import Source
+from text2grad.critics.rules.suggestions import suggest
 from text2grad.critics.rules.support import SentenceSupport, assess_support, support_weights, unsupported_words
 from text2grad.critics.rules.word_order import ends_sentence, transition_information
 from text2grad.errors import UserError
@@ -140,7 +142,10 @@ def _parse_source(document: str) -> Source:
 
 @lru_cache(maxsize=1)
 def _rules_digest() -> str:
-    modules = (copying, facts, faults, findings, quality, source_module, support, word_order, sys.modules[__name__])
+    modules = (
+        *(copying, facts, faults, findings, quality, source_module, suggestions, support, word_order),
+        sys.modules[__name__],
+    )
     parts = [*map(inspect.getsource, modules), repr(support_weights()), repr(word_order.information_table())]
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
 
@@ -223,7 +228,9 @@ def _unsupported(summary: Text, sentences: Iterable[SentenceSupport], source: So
         for run in consecutive_runs(i for i in sentence if i in blamed)
     ]
     for finding in spread("claim", runs, loss):
-        yield finding._replace(kind=_reason(summary, finding.words, in_names, unsupported))
+        kind = _reason(summary, finding.words, in_names, unsupported)
+        replacement = suggest(summary, finding.words, source) if kind in ("number", "name") else None
+        yield finding._replace(kind=kind, replacement=replacement)
 
 
 def _riskiest(summary: Text, risks: dict[int, float]) -> Iterator[int]:

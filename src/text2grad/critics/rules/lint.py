@@ -31,20 +31,28 @@ SEVERITIES = {SYNTAX: 1.0, "E9": 1.0, "F82": 1.0, "PLE": 1.0, "F63": 0.8, "F70":
 
 # Rules about the file and its folder, which are ours, not about its content.
 _FILE_RULES = ("INP001", "N999", "EXE001", "EXE002")
+_MAX_FIX = 200  # characters
 _EXIT_OK = (0, 1)
 _EXIT_BAD_SETTINGS = 2
 _CLEAN = "The linter has nothing to say about the code."
 _ERROR_MESSAGE = re.compile(r"(?:Cause|error): (.*)")
 
 
+Position = tuple[int, int]
+
+
 @dataclass(frozen=True)
 class Diagnostic:
-    """A diagnostic of ruff; lines and columns count from 1, columns in characters."""
+    """A diagnostic of ruff; lines and columns count from 1, columns in characters.
+
+    fix: the edits, as (start, end, content), that ruff would make without being told that they may change the program.
+    """
 
     rule: str
     message: str
-    start: tuple[int, int]
-    end: tuple[int, int]
+    start: Position
+    end: Position
+    fix: tuple[tuple[Position, Position, str], ...] = ()
 
 
 class LintCritic:
@@ -56,6 +64,7 @@ class LintCritic:
     target_version: the Python version of the code, as "py311"; default: the running one.
     timeout: seconds for one call of ruff.
 
+    Where ruff has a safe fix, it is the replacement of the span, which covers all that the fix changes.
     The score is minus the sum of the severities, at least -1. A completion without code gets failed feedback.
     """
 
@@ -111,8 +120,9 @@ class LintCritic:
             line = program.line_number(max(diagnostic.start[0], program.first_line))
             phrase = writer.write(f"Line {line}: {diagnostic.message.rstrip('.')} ({diagnostic.rule})")
             writer.write(". ")
-            reason = f"{diagnostic.rule}: {diagnostic.message}"
-            writer.mark(place, phrase, severity=self.severity(diagnostic.rule), reason=reason)
+            place, replacement = _apply_fix(diagnostic, program, place)
+            fields: dict[str, Any] = {"reason": f"{diagnostic.rule}: {diagnostic.message}", "replacement": replacement}
+            writer.mark(place, phrase, severity=self.severity(diagnostic.rule), **fields)
         score = max(-1.0, -round(sum(span.severity for span in writer.spans), 6)) if writer.spans else 0.0
         return writer.feedback(score, default=_CLEAN)
 
@@ -182,6 +192,20 @@ def _parse_diagnostic(record: dict[str, Any]) -> Diagnostic:
         message=" ".join(record["message"].split()),
         start=(start["row"], start["column"]),
         end=(end["row"], end["column"]),
+        fix=_parse_fix(record.get("fix") or {}),
+    )
+
+
+def _parse_fix(fix: dict[str, Any]) -> tuple[tuple[Position, Position, str], ...]:
+    if fix.get("applicability") != "safe":
+        return ()
+    return tuple(
+        (
+            (edit["location"]["row"], edit["location"]["column"]),
+            (edit["end_location"]["row"], edit["end_location"]["column"]),
+            edit["content"],
+        )
+        for edit in fix["edits"]
     )
 
 
@@ -206,6 +230,25 @@ def _locate(diagnostic: Diagnostic, program: Program) -> Range | None:
     if end <= own:
         return None
     return max(start, own) - own + program.start, end - own + program.start
+
+
+def _apply_fix(diagnostic: Diagnostic, program: Program, place: Range) -> tuple[Range, str | None]:
+    """Return the place, widened to what ruff's fix changes, and what it becomes; no fix if that is too much."""
+    shift = program.start - len(program.prefix)
+    edits = [
+        (_offset(program.source, *start) + shift, _offset(program.source, *end) + shift, content)
+        for start, end, content in sorted(diagnostic.fix)
+    ]
+    if not edits:
+        return place, None
+    start, end = min(place[0], edits[0][0]), max(place[1], max(end for _, end, _ in edits))
+    if start < program.start or end - start > _MAX_FIX:
+        return place, None
+    fixed, done = "", start
+    for first, last, content in edits:
+        fixed += program.code[done - program.start : first - program.start] + content
+        done = last
+    return (start, end), fixed + program.code[done - program.start : end - program.start]
 
 
 def _offset(source: str, line: int, column: int) -> int:

@@ -21,7 +21,8 @@ Praise
 
 Blame
     wrong       -0.8  Another answer instead of the gold one: the first of its kind (a number or date, a name), else the
-                      first words that are not in the question.
+                      first words that are not in the question. Where it is the only one of its kind, the gold answer
+                      is its replacement.
     hedged      -0.6  Another answer in addition to the correct one, as in "24, 308 or 136" and "It was 24. It was
                       308.", and every item of a longer enumeration; three are marked at most.
     refusal     -0.5  "I don't know", "The passage does not say".

@@ -190,9 +190,15 @@ def _compare_short(answer: Text, criteria: AnswerCriteria, is_refused: bool) -> 
     gold = criteria.short[0]
     overlap = max(_overlap(answer, other, question) for other in criteria.short)
     of_kind = competing_answers(answer, gold, question, names)
-    instead = of_kind or competing_answers(answer, gold._replace(kind="phrase"), question, names)
+    others = competing_answers(answer, gold._replace(kind="phrase"), question, names)
+    instead = of_kind or others
+    # of several words that may be meant as the answer, which one is wrong is not certain
+    named = [run for run in others if any(answer.words[i].text[0].isupper() for i in run)]
+    is_only = len(of_kind) == 1 and (gold.kind != "name" or len(named) == 1)
     return _Comparison(
-        findings=[Finding("wrong", instead[0], WRONG)] if instead and not is_refused else [],
+        findings=[Finding("wrong", instead[0], WRONG, replacement=gold.text if is_only else None)]
+        if instead and not is_refused
+        else [],
         missing=[(gold.text, MISSING_ANSWER)],
         # a number or name shows by itself what it is an answer to, a phrase by taking up the question
         attempt=1.0

@@ -175,7 +175,7 @@ function unitTooltip(unit, feedback, last) {
     ...spans.map(spanComment),
     ...(last
       ? (feedback?.omissions ?? []).map((omission) =>
-          element("p", { class: "poor comment" }, `missing: ${omission.text}`),
+          element("p", { class: "poor comment" }, `missing: ${omission.text}${instead(omission.insertion)}`),
         )
       : []),
   ];
@@ -191,8 +191,13 @@ function spanComment(span) {
   return element(
     "p",
     { class: `${span.label} comment` },
-    `${span.label}${severity}` + (span.reason ? `: ${span.reason}` : ""),
+    `${span.label}${severity}` + (span.reason ? `: ${span.reason}` : "") + instead(span.replacement),
   );
+}
+
+// What should stand in the place of a span: "" nothing, undefined unknown.
+function instead(replacement) {
+  return replacement === undefined ? "" : replacement ? ` → “${replacement}”` : " → delete";
 }
 
 // A held-out completion: its tokens are not logged, so the critic's spans are coloured.

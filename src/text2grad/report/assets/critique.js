@@ -117,7 +117,8 @@ function spanCard(span, characters) {
 }
 
 function omissionCard(omission) {
-  return element("p", { class: "poor comment" }, `missing, charged to the end token: ${omission.text}`);
+  const text = `missing, charged to the end token: ${omission.text}${instead(omission.insertion)}`;
+  return element("p", { class: "poor comment" }, text);
 }
 
 function targetsAround(node) {

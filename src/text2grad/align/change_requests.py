@@ -1,0 +1,249 @@
+"""What a comment asks to change, as it is worded: replace A by B, remove A, add B after A.
+
+People write the same request in many ways: "Monday, not Friday", '"Friday" should be "Monday"', "change Friday to
+Monday", "it was Monday rather than Friday". A request holds the wording of its parts as ranges of the comment;
+`corrections` finds them in the answer. Where a sentence says which of two things is wrong only by what the answer says
+("A instead of B"), the request is marked as ambiguous.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from text2grad.align.quotations import find_quotations
+from text2grad.schema import Range
+
+RequestKind = Literal["replace", "remove", "insert", "spell"]
+Side = Literal["after", "before"]
+
+_MASK = "\ue000"  # stands for each character of a quotation and its marks
+_MARKS = "\"'`“”‘’„«»「」"
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]*(?-i:[A-Z0-9\ue000]))|[;\n]+|,?\s+and\s+(?=(?:remove|delete|replace|change|add|insert)\b)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Term:
+    """A part of a request: its range in the comment without quotation marks, and whether it is quoted.
+
+    `edge` says which end is sure where words around a part of the sentence belong to it or not: "start" for what
+    follows "not", "end" for what precedes it; None if the range is the whole part.
+    """
+
+    start: int
+    end: int
+    is_quoted: bool
+    edge: Literal["start", "end"] | None = None
+
+
+@dataclass(frozen=True)
+class ChangeRequest:
+    """One request. `phrase` is its sentence.
+
+    replace: `old` by `new`; old is None where only the right words are given. spell: `new` is the right spelling.
+    remove: `old`. insert: `new` after or before `place`. is_ambiguous: old and new may be the other way round.
+    is_order: the comment asks for it, rather than states what is true.
+    """
+
+    kind: RequestKind
+    phrase: Range
+    old: Term | None = None
+    new: Term | None = None
+    place: Term | None = None
+    side: Side = "after"
+    is_ambiguous: bool = False
+    is_order: bool = True
+
+
+# The parts: (?P<old>...) and (?P<new>...) are taken whole, old_start and new_end are sure at one end only.
+_LEAD = r"(?:^|(?<=[\s(,:]))"
+_ABOUT = (
+    r"(?:the\s+|any\s+|all\s+)?(?:(?:information|mentions?|parts?|facts?|references?|details?|claims?|statements?|bits?"
+    r"|words?|phrases?|terms?|sentences?)\s+(?:about|of|that|to|on|regarding|saying|concerning)\s+)+(?:the\s+fact\s+that\s+)?"
+)
+_IN_TEXT = (
+    r"(?:\s+(?:from|in|of|to)\s+(?:the\s+|this\s+|your\s+)?(?:original\s+)?(?:summary|answer|text|response|sentence|"
+    r"reply|output|article))?"
+)
+_REASON = r"(?:,?\s+(?:because|since|as\s+(?:it|this|that|there|they)|which\s+(?:is|was|are)\s+not|but\s+keep)\b.*)?"
+_TAIL = rf"{_IN_TEXT}{_REASON}(?:,?\s+(?:please|instead|here|there|then|too|thanks))?[\s.,;:!?)\"'”’]*$"
+_NEG = r"(?<!do not )(?<!don't )(?<!not )(?<!never )"
+_REMOVE = (
+    r"remov(?:e|ing)|delet(?:e|ing)|drop(?:ping)?|omit(?:ting)?|leav(?:e|ing)\s+out|tak(?:e|ing)\s+out|eras(?:e|ing)|"
+    r"get(?:ting)?\s+rid\s+of|eliminat(?:e|ing)|strik(?:e|ing)(?:\s+out)?|cut(?:ting)?(?:\s+out)?|scrap(?:ping)?"
+)
+_PATTERNS: tuple[tuple[RequestKind, str], ...] = (
+    (
+        "replace",
+        rf"(?P<old>{_MASK}+|[^\s{_MASK}][^{_MASK},:]*?)\s*(?:->|=>|→|-->)\s*(?P<new>{_MASK}+|[^{_MASK}]+?)[\s.,;:!?]*$",
+    ),
+    (
+        "replace",
+        rf"{_NEG}\b(?:replac(?:e|ing)|swap(?:ping)?(?:\s+out)?)\s+(?P<old>.+?)\s+(?:with|by|for)\s+(?P<new>.+?){_TAIL}",
+    ),
+    ("replace", rf"{_NEG}\bsubstitut(?:e|ing)\s+(?P<new>.+?)\s+for\s+(?P<old>.+?){_TAIL}"),
+    (
+        "replace",
+        rf"{_NEG}\b(?:chang(?:e|ing)|modify|correct|renam(?:e|ing)|turn|convert|updat(?:e|ing)|edit|alter|fix)\s+"
+        rf"(?:.*?\sfrom\s+)?(?P<old>.+?)\s+(?:to(?:\s+(?:be|say|read|become))?|into)\s+(?P<new>.+?){_TAIL}",
+    ),
+    (
+        "replace",
+        rf"\binstead\s+of\s+(?:saying\s+|writing\s+|using\s+)?(?P<old>{_MASK}+|[^,{_MASK}]+?),\s+(?:it|this|that|there|the\s+\w+|you)?\s*"
+        rf"(?:should(?:\s+have)?|must|ought\s+to)?\s*(?:say|write|use|put|be(?:en)?|read|said|it['’]?s|is|was|try)\s+(?P<new>.+?){_TAIL}",
+    ),
+    ("remove", rf"^(?:(?:please|also|and|then|you\s+should|i\s+would|just)\s+)*(?:{_REMOVE})\s+(?P<old>.+?){_TAIL}"),
+    ("replace", rf"\bnot\s+(?P<old>{_MASK}+|[^,.;{_MASK}]+?),?\s+but\s+(?:rather\s+|instead\s+)?(?P<new_start>.+)$"),
+    (
+        "replace",
+        rf"(?P<new_end>.*?\S),?\s+(?:and\s+)?(?<!\bdo )not\s+(?P<old_start>(?!(?:only|just|to|be|so|at\s+all|remove|delete|replace|change)\b).+)$",
+    ),
+    (
+        "replace",
+        rf"(?P<new_end>.*\S),?\s+(?P<ambiguous>rather\s+than|instead\s+of|in\s+place\s+of|as\s+opposed\s+to)\s+(?P<old_start>.+)$",
+    ),
+    (
+        "remove",
+        rf"^(?P<old>.+?)\s+(?:should|must|ought\s+to|needs?\s+to|has\s+to|have\s+to|can)\s+(?:really\s+|just\s+|all\s+)?"
+        rf"(?:be\s+(?:removed|deleted|left\s+out|omitted|cut|dropped|taken\s+out|erased|struck)|go\b|not\s+be\s+(?:there|here|included"
+        rf"|mentioned|in\b.*)){_TAIL}",
+    ),
+    (
+        "replace",
+        rf"^(?P<old_end>.*?\S)\s+(?:should|must|ought\s+to|needs?\s+to|has\s+to)\s+(?:really\s+|actually\s+|probably\s+|instead\s+|rather\s+)?"
+        rf"(?:be|read|say|have\s+been|have\s+said|have\s+read)\s+(?!spel|remov|delet|left|omit|cut|more|less|clear|able|a\s+bit|chang|replac|rewri|"
+        rf"correct|includ|mention|add|writ|stat|fix|in\s+the\s+(?:summary|answer)|to\b|not\b|no\b)(?P<new_start>.+)$",
+    ),
+    (
+        "remove",
+        rf"{_NEG}\b(?:{_REMOVE})\s+(?P<old>.+?){_TAIL}",
+    ),
+    (
+        "insert",
+        rf"{_NEG}\b(?:add|insert|put|include|write)\s+(?P<new>.+?)\s+(?P<side>after|before)\s+(?P<place>.+?){_TAIL}",
+    ),
+    (
+        "insert",
+        rf"\b(?:missing|omits|omitted|lacks|lacking|leaves\s+out|forgot|needs)\b:?\s+(?:the\s+words?\s+|a\s+|the\s+)?(?P<new>.+?)\s+"
+        rf"(?P<side>after|before)\s+(?P<place>.+?){_TAIL}",
+    ),
+    (
+        "insert",
+        rf"^(?P<new>.+?)\s+(?:is\s+missing|is\s+lacking|should\s+(?:come|stand|be\s+added|follow)|belongs)\s+(?P<side>after|before)\s+(?P<place>.+?){_TAIL}",
+    ),
+    (
+        "spell",
+        r"\b(?:spell?ed|spelt|spelling\s+is|spelling\s+should\s+be|spell\s+it)\s+(?:correctly\s+)?(?:as\s+)?(?P<new_start>.+)$",
+    ),
+)
+_COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for kind, pattern in _PATTERNS)
+_ABOUT_START = re.compile(_ABOUT, re.IGNORECASE)
+_FILLER_START = re.compile(r"(?:just|simply|only|instead|rather)\s+", re.IGNORECASE)
+_LABELLED_QUOTE = re.compile(rf"(?:[\w'’]+\s+){{1,3}}(?={_MASK}+$)")
+_LABEL_START = re.compile(
+    r"(?:the\s+)?(?:words?|phrases?|names?|terms?|numbers?|dates?|years?|sentence|first\s+name|value|figure)\s+(?=\ue000)",
+    re.IGNORECASE,
+)
+
+
+def find_requests(comment: str) -> list[ChangeRequest]:
+    """Return the requests of a comment in order; the first pattern that fits a sentence decides."""
+    masked = _mask(comment)
+    found: list[ChangeRequest] = []
+    for start, end in _sentences(masked):
+        for kind, pattern in _COMPILED:
+            requests = list(_read(kind, pattern, comment, masked, (start, end)))
+            if requests:
+                found += requests
+                break
+    return found
+
+
+def _mask(comment: str) -> str:
+    masked = comment
+    for start, end in find_quotations(comment):
+        while start and comment[start - 1] in _MARKS:
+            start -= 1
+        while end < len(comment) and comment[end] in _MARKS:
+            end += 1
+        masked = masked[:start] + _MASK * (end - start) + masked[end:]
+    return masked
+
+
+def _sentences(masked: str) -> Iterator[Range]:
+    start = 0
+    for match in _SENTENCE_END.finditer(masked):
+        yield start, match.start()
+        start = match.end()
+    yield start, len(masked)
+
+
+def _read(
+    kind: RequestKind, pattern: re.Pattern[str], comment: str, masked: str, sentence: Range
+) -> Iterator[ChangeRequest]:
+    text = masked[slice(*sentence)].rstrip()
+    for match in _all_splits(pattern, text):
+        groups = match.groupdict()
+        terms = {
+            name: _term(comment, masked, sentence[0] + match.start(name), sentence[0] + match.end(name), name)
+            for name in groups
+            if groups[name] is not None and name not in ("side", "ambiguous")
+        }
+        old = terms.get("old") or terms.get("old_start") or terms.get("old_end")
+        new = terms.get("new") or terms.get("new_start") or terms.get("new_end")
+        phrase = (sentence[0], sentence[0] + len(text))
+        side: Side = "before" if (groups.get("side") or "").lower() == "before" else "after"
+        is_order = "old" in terms or "place" in terms
+        yield ChangeRequest(
+            kind, phrase, old, new, terms.get("place"), side, groups.get("ambiguous") is not None, is_order
+        )
+
+
+def _all_splits(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield the first match; where the connecting word occurs again ("come up with a plan with"), the later ones too."""
+    match = pattern.search(text)
+    while match:
+        yield match
+        if not {"old", "new"} <= pattern.groupindex.keys() or match.start("new") < match.start("old"):
+            return
+        later = re.compile(
+            pattern.pattern.replace("(?P<old>.+?)", f"(?P<old>.{{{match.end('old') - match.start('old') + 1},}}?)"),
+            pattern.flags,
+        )
+        following = later.search(text)
+        if following is None or following.end("old") <= match.end("old"):
+            return
+        match = following
+
+
+def _term(comment: str, masked: str, start: int, end: int, name: str) -> Term:
+    """Return the term without what only introduces it, white space, end punctuation and quotation marks."""
+    leads = [_ABOUT_START, _LABEL_START, *([_FILLER_START, _LABELLED_QUOTE] if name == "new" else [])]
+    for lead in leads:
+        if introduced := lead.match(masked, start, end):
+            start = introduced.end()
+    while start < end and comment[start].isspace():
+        start += 1
+    while start < end and (comment[end - 1].isspace() or comment[end - 1] in ".,;:!?") and masked[end - 1] != _MASK:
+        end -= 1
+    edge: Literal["start", "end"] | None = None
+    if name.endswith("_start"):
+        edge = "start"
+        if quoted := re.compile(f"{_MASK}+").match(masked, start, end):
+            start, end, edge = *quoted.span(), None
+    elif name.endswith("_end"):
+        edge = "end"
+        if quoted := re.compile(f"{_MASK}+$").search(masked[:end], start):
+            start, end, edge = *quoted.span(), None
+    is_quoted = start < end and set(masked[start:end]) == {_MASK}
+    if is_quoted:
+        while start < end and comment[start] in _MARKS:
+            start += 1
+        while start < end and comment[end - 1] in _MARKS:
+            end -= 1
+    return Term(start, end, is_quoted, edge)

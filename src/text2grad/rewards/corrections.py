@@ -1,0 +1,175 @@
+"""Corrections to targets: the tokens that should have been sampled, and the place in the completion where they start.
+
+A replacement of the characters [s, e) is a *branch* of the completion. It leaves the completion at the first sampled
+token that overlaps s, or before it where a character would be cut, after exactly the ids that were sampled. Its own ids
+encode the characters of that token before s, the replacement, and what follows in the completion, all together, so that
+they are split as the tokenizer splits running text. They are cut after the replacement and a number of further tokens,
+and not before they differ from what was sampled. An insertion is a replacement of no characters.
+
+A branch is refused where decoding the sampled prefix and the branch does not give exactly the corrected text.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from text2grad.align.tokens import decode, offsets, overlapping
+from text2grad.schema import Feedback, Range
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Encode = Callable[[str], list[int]]
+LOOKAHEAD = 8  # sampled tokens after the correction that are encoded with it, though few of them become targets
+DELETION_CONTINUATION = 2  # what follows is all that a deletion can teach
+
+
+class Edit(NamedTuple):
+    """The characters [start, end) of a completion become `replacement`. weight: how much that counts."""
+
+    start: int
+    end: int
+    replacement: str
+    weight: float
+
+
+class Correction(NamedTuple):
+    """The tokens of a corrected completion from the place where it leaves the sampled one.
+
+    start: index of the first sampled token that is not part of it; the number of sampled tokens at their end.
+    end: index after the last sampled token that the correction replaces; at least `start`.
+    ids: its tokens after the sampled ones before `start`; at least one.
+    weight: severity times confidence.
+    """
+
+    start: int
+    end: int
+    ids: list[int]
+    weight: float
+
+
+class Completion(NamedTuple):
+    """A sampled completion. text: `decode(ids)`. ranges: `offsets(ids)`. ended: whether the last id is an end token."""
+
+    ids: Sequence[int]
+    text: str
+    ranges: Sequence[Range]
+    ended: bool
+
+
+def find_corrections(
+    feedback: Feedback,
+    completion: Completion,
+    tokenizer: PreTrainedTokenizerBase,
+    encode: Encode,
+    continuation: int = 0,
+) -> tuple[list[Correction], int]:
+    """Return the corrections of a completion, and how many were refused. For the arguments see `correct`."""
+    found = [correct(edit, completion, tokenizer, encode, continuation) for edit in edits(feedback, completion.text)]
+    corrections = [correction for correction in found if correction is not None]
+    return corrections, len(found) - len(corrections)
+
+
+def edits(feedback: Feedback, text: str) -> Iterator[Edit]:
+    """Yield the replacements of spans and the insertions of omissions; failed feedback has none.
+
+    text: the completion. A deletion of words takes one of the spaces around them along.
+    """
+    if feedback.status == "failed":
+        return
+    for span in feedback.spans:
+        if span.replacement is not None and span.confidence > 0:
+            start, end = (span.start, span.end) if span.replacement else _with_space(span.start, span.end, text)
+            yield Edit(start, end, span.replacement, span.severity * span.confidence)
+    for omission in feedback.omissions:
+        if omission.insert_at is not None and omission.insertion is not None:
+            yield Edit(omission.insert_at, omission.insert_at, omission.insertion, omission.severity)
+
+
+def _with_space(start: int, end: int, text: str) -> Range:
+    """Extend a range by the space before it, or at the start of the text by the one after it, if one would be left."""
+    if start and text[start - 1] == " " and (end == len(text) or text[end].isspace() or text[end] in ".,;:!?)"):
+        return start - 1, end
+    return (start, end + 1) if start == 0 and text[end : end + 1] == " " else (start, end)
+
+
+def correct(
+    edit: Edit, completion: Completion, tokenizer: PreTrainedTokenizerBase, encode: Encode, continuation: int = 0
+) -> Correction | None:
+    """Return the branch of an edit, or None where there is none.
+
+    encode: text -> ids, without special tokens. continuation: tokens after the replacement, which lead back into the
+    completion; for a deletion at least `DELETION_CONTINUATION`.
+    None: the edit changes nothing, or leaves no text, or nothing follows a deletion, or the tokenizer cannot spell it.
+    """
+    text, ranges = completion.text, completion.ranges
+    corrected = text[: edit.start] + edit.replacement + text[edit.end :]
+    if corrected == text or not corrected.strip():
+        return None
+    start, end = _replaced_tokens(edit, ranges)
+    while 0 < start < len(ranges) and ranges[start - 1][1] > ranges[start][0]:
+        start -= 1
+    branch_at = ranges[start][0] if start < len(ranges) else len(text)
+    lookahead = min(end + LOOKAHEAD, len(ranges))
+    follows = text[edit.end : max(ranges[lookahead - 1][1], edit.end)] if lookahead < len(ranges) else text[edit.end :]
+    ends = [completion.ids[-1]] if completion.ended and lookahead == len(ranges) else []
+    prefix = list(completion.ids[:start])
+    wanted = text[: edit.start] + edit.replacement + follows
+    written = next(
+        (
+            [*prefix, *ids, *ends]
+            for ids in _encodings(text[:branch_at], wanted[branch_at:], encode)
+            if decode([*prefix, *ids], tokenizer) == wanted
+        ),
+        None,
+    )
+    if written is None:
+        return None
+    differs = next((i for i, token in enumerate(written) if [token] != list(completion.ids[i : i + 1])), None)
+    if differs is None:
+        return None
+    more = continuation if edit.replacement else max(continuation, DELETION_CONTINUATION)
+    stop = _cut(offsets(written, tokenizer), start, edit.start + len(edit.replacement), more, differs + 1)
+    if not wanted.startswith(decode(written[:stop], tokenizer)):
+        return None
+    return Correction(start, end, written[start:stop], edit.weight)
+
+
+def _replaced_tokens(edit: Edit, ranges: Sequence[Range]) -> Range:
+    """Return the sampled tokens that the edit replaces, as a range of indices; for an insertion the one after it."""
+    tokens = overlapping(edit.start, edit.end, ranges)
+    if tokens:
+        return tokens[0], tokens[-1] + 1
+    start = bisect_left(ranges, (edit.start,))
+    if start and ranges[start - 1][1] > edit.start:  # an insertion inside a token
+        start -= 1
+    return start, min(start + 1, len(ranges))
+
+
+def _encodings(before: str, text: str, encode: Encode) -> Iterator[list[int]]:
+    """Yield ids that may spell `text` after `before`: tokenizers treat the start of a text in several ways."""
+    if not text:
+        yield []
+        return
+    yield encode(text)
+    if text.startswith(" "):  # one that begins every text with a space
+        yield encode(text[1:])
+    context, whole = encode(before), encode(before + text)
+    if whole[: len(context)] == context:
+        yield whole[len(context) :]
+
+
+def _cut(ranges: Sequence[Range], start: int, until: int, more: int, at_least: int) -> int:
+    """Return the index after the tokens from `start` on that reach the character `until`, and after `more` others.
+
+    ranges: of all tokens. at_least: the smallest result. A character is never cut.
+    """
+    stop = start
+    while stop < len(ranges) and ranges[stop][0] < until:
+        stop += 1
+    stop = min(max(stop + more, at_least), len(ranges))
+    while stop < len(ranges) and ranges[stop][0] < ranges[stop - 1][1]:
+        stop += 1
+    return stop
