@@ -12,7 +12,6 @@ from text2grad.checkpoint.model_card import CARD
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.config.run import RunConfig, changed_keys, load_config
 from text2grad.critics.registry import make_critic
-from text2grad.data.registry import load_examples
 from text2grad.errors import UserError
 from text2grad.evaluation.comparison import compare
 from text2grad.files import replace_text
@@ -68,9 +67,9 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     if resume:
         _check_settings(config)
     critic = make_critic(config.critic.name, config.critic.options)
-    heldout = load_examples(config.data.eval, "heldout", config.data.columns) if config.data.eval else []
+    heldout = config.data.load_eval()
     display.on_phase("Loading the model")
-    train_dataset = load_examples(config.data.train, "train", config.data.columns)
+    train_dataset = config.data.load_train()
     trainer = Text2GradTrainer(
         critic=critic, train_dataset=train_dataset, eval_dataset=heldout, **_trainer_options(config, display)
     )
@@ -90,7 +89,7 @@ def train_offline(config: RunConfig, display: Display, resume: bool = False) -> 
         if config.critic.name == LOGGED:
             raise UserError("held-out prompts need a critic to judge the answers; name one, as in --critic grounding")
         critic = make_critic(config.critic.name, config.critic.options)
-        heldout = load_examples(config.data.eval, "heldout", config.data.columns)
+        heldout = config.data.load_eval()
     display.on_phase("Loading the model")
     trainer = OfflineTrainer(
         train_dataset=list(read_examples(config.data.train)),

@@ -113,5 +113,11 @@ def test_prompts_of_a_dataset_in_a_run_config(tmp_path):
     path = tmp_path / "run.yaml"
     path.write_text(f"data:\n  train: {tmp_path}/a.parquet\n  columns: {{prompt: question, reference: answer}}\n")
     data = load_config(path).data
-    assert load_examples(data.train, "train", data.columns) == [Example(id="a-0", prompt="Who?", reference="Ann")]
+    assert data.load_train() == [Example(id="a-0", prompt="Who?", reference="Ann")]
+    (tmp_path / "h.jsonl").write_text('{"id": "h", "prompt": "Why?"}\n')
+    heldout = data.model_copy(update={"eval": str(tmp_path / "h.jsonl")})
+    with pytest.raises(UserError, match="no column question for prompt; there are id, prompt"):
+        heldout.load_eval()
+    assert heldout.model_copy(update={"eval_columns": {}}).load_eval() == [Example(id="h", prompt="Why?")]
+    assert data.model_copy(update={"eval": None}).load_eval() == []
     assert load_config(None, ["data.columns={prompt: q}"]).data.columns == {"prompt": "q"}

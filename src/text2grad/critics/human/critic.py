@@ -188,7 +188,7 @@ class _Reader:
             self.summary.unaligned += aligned.status == "failed"
         # the annotator's own label and severity count more than what the aligner reads from the words
         meaning = self.labels.resolve(comment.label)
-        known = {"severity": comment.severity} | ({"label": meaning} if meaning else {})
+        known: dict[str, Any] = {"severity": comment.severity} | ({"label": meaning} if meaning else {})
         known |= {"replacement": None} if meaning == "good" else {}
         return aligned.model_copy(update={"spans": [span.model_copy(update=known) for span in aligned.spans]})
 
