@@ -105,6 +105,17 @@ def test_without_a_label_the_comment_decides(tmp_path: Path) -> None:
     assert [(text, label) for text, label, _, _ in marked(example)] == [("in Rome", "good"), ("Friday", "poor")]
 
 
+def test_a_label_alone_is_a_verdict_on_the_whole(tmp_path: Path) -> None:
+    rows = [comment("", label="good"), comment("", label="bad", severity=0.5), comment("Wrong day.", start=18, end=24)]
+
+    _, alone = only(table(tmp_path / "a.csv", rows[0]))
+    example, merged = only(table(tmp_path / "b.csv", *rows))
+
+    assert (alone.score, alone.spans) == (1.0, [])
+    assert merged.score == 0.25  # the mean of 1 and -0.5
+    assert [text for text, *_ in marked(example)] == ["Friday"]
+
+
 def test_what_is_missing_is_an_omission(tmp_path: Path) -> None:
     path = table(tmp_path / "a.csv", comment("It does not say at what time.", label="Missing", severity=0.4))
 

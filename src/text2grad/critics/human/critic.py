@@ -42,9 +42,10 @@ def read_feedback(
       labelled spans). Choices that mean good or poor become the score; other choices and ratings go to `meta`. A text
       of the name `replacement` is that of its region (Label Studio), or of the annotator's only span (Argilla).
 
-    A comment with offsets refers to them, one with a quote to the quote, others to what they quote or name. A comment
-    that matches no part of the completion has no spans. A prompt may be a conversation in chat format, in a table as
-    JSON; one without a completion ends with it.
+    A label alone is a verdict on the whole: the score, 1 or -1 times the severity. A comment with offsets refers to
+    them, one with a quote to the quote, others to what they quote or name. A comment that matches no part of the
+    completion has no spans. A prompt may be a conversation in chat format, in a table as JSON; one without a completion
+    ends with it.
     labels: meanings of unknown labels, as {"Fluff": "poor"}: good, poor or missing.
     columns: the columns of fields whose names `guess_columns` does not know, as {"prompt": "Frage"}.
     align: use the learned aligner for comments without a position that quote and name nothing; one that is about no
@@ -179,6 +180,9 @@ class _Reader:
         return example.model_copy(update={"feedback": _merge_comments(feedbacks) if feedbacks else None})
 
     def _feedback(self, comment: HumanComment, example: Example) -> Feedback:
+        meaning = self.labels.resolve(comment.label)
+        if meaning in ("good", "poor") and _is_verdict(comment):
+            return Feedback(critic=comment.critic, score=comment.severity if meaning == "good" else -comment.severity)
         feedback = comment_to_feedback(comment, example.completion, self.labels)
         if self.aligner is None or not is_alignable(feedback):
             return feedback
@@ -187,10 +191,15 @@ class _Reader:
             self.summary.aligned += aligned.status == "ok"
             self.summary.unaligned += aligned.status == "failed"
         # the annotator's own label and severity count more than what the aligner reads from the words
-        meaning = self.labels.resolve(comment.label)
         known: dict[str, Any] = {"severity": comment.severity} | ({"label": meaning} if meaning else {})
         known |= {"replacement": None} if meaning == "good" else {}
         return aligned.model_copy(update={"spans": [span.model_copy(update=known) for span in aligned.spans]})
+
+
+def _is_verdict(comment: HumanComment) -> bool:
+    """Whether a comment is a label alone, on the whole completion."""
+    said = comment.comment.strip() or comment.quote
+    return not said and comment.start is None and comment.end is None and comment.replacement is None
 
 
 def _make_example(record: dict[str, Any], default_id: str) -> Example:
