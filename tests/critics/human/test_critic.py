@@ -492,6 +492,22 @@ def test_a_comment_without_a_position_is_aligned(tmp_path: Path, monkeypatch: py
     assert (lost.status, lost.critique) == ("failed", "That is the wrong day.")
 
 
+def test_with_the_aligner_a_comment_that_names_words_is_read_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [Span(start=18, end=24, label="poor")]
+    monkeypatch.setattr("text2grad.align.learned.aligner.align_comment", lambda *_, **__: found)
+    path = table(tmp_path / "a.csv", comment("The meeting is on another day.", label="good", severity=0.5))
+
+    (named,) = read_feedback(path)
+    (aligned,) = read_feedback(path, align=True)
+
+    assert "Friday" not in [text for text, *_ in marked(named)]
+    assert marked(aligned) == [("Friday", "good", "human", "offset")]  # the row's own label and severity
+    assert aligned.feedback is not None
+    assert aligned.feedback.spans[0].severity == 0.5
+
+
 def test_comments_whose_words_are_not_found_keep_their_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("text2grad.align.learned.aligner.align_comment", lambda *_, **__: [])
     vague, vaguer = comment("Hm, well.", annotator="ann"), comment("Could be better.", annotator="bob")

@@ -305,6 +305,18 @@ def test_faithbench(read):
     assert (made.id, summary.rows) == ("faithbench-batch_1-1", 1)
 
 
+def test_faithbench_annotations_of_the_first_release(tmp_path):
+    old = {key: value for key, value in FAITHBENCH.items() if key != "metadata"} | {"meta_model": "m"}
+    old["annotations"] = [
+        {key: value for key, value in annotation.items() if key != "annotator_id"} | {"annotator": "a"}
+        for annotation in FAITHBENCH["annotations"]
+    ]
+    (tmp_path / "batch_1_annotation.json").write_text(json.dumps([old]))
+    (made,) = import_feedback_set("faithbench", tmp_path / "batch_1_annotation.json", ImportSummary())
+    assert words(made) == [("production", 1.0), ("was liked", 0.5)]
+    assert (made.feedback.spans[0].critic, made.meta["model"]) == ("human:a", "m")
+
+
 def test_kodcode_tests_run_beside_the_answer(read):
     (made,), _ = read("kodcode", KODCODE)
     assert made.tests == KODCODE["test"].removeprefix("from solution import double\n\n") + "\n"

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from text2grad.align.comment_aligner import CommentAligner, is_alignable
+from text2grad.align.comment_aligner import CommentAligner
 from text2grad.critics.combined import merge_feedback
 from text2grad.critics.human.columns import apply_columns, guess_columns, require_columns
 from text2grad.critics.human.comment_feedback import HumanComment, LabelMeanings, comment_to_feedback
@@ -48,8 +48,8 @@ def read_feedback(
     ends with it.
     labels: meanings of unknown labels, as {"Fluff": "poor"}: good, poor or missing.
     columns: the columns of fields whose names `guess_columns` does not know, as {"prompt": "Frage"}.
-    align: use the learned aligner for comments without a position that quote and name nothing; one that is about no
-    words that could be found is failed feedback.
+    align: find the words of comments without a position as `text2grad align` does, with the learned aligner for those
+    that quote nothing; a comment that is about no words that could be found is failed feedback.
     summary: where broken records are noted, which are left out then; None: they are errors.
     """
     reader = _Reader(LabelMeanings(labels), dict(columns or {}), CommentAligner() if align else None, summary)
@@ -181,12 +181,15 @@ class _Reader:
 
     def _feedback(self, comment: HumanComment, example: Example) -> Feedback:
         meaning = self.labels.resolve(comment.label)
-        if meaning in ("good", "poor") and _is_verdict(comment):
+        is_placed = comment.start is not None or comment.end is not None or bool(comment.quote)
+        has_more = is_placed or meaning == "missing" or comment.replacement is not None
+        text = comment.comment.strip()
+        if meaning is not None and not text and not has_more:  # a verdict on the whole
             return Feedback(critic=comment.critic, score=comment.severity if meaning == "good" else -comment.severity)
-        feedback = comment_to_feedback(comment, example.completion, self.labels)
-        if self.aligner is None or not is_alignable(feedback):
-            return feedback
-        (aligned,) = self.aligner.critique([example.model_copy(update={"feedback": feedback})])
+        if self.aligner is None or has_more or not text:
+            return comment_to_feedback(comment, example.completion, self.labels)
+        said = Feedback(critique=text, critic=comment.critic)
+        (aligned,) = self.aligner.critique([example.model_copy(update={"feedback": said})])
         if self.summary is not None:
             self.summary.aligned += aligned.status == "ok"
             self.summary.unaligned += aligned.status == "failed"
@@ -194,12 +197,6 @@ class _Reader:
         known: dict[str, Any] = {"severity": comment.severity} | ({"label": meaning} if meaning else {})
         known |= {"replacement": None} if meaning == "good" else {}
         return aligned.model_copy(update={"spans": [span.model_copy(update=known) for span in aligned.spans]})
-
-
-def _is_verdict(comment: HumanComment) -> bool:
-    """Whether a comment is a label alone, on the whole completion."""
-    said = comment.comment.strip() or comment.quote
-    return not said and comment.start is None and comment.end is None and comment.replacement is None
 
 
 def _make_example(record: dict[str, Any], default_id: str) -> Example:
