@@ -171,3 +171,13 @@ def test_from_a_table_to_a_trained_model_that_is_evaluated(comments, tiny_model,
     card = (run / "checkpoints" / "final" / "README.md").read_text()
     assert "logged feedback" in card
     assert "evaluated by" in card
+
+
+def test_what_a_table_holds_cannot_command_the_terminal(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('\x1b]0;x\x07 question,[red]answer,comment\na\x1b[2J,On Friday.,"Not ""Friday""."\nb,,\x1b[31mx\n')
+    done = invoke("import", path, "-o", tmp_path / "f.jsonl")
+    assert done.exit_code == 0, done.output
+    assert "[red]answer" in done.output
+    assert "\x1b" not in done.output
+    assert "\x07" not in done.output
