@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from harness import Bar, data_folder, options, report, show
 
-from text2grad.align.learned.aligner import align_comment
 from text2grad.align.program import Program, extract_program, find_statements
+from text2grad.align.reading import read_comment
 from text2grad.critics.code import CodeCritic
 from text2grad.data import ilf_code
 from text2grad.evaluation.significance import Interval, paired_bootstrap
@@ -92,7 +92,7 @@ def main() -> None:
 def _align_critique(example: Example) -> list[Span]:
     assert example.feedback is not None
     assert isinstance(example.prompt, str)
-    return align_comment(example.feedback.critique, example.completion, example.prompt_text, label="poor")
+    return read_comment(example.feedback.critique, example.completion, example.prompt_text, label="poor").spans
 
 
 def _row(example: Example, spans: Sequence[Span]) -> Row | None:
@@ -105,7 +105,10 @@ def _row(example: Example, spans: Sequence[Span]) -> Row | None:
     if not program or not changed:
         return None
     max_lines = max(1, int(SHARE * len(lines)))
-    ranked = sorted((span for span in spans if span.label == "poor"), key=lambda span: -span.confidence * span.severity)
+    ranked = sorted(
+        (span for span in spans if span.label == "poor" and span.match != "whole"),
+        key=lambda span: -span.confidence * span.severity,
+    )
     blamed: list[int] = []
     for span in ranked:
         line = _line_at(program, span.start)

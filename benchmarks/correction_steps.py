@@ -65,7 +65,7 @@ def main() -> None:
     args = options(__doc__ or "")
     name = os.environ.get("TEXT2GRAD_MODEL", DEFAULT_MODEL)
     tokenizer = load_tokenizer(name)
-    policy = Policy(load_model(name, torch.float32).to(args.device), keep_reference=False)
+    policy = Policy(load_model(name, torch.float32), keep_reference=False).to(args.device)
     start = {key: value.clone() for key, value in policy.model.state_dict().items()}
     figures: dict[str, Any] = {"sets": {}}
     effects: dict[bool, list[Effect]] = {True: [], False: []}

@@ -4,15 +4,17 @@ Part "extraction": DeFacto's validation split. The comment is the person's instr
 found no error and gave no instruction, the explanation. `find_corrections` sees comment, summary and article; the
 person's corrected summary is the truth. By the verbs of `instruction_list`:
   deletions     rows with "Remove": how many of them have a correction from such a sentence, and how many of these
-                corrections agree with the corrected summary: after the last word before the removal, it goes on with the
-                next two words of the answer. "apart from other changes" skips words next to the removal that the person
-                changed as well, for another reason; "words gone" asks only whether none of the removed words is left.
+                corrections agree with the corrected summary: after the last word before the removal, it goes on with
+                the next two words of the answer. "apart from other changes" skips words next to the removal that the
+                person changed as well, for another reason; "words gone" asks only whether none of the removed words is
+                left.
   replacements  rows with "Replace", or with another verb and "to": the same; the corrected summary has the new words at
                 that place (between the nearest words that it keeps), up to case, punctuation and an article.
   neither       rows with none of these: nothing should be found.
 
 The rules were written and the weights of removals trained on the training split (`train_removals.py`), on which
-`--quick` reports; the validation split was looked at NUM_LOOKS times.
+`--quick` reports; the validation split was looked at three times. "rows where a removal can agree" bounds what removing
+words can reach by this measure: in the others, the person rewrote the words around the removal too.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from corrections_judge import agrees, agrees_apart_from_other_changes, has_at_pl
 from harness import Bar, data_folder, options, report, show
 
 from text2grad.align.corrections import Correction, find_corrections
+from text2grad.align.cuts import cut, still_reads
 from text2grad.data.reading import read_rows
 from text2grad.schema import Range
+from text2grad.text.whitespace import split_words
 
 BARS = {
     "deletions/found": Bar(at_least=0.60),
@@ -80,6 +84,7 @@ def measure_extraction(rows: list[dict[str, Any]]) -> dict[str, Any]:
                 own = [each for each in found if _kind_of(each, sentences) == kind]
                 counts[f"{kind}/rows"] += 1
                 counts[f"{kind}/found"] += bool(own)
+                counts[f"{kind}/can agree"] += kind == "deletions" and _can_agree(row["candidate"], feedback["summary"])
                 for each in own:
                     counts[f"{kind}/corrections"] += 1
                     counts.update(_judge(each, kind, row["candidate"], feedback["summary"]))
@@ -100,6 +105,8 @@ def measure_extraction(rows: list[dict[str, Any]]) -> dict[str, Any]:
         figures
         | {name: counts[name] / max(1, counts["deletions/corrections"]) for name in names}
         | {
+            "deletions/rows where a removal can agree": counts["deletions/can agree"]
+            / max(1, counts["deletions/rows"]),
             "neither/rows": counts["neither/rows"],
             "neither/nothing found": counts["neither/nothing found"] / max(1, counts["neither/rows"]),
         }
@@ -124,6 +131,17 @@ def _sentences(comment: str, instructions: list[str]) -> list[tuple[Range, str]]
 def _kind_of(correction: Correction, sentences: list[tuple[Range, str]]) -> str | None:
     at = correction.phrase[0]
     return next((kind for (start, end), kind in sentences if start <= at < end), None)
+
+
+def _can_agree(answer: str, corrected: str) -> bool:
+    """Whether any removal of a run of words, after which the answer still reads, agrees with the corrected summary."""
+    words = split_words(answer)
+    return any(
+        agrees(answer, *cut(answer, words, first, last), corrected)
+        for first in range(len(words))
+        for last in range(first + 1, len(words) + 1)
+        if still_reads(words, first, last)
+    )
 
 
 def _judge(correction: Correction, kind: str, answer: str, corrected: str) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import os
 import zlib
 from collections.abc import Sequence
 from itertools import islice
@@ -44,7 +43,7 @@ class Task(NamedTuple):
 
 TASKS = {
     "copy_fields": Task(120, 60, 5, (5e-4, 1e-3, 2e-3, 4e-3)),
-    "xquad": Task(40, 20, 5, (1e-4, 3e-4, 1e-3), drifts=True),
+    "xquad": Task(80, 40, 10, (5e-5, 1e-4, 3e-4, 1e-3), drifts=True),
 }
 
 
@@ -100,7 +99,7 @@ def make_xquad_trainer(setup: Any) -> tuple[Text2GradTrainer, list[Example], Cri
         "num_logged_completions": 0,
     }
     trainer = Text2GradTrainer(
-        os.environ.get("TEXT2GRAD_MODEL", DEFAULT_MODEL),
+        DEFAULT_MODEL,
         OneFault(QACritic()) if setup.faults == "one" else QACritic(),
         Text2GradConfig(output_dir=Path("never written"), seed=setup.seed, **(settings | arm_settings(setup.arm))),
         list(load_examples("xquad", "train")),

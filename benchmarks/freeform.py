@@ -24,7 +24,7 @@ from freeform_cases import Case, defacto_cases, defacto_variants, halu_cases, un
 from harness import Bar, data_folder, options, report, show
 from numpy.typing import NDArray
 
-from text2grad.align.learned.aligner import align_comment
+from text2grad.align.learned.aligner import locate
 from text2grad.align.learned.attention_features import AttentionScorer, Scorer
 from text2grad.align.learned.word_features import compute_word_features
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
@@ -75,9 +75,9 @@ def main() -> None:
 
 
 def _align(case: Case, scorer: Scorer | None) -> Marks:
-    spans = align_comment(case.comment, case.completion, case.prompt, scorer=scorer)
+    places = [place for place, _ in locate(case.comment, case.completion, case.prompt, scorer=scorer)]
     words = split_words(case.completion)
-    return np.array([any(s.start < word.end and word.start < s.end for s in spans) for word in words], dtype=np.bool_)
+    return np.array([any(s < word.end and word.start < e for s, e in places) for word in words], dtype=np.bool_)
 
 
 def _column(case: Case, name: str) -> Marks:

@@ -54,6 +54,21 @@ def defacto_variants(folder: Path, split: str) -> dict[str, list[Case]]:
     }
 
 
+def defacto_clean_cases(folder: Path, split: str) -> list[Case]:
+    """Return the rows without an error: people say there that nothing is wrong, or what the source says."""
+    return [
+        Case(
+            group=example.id,
+            comment=example.feedback.critique,
+            completion=example.completion,
+            prompt=example.prompt_text,
+            gold=[False] * len(split_words(example.completion)),
+        )
+        for example in defacto.read(folder / "defacto" / f"{split}.jsonl.gz")
+        if example.feedback and example.feedback.critique and not example.meta["has_error"]
+    ]
+
+
 def halu_cases(folder: Path) -> list[Case]:
     """Return one case per located mark of HaluQuestQA. Comment: the expert's reason; gold: the marked words."""
     found = []

@@ -7,15 +7,17 @@ with NVIDIA MPS running.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import fmean
-from typing import Any, get_args
+from typing import Any, NoReturn, get_args
 
 import harness
 
@@ -36,14 +38,18 @@ BARS = {
 
 
 def main() -> None:
-    args = harness.options(__doc__ or "")
-    tasks = TASKS[:1] if args.quick else TASKS
+    measure("stability", harness.options(__doc__ or ""), TASKS)
+
+
+def measure(name: str, args: argparse.Namespace, tasks: Sequence[str], settings: Sequence[str] = ()) -> NoReturn:
+    """Train every task with every estimator and report the result `name`. settings: changes of the task configs."""
+    tasks = tasks[:1] if args.quick else tasks
     jobs = [(task, estimator) for task in tasks for estimator in get_args(EstimatorName)]
     with (
         tempfile.TemporaryDirectory() as folder,
         ThreadPoolExecutor(1 if args.device == "cpu" else RUNS_AT_ONCE) as pool,
     ):
-        futures = [pool.submit(train, task, estimator, Path(folder), args.quick) for task, estimator in jobs]
+        futures = [pool.submit(train, *job, Path(folder), args.quick, settings) for job in jobs]
         results = [future.result() for future in futures]
     runs, failed = [run for run in results if "error" not in run], [run for run in results if "error" in run]
     for run in failed:
@@ -77,7 +83,7 @@ def main() -> None:
         "length_drifts": sum(length_drifted(run) for run in runs),
         "min_score_gain": min(run["score_after"] - run["score_before"] for run in runs),
     }
-    harness.report("stability", figures, {} if args.quick else BARS, args)
+    harness.report(name, figures, {} if args.quick else BARS, args)
 
 
 def length_drifted(run: dict[str, Any]) -> bool:
@@ -86,13 +92,14 @@ def length_drifted(run: dict[str, Any]) -> bool:
     return not 1 / MAX_LENGTH_RATIO <= ratio <= MAX_LENGTH_RATIO and run["score_after"] <= run["score_before"]
 
 
-def train(task: str, estimator: EstimatorName, folder: Path, quick: bool) -> dict[str, Any]:
+def train(task: str, estimator: EstimatorName, folder: Path, quick: bool, changes: Sequence[str]) -> dict[str, Any]:
     """Train in a process of its own and return what the held-out completions are like, or an "error"."""
     output = folder / f"{task}-{estimator}"
     settings = [
         f"policy.estimator={estimator}",
         f"policy.max_steps={2 if quick else STEPS}",
         "report.examples=0",
+        *changes,
         *([f"policy.num_generations={GROUP}"] if ESTIMATORS[estimator].needs_groups else []),
     ]
     if model := os.environ.get("TEXT2GRAD_MODEL"):

@@ -102,6 +102,28 @@ def copy_fields(results: Results) -> str:
     return _table(["credit", *learning, "truncated", "length"], rows)
 
 
+def corrections_learning(results: Results) -> str:
+    rows = []
+    for name, regime in results["regimes"].items():
+        faults, batch = name.split("_")
+        for arm, measured in regime["arms"].items():
+            curve = measured["curve"]
+            scores = [f"{curve[place]:.3f}" for place in (len(curve) // 4, len(curve) // 2, -1)]
+            steps = [str(n) if n is not None else "-" for n in measured["steps"]]
+            drift = [f"{value:.3f}" for value in measured["drift"].values()]
+            rows.append([f"{faults}, {batch}", arm, *scores, " ".join(steps), " ".join(drift)])
+    columns = [
+        "faults named, batch",
+        "arm",
+        "score at 1/4",
+        "at 1/2",
+        "at the end",
+        "steps to the end of spans",
+        "drift",
+    ]
+    return _table(columns, rows)
+
+
 def reward_model(results: Results) -> str:
     best = max(results["guesses"].values())
     mean, half = results["average_precision_mean"], results["average_precision_half_width"]
@@ -325,9 +347,12 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
     "stability": stability,
+    "stability_corrections": stability,
     "grounding": grounding,
     "freeform": freeform,
     "copy_fields": copy_fields,
+    "corrections_learning_copy_fields": corrections_learning,
+    "corrections_learning_xquad": corrections_learning,
     "reward_model": reward_model,
     "reward_policy": reward_policy,
     "reward_transfer": reward_transfer,

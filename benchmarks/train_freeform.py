@@ -6,13 +6,17 @@ words.json        trees over spelling features
 heads.json        a linear score of the default model's attention heads, and trees over that and spelling features
 statements.json   trees over the statements of programs
 
-Training data: DeFacto's training split (human critiques and edit instructions; every row also with the critique or the
-instruction alone and without its source, so that the aligner depends on no form of comment; and with the comment on
-another summary, so that some comments are about nothing), a third of HaluQuestQA's reasons, and DebugBench's
-explanations of bugs. DeFacto's validation split and ILF's code critiques are held out for `freeform.py` and
-`code_blame.py`. Thresholds come from cross-validation in five folds of whole rows, questions and programs.
+Training data: DeFacto's training split (human critiques and edit instructions; every row also with the critique or
+the instruction alone and without its source, so that the aligner depends on no form of comment; with the comment on
+another summary, so that some comments are about nothing; and the comments on summaries without an error, which blame
+nothing), comments by rule on SciTLDR and on half of QA-Feedback (`synthetic_comments.py`), and DebugBench's
+explanations of bugs. DeFacto's validation split, HaluQuestQA and ILF's code critiques are held out for `comments.py`,
+`freeform.py` and `code_blame.py`. Thresholds and the calibration of confidence come from a fold of whole rows, texts
+and programs that is not trained on. `--without-defacto` trains the words alone, without any row of DeFacto, into
+`benchmarks/transfer.json`.
 
 `--cache FOLDER` keeps the attention features, which take about one second per comment on one core.
+
 """
 
 from __future__ import annotations
@@ -30,12 +34,14 @@ from typing import Any
 import lightgbm
 import numpy as np
 import torch
-from freeform_cases import Case, debugbench_bugs, defacto_variants, halu_cases, unrelated
+from freeform_cases import Case, debugbench_bugs, defacto_clean_cases, defacto_variants, unrelated
 from harness import ROOT, data_folder, show
 from numpy.typing import NDArray
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from synthetic_comments import marked_cases, synthetic_cases
 
-from text2grad.align.learned.aligner import ATTENTION_COLUMNS, select_words, stack_neighbours
+from text2grad.align.learned.aligner import ATTENTION_COLUMNS, expected_f1_threshold, select_words, stack_neighbours
 from text2grad.align.learned.attention_features import AttentionScorer
 from text2grad.align.learned.boosted_trees import BoostedTrees
 from text2grad.align.learned.statement_features import compute_statement_features
@@ -43,9 +49,10 @@ from text2grad.align.learned.word_features import compute_word_features
 from text2grad.align.program import extract_program, find_statements, parse_python
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.text.whitespace import split_words
+from text2grad.text.words import consecutive_runs
 
 OUT = ROOT / "src" / "text2grad" / "align" / "learned" / "weights"
-FOLDS = 5
+FOLDS = 5  # of whole rows, texts and programs; the first is held out
 MAIN = "critique and instruction"
 WEIGHTS = {
     MAIN: 1.0,
@@ -54,15 +61,18 @@ WEIGHTS = {
     "critique and instruction, no source": 0.3,
     "critique, no source": 0.2,
 }
-HALU = "HaluQuestQA"
 UNRELATED, UNRELATED_WEIGHT, UNRELATED_STEP_HEADS = "unrelated comment", 0.35, 2
 DEBUGBENCH = "DebugBench"
-HALU_WEIGHT, HALU_STEP, HALU_STEP_HEADS = 0.3, 3, 12
+CLEAN, CLEAN_WEIGHT = "summary without error", 0.3
+SYNTHETIC, MARKED, SYNTHETIC_WEIGHT, UNRELATED_STEP = "by rule", "by rule on marked errors", 0.3, 3
+MAX_UNRELATED_PLACED = 0.12
+TRANSFER = ROOT / "benchmarks" / "transfer.json"
+CALIBRATION_KNOTS = 12
 THRESHOLDS = np.arange(0.2, 0.6, 0.02)
 HEADS_STRENGTH = 1e-3  # scikit-learn's C; 1 620 views of the heads need a strong penalty
 TREES = {
     "objective": "binary",
-    "learning_rate": 0.04,
+    "learning_rate": 0.1,
     "num_leaves": 12,
     "min_child_samples": 25,
     "feature_fraction": 0.4,
@@ -70,14 +80,14 @@ TREES = {
     "bagging_freq": 1,
     "lambda_l2": 5,
     "max_bin": 63,
-    "num_threads": 1,
+    "num_threads": 2,
     "seed": 0,
     "deterministic": True,
     "verbose": -1,
 }
-ROUNDS = 400
+ROUNDS = 150
 SMALL_TREES = {"num_leaves": 8, "min_child_samples": 30}
-STATEMENT_ROUNDS = 150
+STATEMENT_ROUNDS = 75
 
 Features = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -99,23 +109,43 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=Path, help="folder for the attention features")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--only", choices=("statements", "words", "heads"), help="train one of them")
+    parser.add_argument("--without-defacto", action="store_true", help="train words on the other data alone")
     args = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     data = data_folder()
-    train_statements(data)
-    train_words(data)
-    train_heads(data, args.cache, args.device)
+    if args.without_defacto:
+        train_words(data, without_defacto=True)
+        return
+    if args.only in (None, "statements"):
+        train_statements(data)
+    if args.only in (None, "words"):
+        train_words(data)
+    if args.only in (None, "heads"):
+        train_heads(data, args.cache, args.device)
 
 
-def train_words(data: Path) -> None:
+def train_words(data: Path, without_defacto: bool = False) -> None:
+    cases = _rule_cases(data) if without_defacto else [*_defacto_cases(data), *_rule_cases(data)]
+    items = [_item(name, case, weight, _spelling(case)) for name, case, weight in cases]
+    names = compute_word_features("a", "b", "c")[1]
+    model, settings = fit_and_calibrate("words", items, SYNTHETIC if without_defacto else MAIN, ROUNDS, {})
+    _save(TRANSFER if without_defacto else OUT / "words.json", names, model, settings, items)
+
+
+def _defacto_cases(data: Path) -> list[tuple[str, Case, float]]:
     variants = defacto_variants(data, "train")
     cases = [(name, case, weight) for name, weight in WEIGHTS.items() for case in variants[name]]
     cases += [(UNRELATED, case, UNRELATED_WEIGHT) for case in _unrelated(variants)]
-    cases += [(HALU, case, HALU_WEIGHT) for case in _halu(data, HALU_STEP)]
-    items = [_item(name, case, weight, _spelling(case)) for name, case, weight in cases]
-    names = compute_word_features("a", "b", "c")[1]
-    threshold = cross_validate("words", items, MAIN, ROUNDS, {})
-    _save("words", names, fit(items, ROUNDS, {}), threshold, items)
+    return cases + [(CLEAN, case, CLEAN_WEIGHT) for case in defacto_clean_cases(data, "train")]
+
+
+def _rule_cases(data: Path) -> list[tuple[str, Case, float]]:
+    synthetic, marked = synthetic_cases(data, seed=1), marked_cases(data, seed=2)[::2]
+    cases = [(SYNTHETIC, case, SYNTHETIC_WEIGHT) for case in synthetic]
+    cases += [(MARKED, case, SYNTHETIC_WEIGHT) for case in marked]
+    others = [*unrelated(synthetic)[::UNRELATED_STEP], *unrelated(marked)[::UNRELATED_STEP]]
+    return cases + [(f"{UNRELATED} {SYNTHETIC}", case, SYNTHETIC_WEIGHT) for case in others]
 
 
 def train_heads(data: Path, cache: Path | None, device: str) -> None:
@@ -125,7 +155,6 @@ def train_heads(data: Path, cache: Path | None, device: str) -> None:
     # attention features are slow, so each row is added only once more, in one of its other forms
     cases += [(name, variants[name][i], 0.7) for i in range(len(variants[MAIN])) for name in [others[i % len(others)]]]
     cases += [(UNRELATED, case, UNRELATED_WEIGHT) for case in _unrelated(variants)[::UNRELATED_STEP_HEADS]]
-    cases += [(HALU, case, HALU_WEIGHT) for case in _halu(data, HALU_STEP_HEADS)]
     attention = _attention([case for _, case, _ in cases], cache, device)
     seen = [_item(name, case, weight, views) for (name, case, weight), views in zip(cases, attention, strict=True)]
     scores: list[Features] = [np.zeros(0, np.float32)] * len(seen)
@@ -138,9 +167,9 @@ def train_heads(data: Path, cache: Path | None, device: str) -> None:
         for item, (_, case, _), score in zip(seen, cases, scores, strict=True)
     ]
     names = [*compute_word_features("a", "b", "c")[1], *ATTENTION_COLUMNS]
-    threshold = cross_validate("heads", items, MAIN, ROUNDS, {})
+    model, settings = fit_and_calibrate("heads", items, MAIN, ROUNDS, {})
     weights = [float(f"{weight:.5g}") for weight in _fit_linear(seen)]
-    _save("heads", names, fit(items, ROUNDS, {}), threshold, items, weights=weights)
+    _save(OUT / "heads.json", names, model, settings, items, weights=weights)
 
 
 def train_statements(data: Path) -> None:
@@ -154,36 +183,73 @@ def train_statements(data: Path) -> None:
             items.append(
                 Item(DEBUGBENCH, str(number), 1.0, features, np.array([line in changed for line in own], np.int64))
             )
-    threshold = cross_validate("statements", items, DEBUGBENCH, STATEMENT_ROUNDS, SMALL_TREES)
-    _save("statements", names, fit(items, STATEMENT_ROUNDS, SMALL_TREES), threshold, items)
+    model, settings = fit_and_calibrate("statements", items, DEBUGBENCH, STATEMENT_ROUNDS, SMALL_TREES, True)
+    _save(OUT / "statements.json", names, model, settings, items)
 
 
-def cross_validate(title: str, items: Sequence[Item], main: str, rounds: int, settings: dict[str, Any]) -> float:
-    """Return the threshold with the best F1 on the source `main`; print the scores of every source there."""
-    probabilities: dict[int, NDArray[np.float64]] = {}
-    for train, test in _folds(items):
-        model = fit([items[i] for i in train], rounds, settings)
-        probabilities |= {i: model.predict(items[i].features) for i in test}
+def fit_and_calibrate(
+    title: str,
+    items: Sequence[Item],
+    main: str,
+    rounds: int,
+    settings: dict[str, Any],
+    fixed_threshold: bool = False,
+) -> tuple[lightgbm.Booster, dict[str, Any]]:
+    """Train on all folds but one, and choose threshold, gate and calibration on that one; print the scores there.
 
-    def scores(source: str, threshold: float) -> Scores:
-        own = [i for i, item in enumerate(items) if item.source == source]
-        return f1([select_words(probabilities[i], threshold) for i in own], [items[i].labels for i in own])
+    The threshold, fixed or by expected F1, has the best F1 on the source `main`; the gate keeps comments of other
+    answers from being placed.
+    """
+    train, test = next(_folds(items))
+    model = fit([items[i] for i in train], rounds, settings)
+    probabilities = {i: model.predict(items[i].features) for i in test}
 
-    def share_aligned(source: str, threshold: float) -> float:
-        own = [i for i, item in enumerate(items) if item.source == source]
-        return float(np.mean([select_words(probabilities[i], threshold).any() for i in own]))
+    def own(source: str) -> list[int]:
+        return [i for i in test if items[i].source == source]
 
-    threshold = max(THRESHOLDS, key=lambda threshold: scores(main, threshold)[2])
+    def select(i: int, threshold: float | None, gate: float) -> NDArray[np.bool_]:
+        chosen = expected_f1_threshold(probabilities[i]) if threshold is None else threshold
+        return select_words(probabilities[i], chosen) & (probabilities[i].max(initial=0.0) >= gate)
+
+    def scores(source: str, threshold: float | None, gate: float = 0.0) -> Scores:
+        return f1([select(i, threshold, gate) for i in own(source)], [items[i].labels for i in own(source)])
+
+    def share_aligned(source: str, threshold: float | None, gate: float) -> float:
+        return float(np.mean([select(i, threshold, gate).any() for i in own(source)]))
+
+    choices = [*THRESHOLDS.tolist(), *([] if fixed_threshold else [None])]
+    threshold = max(choices, key=lambda threshold: scores(main, threshold)[2])
+    gate = 0.0
+    while own(UNRELATED) and share_aligned(UNRELATED, threshold, gate) > MAX_UNRELATED_PLACED:
+        gate += 0.01
     rows = [
-        [source, *(f"{score:.3f}" for score in (*scores(source, threshold), share_aligned(source, threshold)))]
-        for source in dict.fromkeys(item.source for item in items)
+        [source, *(f"{s:.3f}" for s in (*scores(source, threshold, gate), share_aligned(source, threshold, gate)))]
+        for source in dict.fromkeys(items[i].source for i in test)
     ]
     show(
-        f"{title}: cross-validated, threshold {threshold:.2f}",
+        f"{title}: held-out fold, threshold {threshold or 'by expected F1'}, gate {gate:.2f}",
         ["", "precision", "recall", "F1", "comments aligned"],
         rows,
     )
-    return round(float(threshold), 2)
+    means, right, weights = [], [], []
+    for i in test:
+        item = items[i]
+        for run in consecutive_runs(np.flatnonzero(select(i, threshold, gate)).tolist()):
+            means.append(probabilities[i][run.start : run.stop].mean())
+            right.append(item.labels[run.start : run.stop].mean() >= 0.5)
+            weights.append(item.weight)
+    calibration = calibrate(np.array(means), np.array(right), np.array(weights))
+    rounded = None if threshold is None else round(float(threshold), 2)
+    chosen = {"threshold": rounded, "gate": round(float(gate), 2), "calibration": calibration}
+    return model, chosen
+
+
+def calibrate(means: NDArray[Any], right: NDArray[Any], weights: NDArray[Any]) -> list[list[float]]:
+    """Return the knots of an isotonic regression of the share of right places on their mean probability."""
+    fitted = IsotonicRegression(y_min=0.01, y_max=0.98, out_of_bounds="clip").fit(means, right, sample_weight=weights)
+    knots = np.unique(np.quantile(means, np.linspace(0, 1, CALIBRATION_KNOTS)).round(3))
+    smooth = [fitted.predict([max(0.0, k - 0.03), k, min(1.0, k + 0.03)]).mean() for k in knots]
+    return [[float(k) for k in knots], [round(float(v), 3) for v in smooth]]
 
 
 def fit(items: Sequence[Item], rounds: int, settings: dict[str, Any]) -> lightgbm.Booster:
@@ -205,11 +271,6 @@ def _folds(items: Sequence[Item]) -> Iterator[tuple[list[int], list[int]]]:
     folds = [int(hashlib.sha1(item.group.encode()).hexdigest(), 16) % FOLDS for item in items]
     for fold in range(FOLDS):
         yield [i for i, own in enumerate(folds) if own != fold], [i for i, own in enumerate(folds) if own == fold]
-
-
-def _halu(data: Path, step: int) -> list[Case]:
-    """Return every `step`-th case, every second one without its question."""
-    return [case if i % 2 else replace(case, prompt=None) for i, case in enumerate(halu_cases(data)[::step])]
 
 
 def _unrelated(variants: dict[str, list[Case]]) -> list[Case]:
@@ -283,13 +344,17 @@ def _changed_lines(before: str, after: str) -> set[int]:
 
 
 def _save(
-    name: str, columns: Sequence[str], model: lightgbm.Booster, threshold: float, items: Sequence[Item], **more: Any
+    path: Path,
+    columns: Sequence[str],
+    model: lightgbm.Booster,
+    settings: dict[str, Any],
+    items: Sequence[Item],
+    **more: Any,
 ) -> None:
-    data = {"threshold": threshold, "trees": _arrays(columns, model), **more}
+    data = {**settings, "trees": _arrays(columns, model), **more}
     trees = BoostedTrees.from_dict(data["trees"])
     for item in items[:100]:  # NumPy inference must agree with LightGBM
         assert np.allclose(trees.predict_proba(columns, item.features), model.predict(item.features), atol=1e-3)
-    path = OUT / f"{name}.json"
     path.write_text(json.dumps(data, separators=(",", ":")) + "\n", encoding="utf-8")
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1000:.0f} kB")
 

@@ -42,7 +42,7 @@ def changes(explanation: Explanation) -> dict[str, list[float]]:
 def test_blamed_tokens_go_down_praised_tokens_go_up_and_the_rest_moves_less(
     smollm2: str, prompt: str, completion: str, comment: str, poor: set[str], good: set[str]
 ) -> None:
-    feedback = locate_comment(comment, completion, prompt)
+    feedback, _ = locate_comment(comment, completion, prompt)
     explanation = explain(load_model(smollm2), load_tokenizer(smollm2), prompt, completion, feedback)
     assert {completion[s.start : s.end] for s in explanation.spans if s.label == "poor"} == poor
     assert {completion[s.start : s.end] for s in explanation.spans if s.label == "good"} == good
@@ -56,7 +56,7 @@ def test_blamed_tokens_go_down_praised_tokens_go_up_and_the_rest_moves_less(
 
 def test_explanation_is_plain_data(tiny_model: Path) -> None:
     completion = "The lazy fox 🦊 jumps."
-    feedback = locate_comment('Not "lazy".', completion, "Write.")
+    feedback, _ = locate_comment('Not "lazy".', completion, "Write.")
     explanation = explain(load_model(tiny_model), load_tokenizer(tiny_model), "Write.", completion, feedback)
     record = json.loads(json.dumps(explanation.to_dict()))
     assert [t["text"] for t in record["tokens"] if t["reward"] < 0]
@@ -94,7 +94,7 @@ def test_corrections_are_plain_data_with_rows_of_their_own(tiny_model: Path) -> 
     record = json.loads(json.dumps(explanation.to_dict()))
     assert [span["replacement"] for span in record["spans"]] == ["quick 🦊", "jumps"]
     assert record["omissions"][0]["insertion"] == " high"
-    assert record["refused"] == 1, "the second replacement changes nothing"
+    assert record["refused_corrections"] == 1, "the second replacement changes nothing"
     first, last = record["corrections"]
     assert "".join(dict.fromkeys(t["text"] for t in first["tokens"])).strip().startswith("quick")
     assert {token["start"] for token in last["tokens"]} == {18}
@@ -116,7 +116,7 @@ def test_a_correction_alone_can_be_explained(tiny_model: Path) -> None:
 
 def test_a_comment_without_a_match_is_an_error() -> None:
     with pytest.raises(UserError, match="does not say which words"):
-        locate_comment("I do not like it.", "We meet on Friday at noon.", "When?")
+        locate_comment("The recipe for soup in Zanzibar is wrong.", "We meet on Friday at noon.", "When?")
     with pytest.raises(UserError, match="not found: Tuesday"):
         locate_comment('It was not "Tuesday".', "We meet at noon.", "When?")
 
@@ -131,7 +131,9 @@ def test_a_comment_on_code_needs_no_quote() -> None:
     program = (
         "def factorial(n):\n    result = 1\n    for i in range(1, n + 1):\n        result *= i\n    return result\n"
     )
-    feedback = locate_comment("The code fails to handle negative inputs.", program, "Write a function that gives n!.")
+    feedback, _ = locate_comment(
+        "The code fails to handle negative inputs.", program, "Write a function that gives n!."
+    )
     blamed = sum(span.end - span.start for span in feedback.spans)
     assert {span.label for span in feedback.spans} == {"poor"}
     assert 0 < blamed < len(program) / 2

@@ -12,7 +12,8 @@ from pydantic_core import to_jsonable_python
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from text2grad.align.comment_aligner import CommentAligner
+from text2grad.align.comment_aligner import describe_refusals
+from text2grad.align.reading import read_comment
 from text2grad.align.tokens import decode, offsets
 from text2grad.errors import UserError
 from text2grad.models.batching import Branch
@@ -23,6 +24,8 @@ from text2grad.models.special_tokens import encode_texts
 from text2grad.rewards.corrections import Completion, Correction, find_corrections
 from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Omission, Span
+
+EXPLAINED_CREDIT = Credit(mode="uniform")
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,10 @@ class CorrectionChange:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The spans and omissions of a comment, and the change of every token of the completion and of corrections.
+    """A comment as it was read, and the change of every token of the completion and of corrections.
 
-    refused: corrections that the tokenizer cannot spell after the tokens before them.
+    refused: the clauses that have no effect, each with the reason.
+    refused_corrections: how many the tokenizer cannot spell after the tokens before them.
     """
 
     completion: str
@@ -62,9 +66,10 @@ class Explanation:
     spans: list[Span]
     omissions: list[Omission]
     unmatched: list[str]
+    refused: list[tuple[str, str]]
     tokens: list[TokenChange]
     corrections: list[CorrectionChange]
-    refused: int
+    refused_corrections: int
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-serialisable data."""
@@ -80,8 +85,11 @@ def explain(
     feedback: Feedback,
     step_size: float = 0.5,
     plain_prompts: bool = False,
+    refused: Sequence[tuple[str, str]] = (),
 ) -> Explanation:
     """Reward the tokens of the feedback's spans, and take one gradient step on the model in memory.
+
+    refused: parts of the comment that have no effect, each with the reason; they are passed on to the explanation.
 
     step_size: how far rewarded tokens and corrections move, in nats of log-probability, to first order and on average.
     Changes the weights of `model` in place.
@@ -95,8 +103,8 @@ def explain(
     if decode(ids, tokenizer) != completion:
         raise UserError("the model's tokenizer cannot spell the completion exactly; check it for unusual characters")
     ranges = offsets(ids, tokenizer)
-    rewards = token_rewards(feedback, ranges, credit=Credit(mode="uniform")).rewards
-    corrections, refused = find_corrections(
+    rewards = token_rewards(feedback, ranges, credit=EXPLAINED_CREDIT).rewards
+    corrections, refused_corrections = find_corrections(
         feedback,
         Completion(ids, completion, ranges, ended=True),
         tokenizer,
@@ -117,24 +125,42 @@ def explain(
         for correction, moved in zip(corrections, changes[1:], strict=True)
         for texts in [_token_texts(ids[: correction.start], correction.ids, tokenizer)]
     ]
-    tokens = _token_changes(places, rewards.tolist(), changes[0])
     return Explanation(
-        completion, feedback.critique, feedback.spans, feedback.omissions, feedback.unmatched, tokens, rows, refused
+        completion=completion,
+        comment=feedback.critique,
+        spans=feedback.spans,
+        omissions=feedback.omissions,
+        unmatched=feedback.unmatched,
+        refused=list(refused),
+        tokens=_token_changes(places, rewards.tolist(), changes[0]),
+        corrections=rows,
+        refused_corrections=refused_corrections,
     )
 
 
-def locate_comment(comment: str, completion: str, prompt: str) -> Feedback:
-    """Align the comment with the completion. Raises UserError if no words of the completion are found."""
-    unaligned = Feedback(critique=comment, critic="comment")
-    example = Example(id="explain", prompt=prompt, completion=completion, feedback=unaligned)
-    (feedback,) = CommentAligner().critique([example])
-    if not feedback.spans:
-        missing = f" (not found: {', '.join(feedback.unmatched)})" if feedback.unmatched else ""
+def locate_comment(comment: str, completion: str, prompt: str) -> tuple[Feedback, list[tuple[str, str]]]:
+    """Read a comment; return its feedback, and the clauses that have no effect, each with the reason.
+
+    Raises UserError if it has no effect at all: it praises, blames and misses nothing that is paid.
+    """
+    reading = read_comment(comment, completion, prompt or None, critic="comment")
+    floor = EXPLAINED_CREDIT.min_confidence
+    if not reading.omissions and not any(span.confidence >= floor for span in reading.spans):
+        unsure = "; ".join(f'"{completion[s.start : s.end]}": confidence {s.confidence:.2f}' for s in reading.spans)
+        reasons = [part for part in (describe_refusals(comment, reading) if not unsure else "", unsure) if part]
+        missing = f"; not found: {', '.join(reading.unmatched)}" if reading.unmatched else ""
         raise UserError(
-            f"the comment does not say which words of the completion it is about{missing}; "
+            f"the comment does not say which words of the completion it is about ({'; '.join(reasons)}{missing}); "
             f'quote them, as in: The meeting was not on "Friday".'
         )
-    return feedback
+    feedback = Feedback(
+        critique=comment,
+        critic="comment",
+        spans=reading.spans,
+        omissions=reading.omissions,
+        unmatched=reading.unmatched,
+    )
+    return feedback, [(comment[start:end].strip(), reason) for (start, end), reason in reading.refused]
 
 
 Change = tuple[list[float], list[float]]  # log-probabilities of tokens before and after the step

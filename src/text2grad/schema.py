@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Range = tuple[int, int]
 Label = Literal["good", "poor"]
+MatchKind = Literal["offset", "exact", "normalized", "fuzzy", "part", "code", "freeform", "whole"]
 Severity = Annotated[float, Field(gt=0, le=1)]
 Model = TypeVar("Model", bound=BaseModel)
 _TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".parquet", ".arrow")
@@ -49,7 +50,7 @@ class Span(Strict):
     phrase: Range | None = None
     reason: str | None = None
     critic: str = ""
-    match: Literal["offset", "exact", "normalized", "fuzzy", "code", "freeform"] = "offset"
+    match: MatchKind = "offset"
     confidence: Annotated[float, Field(ge=0, le=1)] = 1.0
     replacement: str | None = None
 

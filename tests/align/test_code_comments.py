@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from text2grad.align.code_comments import _match_line_numbers, align_code_comment
+from text2grad.align.code_comments import _match_line_numbers, find_code_places
+from text2grad.align.program import extract_program
 
 CODE = """Here it is:
 ```python
@@ -26,7 +27,9 @@ I hope it helps."""
 
 
 def found(comment: str, code: str = CODE) -> list[str]:
-    return [code[span.start : span.end] for span in align_code_comment(comment, code)]
+    program = extract_program(code)
+    proposals = find_code_places(comment, (0, len(comment)), program) if program else []
+    return [code[slice(*place)] for proposal in proposals for place in proposal.places]
 
 
 @pytest.mark.parametrize(
@@ -35,10 +38,10 @@ def found(comment: str, code: str = CODE) -> list[str]:
         ("Line 3 is wrong.", ["total = 0"]),
         ("The bug is on lines 2-3.", ["count = 0", "total = 0"]),
         ("Lines 2 and 9 are wrong.", ["count = 0", "return scale * total / count"]),
-        ("The loop is wrong.", ["for value in values"]),
+        ("The loop is wrong.", ["for value in values:\n        count += 1\n        total += value"]),
         ("The `count` variable should start at 1.", ["count", "count"]),
         ("the count variable is off by one", ["count", "count"]),
-        ("The last return value is wrong.", ["return scale * total / count"]),
+        ("The last return value is wrong.", ["scale * total / count"]),
         ("The first return statement is wrong.", ["return None"]),
         ("The condition is wrong.", ["count == 0"]),
         ("The division is wrong.", ["scale * total / count"]),
@@ -56,15 +59,12 @@ def test_what_a_comment_refers_to(comment: str, expected: list[str]) -> None:
     assert found(comment) == expected
 
 
-def test_a_span_says_where_it_comes_from() -> None:
-    (span,) = align_code_comment("Nice start. But the loop is wrong.", CODE, critic="me")
-    assert "Nice start. But the loop is wrong."[slice(*(span.phrase or (0, 0)))] == "loop"
-    assert (span.label, span.match, span.critic, span.reason) == ("poor", "code", "me", "But the loop is wrong.")
-
-
-def test_praise_and_override() -> None:
-    assert [span.label for span in align_code_comment("The loop is correct.", CODE)] == ["good"]
-    assert [span.label for span in align_code_comment("The loop is correct.", CODE, label="poor")] == ["poor"]
+def test_only_what_the_clause_says_counts() -> None:
+    program = extract_program(CODE)
+    assert program is not None
+    comment = "The loop is fine, but the condition is wrong."
+    (proposal,) = find_code_places(comment, (17, len(comment)), program)
+    assert comment[slice(*proposal.phrase)] == "condition"
 
 
 def test_a_traceback_points_at_its_innermost_frame_in_the_code() -> None:
@@ -85,9 +85,9 @@ def test_line_numbers_come_before_structures() -> None:
 
 def test_ordinals_choose_among_loops() -> None:
     code = "for a in x:\n    for b in y:\n        print(a, b)\n"
-    assert found("The inner loop is wrong.", code) == ["for b in y"]
-    assert found("The second for loop is wrong.", code) == ["for b in y"]
-    assert found("The outer loop is wrong.", code) == ["for a in x"]
+    assert found("The inner loop is wrong.", code) == ["for b in y:\n        print(a, b)"]
+    assert found("The second for loop is wrong.", code) == ["for b in y:\n        print(a, b)"]
+    assert found("The outer loop is wrong.", code) == [code.strip()]
     assert found("The third loop is wrong.", code) == []
 
 
@@ -98,8 +98,10 @@ def test_an_ambiguous_phrase_is_skipped() -> None:
 
 
 def test_a_completion_that_continues_the_prompt() -> None:
-    (span,) = align_code_comment("Line 2 is wrong.", "    y = x\n    return x\n", prompt="def f(x):\n")
-    assert (span.start, span.end) == (14, 22)
+    program = extract_program("    y = x\n    return x\n", "def f(x):\n")
+    assert program is not None
+    (proposal,) = find_code_places("Line 2 is wrong.", (0, 16), program)
+    assert proposal.places == ((14, 22),)
 
 
 def test_code_that_does_not_parse_still_has_lines() -> None:

@@ -100,6 +100,8 @@ def test_the_new_words_fit_their_place(comment: str, expected: str) -> None:
         ('Take out "on Friday".', "We meet at noon in the red barn."),
         ('Get rid of the word "red".', "We meet on Friday at noon in the barn."),
         ("remove at noon", "We meet on Friday in the red barn."),
+        ('"red" is not mentioned in the source.', "We meet on Friday at noon in the barn."),
+        ("The word 'red' was never mentioned", "We meet on Friday at noon in the barn."),
     ],
 )
 def test_what_should_go_goes_with_its_space(comment: str, expected: str) -> None:
@@ -168,6 +170,10 @@ def test_nothing_goes_without_which_the_sentence_does_not_read(comment: str, com
         "We meet on Friday, not at noon.",  # the answer says both
         "Remove everything.",
         'It never mentions "lunch".',
+        '"lunch" is not mentioned.',
+        "Friday is not mentioned in the source.",
+        '"Friday" is not mentioned in the source.',  # "We meet on at noon"
+        '"red" is not mentioned but may be inferred.',
         'The article says "Monday".',
     ],
 )
@@ -205,14 +211,8 @@ def test_words_that_the_source_does_not_have_are_no_replacement() -> None:
     )
 
 
-WORDS = st.sampled_from(
-    [
-        *"Friday Monday not should be replace with remove the a , . ; -> rather than instead of add after \" ' 12 x’s \n 😀 é".split(
-            " "
-        ),
-        " ",
-    ]
-)
+PARTS = "Friday Monday not should be replace with remove the a , . ; -> rather than instead of add after"
+WORDS = st.sampled_from([*PARTS.split(), " ", "\n", '"', "'", "12", "x’s", "😀", "é"])
 comments = st.lists(WORDS, max_size=14).map(" ".join) | st.text(max_size=60)
 
 

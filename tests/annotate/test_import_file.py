@@ -51,10 +51,15 @@ def test_records_with_fields_of_their_own_have_no_columns(write, record):
 
 
 def test_counts(write, tmp_path):
-    path = write("a.jsonl", ROW, ROW | {"comment": ""}, ROW | {"completion": "In May.", "comment": 'Why "June"?'})
-    summary = import_comments(path, tmp_path / "out" / "f.jsonl", {}, {}, align=False)
+    path = write(
+        "a.jsonl",
+        ROW,
+        ROW | {"comment": ""},
+        ROW | {"completion": "In May.", "comment": '"budget committee" is wrong.'},
+    )
+    summary = import_comments(path, tmp_path / "out" / "f.jsonl", {}, {})
     assert (summary.rows, summary.examples, summary.with_feedback, len(summary.skipped)) == (3, 2, 2, 1)
-    assert (summary.spans, summary.unmatched, summary.aligned) == (1, 1, 0)
+    assert (summary.spans, summary.unmatched, summary.aligned, summary.unaligned) == (1, 1, 1, 1)
     assert len(list(read_examples(tmp_path / "out" / "f.jsonl"))) == 2
 
 
@@ -63,7 +68,7 @@ def test_an_import_that_fails_leaves_the_old_file(write, tmp_path):
     out.write_text("old")
     (tmp_path / "a.csv").write_bytes(b"prompt,completion,comment\n" + b"a,b,c\n" * 9999 + b"\xff,b,c\n")
     with pytest.raises(UserError, match="not UTF-8"):
-        import_comments(str(tmp_path / "a.csv"), out, {}, {}, align=False)
+        import_comments(str(tmp_path / "a.csv"), out, {}, {})
     summary = import_set("shepherd", write("b.jsonl", {}), out)
     assert summary.examples == 0
     assert out.read_text() == "old"

@@ -24,7 +24,7 @@ def aligned(tmp_path: Path) -> dict[str, Example]:
     records = [
         record("quoted", 'It was not on "Friday".'),
         record("placed", "Well begun.", [SPAN]),
-        record("vague", "I do not like it."),
+        record("vague", "The umbrella in Karachi is wrong."),
     ]
     write_examples(source, records)
     app = typer.Typer()
@@ -54,7 +54,7 @@ def test_a_comment_about_nothing_that_can_be_found_is_failed(aligned: dict[str, 
     feedback = aligned["vague"].feedback
     assert feedback is not None
     assert feedback.status == "failed"
-    assert feedback.critique == "I do not like it."
+    assert feedback.critique == "The umbrella in Karachi is wrong."
 
 
 @pytest.mark.parametrize("records", [[record("placed", "Well begun.", [SPAN])], [Example(id="1", prompt="p")], []])

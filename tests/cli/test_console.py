@@ -45,7 +45,7 @@ def every_display() -> dict[str, object]:
     table.add_row(HOSTILE)
     return {
         "comparison": comparison_table({"id": f"[/x] {HOSTILE}", "before": side(HOSTILE), "after": side("fine")}),
-        "explanation": explanation_table(Explanation("c", HOSTILE, [], [], [token])),
+        "explanation": explanation_table(Explanation("c", HOSTILE, [], [], [], [], [token], [], 0)),
         "summary": summary_table(summary),
         "table": table,
         "text": HOSTILE,

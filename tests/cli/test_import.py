@@ -34,7 +34,7 @@ def comments(tmp_path):
 
 def test_a_table_becomes_feedback_and_a_page(comments, tmp_path):
     out = tmp_path / "feedback.jsonl"
-    done = invoke("import", comments, "-o", out, "--label", "Fluff=poor", "--no-align")
+    done = invoke("import", comments, "-o", out, "--label", "Fluff=poor")
     assert done.exit_code == 0, done.output
     first, second, third = read_examples(out)
     assert [(first.completion[s.start : s.end], s.label) for s in first.feedback.spans] == [("Friday", "poor")]
@@ -46,30 +46,21 @@ def test_a_table_becomes_feedback_and_a_page(comments, tmp_path):
     assert invoke("report", out).output.strip() == str(tmp_path / "feedback.html")
 
 
-def test_comments_are_aligned_one_by_one(comments, tmp_path, monkeypatch):
-    seen = []
-
-    def align_comment(comment, completion, *_, **__):
-        seen.append(comment)
-        from text2grad.schema import Span
-
-        return [Span(start=0, end=2, label="poor")] if comment == "Well said." else []
-
-    monkeypatch.setattr("text2grad.align.learned.aligner.align_comment", align_comment)
+def test_comments_are_read_one_by_one(comments, tmp_path):
+    comments.write_text(TABLE.replace("Well said.", "Rome is wrong."), encoding="utf-8")
     done = invoke("import", comments, "-o", tmp_path / "f.jsonl", "--label", "Fluff=poor")
     first, _, third = read_examples(tmp_path / "f.jsonl")
-    # the row's own label counts, whatever the aligner reads
+    # the row's own label counts, whatever the words say
     assert [(first.completion[s.start : s.end], s.label) for s in first.feedback.spans] == [
         ("Friday", "poor"),
-        ("We", "good"),
+        ("Rome", "good"),
     ]
     assert third.feedback.status == "failed"
-    assert seen == ["Well said."]
     assert "words were not found" in done.output
 
 
 def test_an_unknown_label_skips_its_row_and_says_how_to_name_it(comments, tmp_path):
-    done = invoke("import", comments, "-o", tmp_path / "f.jsonl", "--no-align")
+    done = invoke("import", comments, "-o", tmp_path / "f.jsonl")
     assert 'the meaning of label "Fluff" is unknown' in done.output
     assert len(list(read_examples(tmp_path / "f.jsonl"))) == 2
 
@@ -113,8 +104,7 @@ def test_a_feedback_set_by_name(tmp_path):
     assert "data.jsonl:2: no field question" in done.output
 
 
-def test_a_score_survives_a_critique_that_cannot_be_aligned(tmp_path, monkeypatch):
-    monkeypatch.setattr("text2grad.align.learned.aligner.align_comment", lambda *_, **__: [])
+def test_a_score_survives_a_critique_that_cannot_be_aligned(tmp_path):
     row = {
         "context": [{"role": "user", "content": "Hi"}],
         "response1": "Yes.", "feedback1": ["The response is mostly helpful. Quite terse, though."],
@@ -141,6 +131,8 @@ def test_what_cannot_be_imported_is_a_sentence(comments, tmp_path):
         invoke("import", comments, "-o", new, "--label", "Fluff")
     with pytest.raises(UserError, match="--column and --label are for tables"):
         invoke("import", "shepherd", comments, "-o", new, "--column", "prompt=a")
+    with pytest.raises(UserError, match="--no-align is for feedback sets"):
+        invoke("import", comments, "-o", new, "--no-align")
     (tmp_path / "bad.jsonl").write_text("{}\n")
     with pytest.raises(UserError, match=r"bad\.jsonl: no row could be imported; .*new\.jsonl is not written"):
         invoke("import", "shepherd", tmp_path / "bad.jsonl", "-o", new)
@@ -160,13 +152,14 @@ def test_other_commands_say_what_to_do_with_a_table(comments, tmp_path, command)
 
 def test_from_a_table_to_a_trained_model_that_is_evaluated(comments, tiny_model, tmp_path):
     feedback, run = tmp_path / "feedback.jsonl", tmp_path / "run"
-    invoke("import", comments, "-o", feedback, "--no-align")
+    invoke("import", comments, "-o", feedback)
     (tmp_path / "heldout.jsonl").write_text('{"id": "h", "prompt": "Where do we meet?"}\n')
     small = ("policy.per_device_train_batch_size=2", "policy.bf16=false", "policy.max_completion_length=4")
     evaluation = ("--eval", tmp_path / "heldout.jsonl", "--critic", "support:VowelCritic")
     done = invoke("train", "--feedback", feedback, "--model", tiny_model, "-o", run, "--epochs", 1, *evaluation, *small)
     assert done.exit_code == 0, done.output
-    assert "Feedback on 2 of 2 completions is usable." in done.output
+    assert "Feedback on 1 of 2 completions is usable." in done.output
+    assert "1 not: failed: the critique has no effect" in done.output
     assert json.loads((run / "evaluation.json").read_text())["n"] == 1
     card = (run / "checkpoints" / "final" / "README.md").read_text()
     assert "logged feedback" in card

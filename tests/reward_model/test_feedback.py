@@ -91,7 +91,7 @@ def test_neighbours_of_one_class_are_one_span() -> None:
     assert [(s.start, s.end, s.label) for s in feedback.spans] == [(4, 11, "poor"), (13, 18, "good")]
     severities = [(0.6 + 0.7) / 2, 0.6]
     assert [s.severity for s in feedback.spans] == pytest.approx(severities)
-    assert [s.confidence for s in feedback.spans] == pytest.approx(severities)
+    assert [s.confidence for s in feedback.spans] == [1.0, 1.0]  # the severity already says how certain it is
     assert feedback.score == pytest.approx(severities[1] - severities[0])
     assert feedback.critique == 'Poor: "big fox". Good: "naps.".'
     assert feedback.scores is None

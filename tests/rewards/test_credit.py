@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.rewards.credit import Credit, token_rewards
+from text2grad.rewards.credit import Credit, signed_ranges, token_rewards
 from text2grad.schema import Feedback, Omission, Span
 
 # "They met on Friday ." as five tokens and an end token of zero width.
@@ -197,6 +197,7 @@ def test_the_default_credit() -> None:
         "total": "score",
         "max_span_total": 1.0,
         "truncation_penalty": 1.0,
+        "min_confidence": 0.25,
     }
     found = token_rewards(SCORED, OFFSETS, truncated=True)
     assert found.rewards.sum() + found.outcome == pytest.approx(-1.3)
@@ -239,3 +240,20 @@ def test_rewards_and_outcome_sum_to_the_score(
     found = token_rewards(feedback, OFFSETS, truncated=truncated, credit=credit, rng=np.random.default_rng(0))
     assert found.rewards.sum() + found.outcome == pytest.approx(score - 0.5 * truncated, abs=1e-5)
     assert np.abs(found.rewards).sum() <= 1 + 1e-5
+
+
+def test_a_span_counts_as_much_as_it_is_certain() -> None:
+    certain = poor(11, 18, 0.8).model_copy(update={"confidence": 0.5})
+    assert rewards(Feedback(critic="c", spans=[certain]), "uniform") == [0, 0, 0, -0.4, -0.4, 0]
+
+
+def test_below_the_floor_nothing_is_paid() -> None:
+    spans = [good(0, 4).model_copy(update={"confidence": 0.24}), poor(4, 8).model_copy(update={"confidence": 0.25})]
+    assert rewards(Feedback(critic="c", spans=spans), "uniform") == [0, -0.25, 0, 0, 0, 0]
+    assert rewards(Feedback(critic="c", spans=spans), "uniform", min_confidence=0.0) == [0.24, -0.25, 0, 0, 0, 0]
+    assert rewards(Feedback(critic="c", spans=spans), "uniform", min_confidence=0.3) == [0] * 6
+
+
+def test_a_span_without_any_confidence_is_never_paid() -> None:
+    feedback = Feedback(critic="c", spans=[poor(4, 8).model_copy(update={"confidence": 0.0})])
+    assert signed_ranges(feedback) == []

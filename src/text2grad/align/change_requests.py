@@ -20,6 +20,7 @@ RequestKind = Literal["replace", "remove", "insert", "spell"]
 Side = Literal["after", "before"]
 
 _MASK = "\ue000"  # stands for each character of a quotation and its marks
+_MAX_SENTENCE = 600  # characters; longer ones are no requests, and slow to read as such
 _MARKS = "\"'`“”‘’„«»「」"
 _SENTENCE_END = re.compile(
     r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]*(?-i:[A-Z0-9\ue000]))|[;\n]+|,?\s+and\s+(?=(?:remove|delete|replace|change|add|insert)\b)",
@@ -77,6 +78,12 @@ _REMOVE = (
     r"remov(?:e|ing)|delet(?:e|ing)|drop(?:ping)?|omit(?:ting)?|leav(?:e|ing)\s+out|tak(?:e|ing)\s+out|eras(?:e|ing)|"
     r"get(?:ting)?\s+rid\s+of|eliminat(?:e|ing)|strik(?:e|ing)(?:\s+out)?|cut(?:ting)?(?:\s+out)?|scrap(?:ping)?"
 )
+_SHOULD = r"(?:should|must|ought\s+to|needs?\s+to|has\s+to|have\s+to)"
+# What follows "should be" and is no wording: "should be removed", "should be clearer".
+_NO_WORDING = (
+    r"spel|remov|delet|left|omit|cut|more|less|clear|able|a\s+bit|chang|replac|rewri|correct|includ|mention|add|writ|stat|"
+    r"fix|in\s+the\s+(?:summary|answer)|to\b|not\b|no\b"
+)
 _PATTERNS: tuple[tuple[RequestKind, str], ...] = (
     (
         "replace",
@@ -94,30 +101,37 @@ _PATTERNS: tuple[tuple[RequestKind, str], ...] = (
     ),
     (
         "replace",
-        rf"\binstead\s+of\s+(?:saying\s+|writing\s+|using\s+)?(?P<old>{_MASK}+|[^,{_MASK}]+?),\s+(?:it|this|that|there|the\s+\w+|you)?\s*"
-        rf"(?:should(?:\s+have)?|must|ought\s+to)?\s*(?:say|write|use|put|be(?:en)?|read|said|it['’]?s|is|was|try)\s+(?P<new>.+?){_TAIL}",
+        rf"\binstead\s+of\s+(?:saying\s+|writing\s+|using\s+)?(?P<old>{_MASK}+|[^,{_MASK}]+?),\s+"
+        r"(?:it|this|that|there|the\s+\w+|you)?\s*(?:should(?:\s+have)?|must|ought\s+to)?\s*"
+        rf"(?:say|write|use|put|be(?:en)?|read|said|it['’]?s|is|was|try)\s+(?P<new>.+?){_TAIL}",
     ),
     ("remove", rf"^(?:(?:please|also|and|then|you\s+should|i\s+would|just)\s+)*(?:{_REMOVE})\s+(?P<old>.+?){_TAIL}"),
+    (
+        "remove",
+        rf"(?P<old>{_MASK}+)(?P<stated>\s+(?:is|are|was|were)(?:\s+not|n['’]t|\s+never|\s+nowhere)(?:\s+actually|\s+even)?\s+"
+        r"(?:mentioned|stated|said|supported|given|found|in)\b(?:\s+(?:anywhere\s+)?(?:in|by)?\s*(?:the\s+)?"
+        r"(?:source|article|text|passage|document|original)(?:\s+text)?)?)[\s.!]*$",
+    ),
     ("replace", rf"\bnot\s+(?P<old>{_MASK}+|[^,.;{_MASK}]+?),?\s+but\s+(?:rather\s+|instead\s+)?(?P<new_start>.+)$"),
     (
         "replace",
-        rf"(?P<new_end>.*?\S),?\s+(?:and\s+)?(?<!\bdo )not\s+(?P<old_start>(?!(?:only|just|to|be|so|at\s+all|remove|delete|replace|change)\b).+)$",
+        r"(?P<new_end>.*?\S),?\s+(?:and\s+)?(?<!\bdo )not\s+"
+        r"(?P<old_start>(?!(?:only|just|to|be|so|at\s+all|remove|delete|replace|change)\b).+)$",
     ),
     (
         "replace",
-        rf"(?P<new_end>.*\S),?\s+(?P<ambiguous>rather\s+than|instead\s+of|in\s+place\s+of|as\s+opposed\s+to)\s+(?P<old_start>.+)$",
+        r"(?P<new_end>.*\S),?\s+(?P<ambiguous>rather\s+than|instead\s+of|in\s+place\s+of|as\s+opposed\s+to)\s+"
+        r"(?P<old_start>.+)$",
     ),
     (
         "remove",
-        rf"^(?P<old>.+?)\s+(?:should|must|ought\s+to|needs?\s+to|has\s+to|have\s+to|can)\s+(?:really\s+|just\s+|all\s+)?"
-        rf"(?:be\s+(?:removed|deleted|left\s+out|omitted|cut|dropped|taken\s+out|erased|struck)|go\b|not\s+be\s+(?:there|here|included"
-        rf"|mentioned|in\b.*)){_TAIL}",
+        rf"^(?P<old>.+?)\s+{_SHOULD}\s+(?:really\s+|just\s+|all\s+)?(?:go\b|not\s+be\s+(?:there|here|included|mentioned|in\b.*)"
+        rf"|be\s+(?:removed|deleted|left\s+out|omitted|cut|dropped|taken\s+out|erased|struck)){_TAIL}",
     ),
     (
         "replace",
-        rf"^(?P<old_end>.*?\S)\s+(?:should|must|ought\s+to|needs?\s+to|has\s+to)\s+(?:really\s+|actually\s+|probably\s+|instead\s+|rather\s+)?"
-        rf"(?:be|read|say|have\s+been|have\s+said|have\s+read)\s+(?!spel|remov|delet|left|omit|cut|more|less|clear|able|a\s+bit|chang|replac|rewri|"
-        rf"correct|includ|mention|add|writ|stat|fix|in\s+the\s+(?:summary|answer)|to\b|not\b|no\b)(?P<new_start>.+)$",
+        rf"^(?P<old_end>.*?\S)\s+{_SHOULD}\s+(?:really\s+|actually\s+|probably\s+|instead\s+|rather\s+)?"
+        rf"(?:be|read|say|have\s+been|have\s+said|have\s+read)\s+(?!{_NO_WORDING})(?P<new_start>.+)$",
     ),
     (
         "remove",
@@ -156,6 +170,8 @@ def find_requests(comment: str) -> list[ChangeRequest]:
     masked = _mask(comment)
     found: list[ChangeRequest] = []
     for start, end in _sentences(masked):
+        if end - start > _MAX_SENTENCE:
+            continue
         for kind, pattern in _COMPILED:
             requests = list(_read(kind, pattern, comment, masked, (start, end)))
             if requests:
@@ -192,20 +208,20 @@ def _read(
         terms = {
             name: _term(comment, masked, sentence[0] + match.start(name), sentence[0] + match.end(name), name)
             for name in groups
-            if groups[name] is not None and name not in ("side", "ambiguous")
+            if groups[name] is not None and name not in ("side", "ambiguous", "stated")
         }
         old = terms.get("old") or terms.get("old_start") or terms.get("old_end")
         new = terms.get("new") or terms.get("new_start") or terms.get("new_end")
         phrase = (sentence[0], sentence[0] + len(text))
         side: Side = "before" if (groups.get("side") or "").lower() == "before" else "after"
-        is_order = "old" in terms or "place" in terms
+        is_order = ("old" in terms or "place" in terms) and groups.get("stated") is None
         yield ChangeRequest(
             kind, phrase, old, new, terms.get("place"), side, groups.get("ambiguous") is not None, is_order
         )
 
 
 def _all_splits(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the first match; where the connecting word occurs again ("come up with a plan with"), the later ones too."""
+    """Yield the first match; where the connecting word occurs again ("come up with a plan with"), later ones too."""
     match = pattern.search(text)
     while match:
         yield match

@@ -20,6 +20,10 @@ _MAX_NODES = 3  # a phrase without an ordinal that fits more nodes is too ambigu
 _KIND = r"(?:variables?|functions?|methods?|lists?|dict(?:ionary)?|counters?|parameters?|arguments?)"
 _KIND_BEFORE = re.compile(rf"\b{_KIND}(?:\s+(?:called|named))?\s+$", re.IGNORECASE)
 _KIND_AFTER = re.compile(rf"\s+{_KIND}\b", re.IGNORECASE)
+_STARTS_CLAUSE = re.compile(r"(?:^|[.;,:]\s*|\b(?:and|but|so|because|that)\s+)$", re.IGNORECASE)
+_VERB_AFTER = re.compile(
+    r"\s+(?:is|are|was|should|never|must|isn['’]t|has|gets|does|doesn['’]t|needs)\b", re.IGNORECASE
+)
 _ASKS_TO_ADD = re.compile(
     r"\b(?:add(?:s|ed|ing)?|insert(?:ed|ing)?|miss(?:es|ing)|lacks?|lacking|without|needs?|no|another|additional|use|using)"
     r"\s+(?:to\s+(?:have|add)\s+)?(?:an?\s+|another\s+|any\s+|one\s+more\s+)?(?:\w+\s+)?$",
@@ -39,6 +43,20 @@ def _patterns(nodes: Sequence[Node]) -> list[Node]:
     """Return the first arguments of calls of the `re` module."""
     calls = [call for call in of_kind(ast.Call)(nodes) if call.args and isinstance(call.func, ast.Attribute)]
     return [call.args[0] for call in calls if getattr(call.func.value, "id", None) in ("re", "regex")]
+
+
+def _returned_values(nodes: Sequence[Node]) -> list[Node]:
+    return [node.value or node for node in nodes if isinstance(node, ast.Return)]
+
+
+def _early_returns(nodes: Sequence[Node]) -> list[Node]:
+    inner = [node for outer in of_kind(ast.If, ast.For, ast.While)(nodes) for node in ast.walk(outer)]
+    return list(dict.fromkeys(of_kind(ast.Return)(inner)))
+
+
+def _docstrings(nodes: Sequence[Node]) -> list[Node]:
+    owners = of_kind(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)(nodes)
+    return [owner.body[0] for owner in owners if ast.get_docstring(owner) is not None]
 
 
 def _base_cases(nodes: Sequence[Node]) -> list[Node]:
@@ -73,7 +91,11 @@ _PHRASES: tuple[tuple[str, NodeFilter], ...] = (
     (r"for[\s-]+loops?['’]?s?\s+ranges?|loop\s+ranges?|ranges?(?:\(\))?", _ranges),
     (r"for[\s-]+loops?", of_kind(ast.For, ast.AsyncFor)),
     (r"(?:nested\s+)?loops?|iterations?", of_kind(ast.For, ast.While, ast.AsyncFor)),
-    (r"return(?:ed)?\s+(?:statements?|values?|expressions?|types?)|return(?:s|ed|ing)?", of_kind(ast.Return)),
+    (r"return(?:ed)?\s+(?:values?|expressions?|types?)|returned\s+\w+", _returned_values),
+    (r"early\s+(?:returns?|exits?)", _early_returns),
+    (r"return(?:ed)?\s+statements?|return(?:s|ed|ing)?", of_kind(ast.Return)),
+    (r"docstrings?", _docstrings),
+    (r"function\s+(?:names?|signatures?|headers?)|signatures?", of_kind(ast.FunctionDef, ast.AsyncFunctionDef)),
     (r"base\s+cases?", _base_cases),
     (r"recursive\s+(?:calls?|parts?|steps?|cases?)|recursion", _recursive_calls),
     (r"else[\s-]+(?:branch(?:es)?|blocks?|clauses?|statements?|parts?|cases?)", _else_branches),
@@ -141,7 +163,8 @@ def find_identifiers(comment: str, nodes: list[Node]) -> Iterator[CodeReference]
         if not 0 < len(found) <= _MAX_NODES:
             continue
         marked = bool(match["open"] and match["close"]) or match["call"] is not None
-        if marked or _is_compound_name(match["name"]) or _has_kind_beside(match):
+        is_named = _is_compound_name(match["name"]) or _has_kind_beside(match) or _is_judged(match)
+        if marked or is_named:
             yield match.span("name"), found, 0.8 / len(found)
 
 
@@ -153,6 +176,12 @@ def _has_kind_beside(match: re.Match[str]) -> bool:
     before, after = match.string[: match.start("name")], match.string[match.end("name") :]
     has_kind = _KIND_BEFORE.search(before) or _KIND_AFTER.match(after)
     return bool(has_kind) and match["name"] not in ("a", "A", "I")
+
+
+def _is_judged(match: re.Match[str]) -> bool:
+    """Whether the name is the subject of its sentence: "right is never decremented"."""
+    before, after = match.string[: match.start("name")], match.string[match.end("name") :]
+    return bool(_STARTS_CLAUSE.search(before)) and bool(_VERB_AFTER.match(after)) and match["name"] not in ("it", "I")
 
 
 def _nodes_by_name(nodes: list[Node]) -> dict[str, list[Node]]:

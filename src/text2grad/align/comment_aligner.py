@@ -1,14 +1,12 @@
-"""A critic that adds spans to feedback that has only a written critique."""
+"""A critic that adds spans and omissions to feedback that has only a written critique."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from text2grad.align.comments import spans_from_comment
-from text2grad.align.learned import aligner
-from text2grad.align.quotations import find_quotations
-from text2grad.schema import Example, Feedback, Span
+from text2grad.align.reading import Reading, read_comment
+from text2grad.schema import Example, Feedback
 
 if TYPE_CHECKING:
     from text2grad.align.learned.attention_features import Scorer  # imports transformers
@@ -20,10 +18,10 @@ def is_alignable(feedback: Feedback) -> bool:
 
 
 class CommentAligner:
-    """Find the parts of the completion that the existing critique is about.
+    """Find the parts of the completion that the existing critique is about, and what it says is missing.
 
-    Feedback that has spans or scores, has no critique, or has failed is returned unchanged. A critique that matches no
-    part of the completion becomes a failure, unless the feedback has omissions.
+    Feedback that has spans or scores, has no critique, or has failed is returned unchanged. A critique that has no
+    effect becomes a failure with the reasons, unless the feedback has omissions.
     """
 
     reads_feedback = True  # a cached result is valid only for the same completion and the same comment
@@ -32,7 +30,7 @@ class CommentAligner:
         self.scorer = scorer
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
-        """Return the feedback of each example with spans added."""
+        """Return the feedback of each example with spans and omissions added."""
         return [self._align(example) for example in examples]
 
     def _align(self, example: Example) -> Feedback:
@@ -41,17 +39,24 @@ class CommentAligner:
             return Feedback.failure("align", "there is no feedback to align; annotate the record first")
         if not is_alignable(feedback):
             return feedback
-        spans, unmatched = self._find_spans(feedback.critique, example)
-        if not spans and not feedback.omissions:
-            error = "the critique is about no part of the answer that could be found"
-            return feedback.model_copy(update={"status": "failed", "error": error, "unmatched": unmatched})
-        spans = [span.model_copy(update={"critic": feedback.critic}) for span in spans]
-        return feedback.model_copy(update={"spans": spans, "unmatched": unmatched})
-
-    def _find_spans(self, critique: str, example: Example) -> tuple[list[Span], list[str]]:
-        """Return the quoted parts; without quotations what the learned aligner finds, else the words that are named."""
-        spans, unmatched = spans_from_comment(critique, example.completion)
-        if unmatched or (spans and find_quotations(critique)):
-            return spans, unmatched  # a quotation that is not found is reported, not replaced by a guess
         prompt = example.prompt_text or None
-        return aligner.align_comment(critique, example.completion, prompt, scorer=self.scorer) or spans, unmatched
+        reading = read_comment(
+            feedback.critique, example.completion, prompt, scorer=self.scorer, critic=feedback.critic
+        )
+        found = {"unmatched": reading.unmatched, "omissions": [*feedback.omissions, *reading.omissions]}
+        if not reading.spans and not found["omissions"]:
+            failed = describe_failure(feedback.critique, reading)
+            return feedback.model_copy(update={**failed, "unmatched": reading.unmatched})
+        return feedback.model_copy(update={"spans": reading.spans, **found})
+
+
+def describe_failure(comment: str, reading: Reading) -> dict[str, Any]:
+    """Return the status and the error of feedback whose comment has no effect."""
+    reasons = describe_refusals(comment, reading)
+    return {"status": "failed", "error": f"the critique has no effect on the answer: {reasons}"}
+
+
+def describe_refusals(comment: str, reading: Reading) -> str:
+    """Return why the clauses of a comment have no effect, each quoted with its reason."""
+    reasons = [f'"{comment[start:end].strip()}": {reason}' for (start, end), reason in reading.refused]
+    return "; ".join(reasons) or "it says nothing about the answer"

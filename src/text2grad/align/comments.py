@@ -1,4 +1,4 @@
-"""Spans for the parts of a completion that a comment quotes or names, labelled with the comment's stance."""
+"""The parts of a completion that a comment quotes, and the distinctive words of it that the comment names."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import re
 
 from text2grad.align.normalize import splits_words
 from text2grad.align.quotations import find_quotations
-from text2grad.align.quotes import locate_quotes
+from text2grad.align.quotes import Match, locate_quotes
 from text2grad.align.stance import detect_stances, sentence_around
-from text2grad.schema import Label, Range, Span
+from text2grad.schema import Range
 
 _MAX_NAME_WORDS = 8
-_NAMED_CONFIDENCE = 0.8  # a word that is not quoted may refer to something else
 
 _IDENTIFIER = r"[^\W\d]\w*_\w+|_+[^\W\d]\w*|[a-z]+[A-Z]\w*|[^\W\d][\w.]*(?=\(\))"
 _NUMBER = r"[$€£]?\d+(?:[.,:/-]\d+)*%?"
@@ -51,51 +50,20 @@ def find_mentions(comment: str, completion: str) -> list[Range]:
     return found
 
 
-def spans_from_comment(
-    comment: str, completion: str, *, label: Label | None = None, critic: str = ""
-) -> tuple[list[Span], list[str]]:
-    """Return spans on the parts of `completion` that `comment` is about, and the quotations that it does not contain.
+def cited_quotations(comment: str, completion: str) -> list[tuple[Range, Match | None]]:
+    """Return the quotations of what the completion says, each with its place, None where it is not found.
 
-    Quotations count; if none of them is blamed or praised, so do words that are named. `label` overrides the comment's
-    own stance on each (see `stance`). What the comment suggests instead is neither a span nor unmatched.
-    A span's phrase is the quotation in the comment, its reason the sentence around the quotation.
+    What the comment suggests instead ('should be "X"') and the words of the source are left out (see `stance`).
     """
-    quotations = find_quotations(comment)
-    names: list[Range] = []
-    labelled = _label_ranges(comment, quotations, completion)
-    if not labelled:
-        mentions = find_mentions(comment, completion)
-        quoted = {position for start, end in quotations for position in range(start, end)}
-        names = [name for name in mentions if quoted.isdisjoint(range(*name))]
-        quotations = sorted(quotations + names)
-        labelled = _label_ranges(comment, quotations, completion)
-
-    quotes = [comment[start:end] for (start, end), _ in labelled]
-    sentences = [comment[slice(*sentence_around(comment, phrase, quotations))].strip() for phrase, _ in labelled]
-    matches = locate_quotes(quotes, completion, contexts=sentences)
-    spans: dict[tuple[int, int, Label], Span] = {}
-    for sentence, (phrase, stance), match in zip(sentences, labelled, matches, strict=True):
-        if match is None:
-            continue
-        span = Span(
-            start=match.start,
-            end=match.end,
-            label=label or stance,
-            phrase=phrase,
-            reason=sentence,
-            critic=critic,
-            match=match.kind,
-            confidence=match.confidence * (_NAMED_CONFIDENCE if phrase in names else 1.0),
-        )
-        spans.setdefault((span.start, span.end, span.label), span)
-    return list(spans.values()), [quote for quote, match in zip(quotes, matches, strict=True) if match is None]
-
-
-def _label_ranges(comment: str, ranges: list[Range], completion: str) -> list[tuple[Range, Label]]:
-    """Return the ranges that the comment blames or praises, with their labels."""
+    ranges = find_quotations(comment)
+    if not ranges:
+        return []
     found = locate_quotes([comment[start:end] for start, end in ranges], completion)
     stances = detect_stances(comment, ranges, occurs=lambda i: found[i] is not None)
-    return [(bounds, stance) for bounds, stance in zip(ranges, stances, strict=True) if stance != "wanted"]
+    cited = [bounds for bounds, stance in zip(ranges, stances, strict=True) if stance != "wanted"]
+    quotes = [comment[start:end] for start, end in cited]
+    contexts = [comment[slice(*sentence_around(comment, bounds, ranges))].strip() for bounds in cited]
+    return list(zip(cited, locate_quotes(quotes, completion, contexts=contexts), strict=True))
 
 
 def _find_names(comment: str, bounds: Range, completion: str) -> list[Range]:

@@ -26,6 +26,7 @@ from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, split_parts, 
 MIN_REMOVAL = 0.45  # probability; below it, what should go is not certain
 _MIN_LOCATED = 0.9  # confidence in the place of words that are not quoted
 _QUOTED = 0.9
+_UNSUPPORTED = 0.6  # what the source does not say may also be put in other words
 _NAMED = 0.8  # confidence in words of a sentence whose extent follows from their kind
 _MAX_NEW_WORDS = 10
 _MIN_SPELLING, _MAX_SPELLING_WORDS = 70.0, 4
@@ -92,7 +93,7 @@ def find_corrections(comment: str, completion: str, prompt: str | None = None) -
     return _join_adjacent(_without_overlap(found), completion)
 
 
-def _certainty(corrections: Sequence[Correction]) -> tuple[float, int]:
+def _certainty(corrections: Iterable[Correction]) -> tuple[float, int]:
     """Order ways to read one sentence: by confidence, then by how many characters of the answer they account for."""
     return max(((each.confidence, each.end - each.start) for each in corrections), default=(0.0, 0))
 
@@ -117,7 +118,10 @@ def _removals(request: ChangeRequest, comment: str, completion: str, prompt: str
     words = split_words(completion)
     old = comment[request.old.start : request.old.end]
     if request.old.is_quoted and (quoted := _whole_words(old, completion, words, comment[slice(*request.phrase)])):
-        yield Correction(*cut(completion, words, *quoted), _QUOTED, request.phrase)
+        certainty = _QUOTED if request.is_order else _UNSUPPORTED
+        yield Correction(*cut(completion, words, *quoted), certainty, request.phrase)
+        return
+    if not request.is_order:
         return
     for part in split_request(old, completion):
         best = next(iter(find_removals(part, completion, _source(prompt))), None)
@@ -289,7 +293,8 @@ def _is_supported(correction: Correction, completion: str, prompt: str | None) -
 
 
 def _insertion(request: ChangeRequest, comment: str, completion: str, source: str | None) -> Correction | None:
-    assert request.new is not None and request.place is not None
+    assert request.new is not None
+    assert request.place is not None
     located = _locate(request.place, comment, completion, request.phrase)
     text = comment[request.new.start : request.new.end].strip()
     if located is None or not (request.new.is_quoted or _is_wording(text)) or not text:

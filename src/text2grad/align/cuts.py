@@ -90,12 +90,16 @@ def still_reads(words: Sequence[WhitespaceWord], first: int, last: int) -> bool:
         return False
     if left in _NEEDS_VERB and right in FUNCTION_WORDS - AUXILIARIES:
         return False
-    if removed[-1].text.endswith(("'s", "’s")) and left not in _NEEDS_WORDS and after is not None:
-        if not after.is_capitalized and not right.endswith("s"):
-            return False  # "Monday's attack": a possessive stands for the article
+    if _stands_for_article(removed[-1], left) and after and not (after.is_capitalized or right.endswith("s")):
+        return False
     if left in PREPOSITIONS and right in (PREPOSITIONS | CONJUNCTIONS | AUXILIARIES | word_set("who which that")):
         return False
     return not (before is None and right in (PREPOSITIONS | AUXILIARIES | CONJUNCTIONS | word_set("who which that")))
+
+
+def _stands_for_article(word: WhitespaceWord, before: str) -> bool:
+    """Whether a noun would lack its article without the word: "Monday's" of "in Monday's attack"."""
+    return word.text.endswith(("'s", "’s")) and before not in _NEEDS_WORDS
 
 
 def _continues_noun_phrase(words: Sequence[WhitespaceWord], position: int) -> bool:

@@ -1,7 +1,7 @@
 """Put new words into the place of old ones, in the spelling that the place asks for.
 
-A sentence keeps its capital, "a" and "an" agree with the new word, a determiner or preposition is not written twice, and
-a possessive ending stays. Where there is a source, it tells which preposition and whether "the" goes with a name.
+A sentence keeps its capital, "a" and "an" agree with the new word, a determiner or preposition is not written twice,
+and a possessive ending stays. Where there is a source, it tells which preposition and whether "the" goes with a name.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def fit_replacement(
     before = _WORD_BEFORE.search(text[:start])
     lead = before[1].lower() if before else ""
     first, old_first = _first_word(new), _first_word(old)
-    if before and lead in DETERMINERS and (first in DETERMINERS or has_determiner):
-        start = before.start(1)
-    elif before and lead in PREPOSITIONS and first in PREPOSITIONS and old_first not in PREPOSITIONS:
+    takes_determiner = lead in DETERMINERS and (first in DETERMINERS or has_determiner)
+    takes_preposition = lead in PREPOSITIONS and first in PREPOSITIONS and old_first not in PREPOSITIONS
+    if before and (takes_determiner or takes_preposition):
         start = before.start(1)
     elif before and source and lead in ARTICLES and _is_name(new) and _ends_phrase(text, end):
         start = before.start(1)
@@ -53,7 +53,7 @@ def fit_replacement(
         new = f"{needed} {new}"
     if not text[:start].strip() or text[:start].rstrip(" \t\"'“‘(")[-1:] in _SENTENCE_MARKS:
         new = new[:1].upper() + new[1:]
-    elif first in PREPOSITIONS | DETERMINERS and not new.split()[0].isupper():
+    elif first in PREPOSITIONS | DETERMINERS and new.split()[0].capitalize() == new.split()[0]:
         new = new[:1].lower() + new[1:]
     before = _WORD_BEFORE.search(text[:start])
     if before and new:

@@ -6,10 +6,8 @@ The rules, per quotation, in this order:
    'not "A" but "X"', '"A" -> "X"', 'replace "A" with "X"', 'the correct date is "X"', 'it never mentions "X"' (nor does
    it), or as the words of the source: 'the article says "X"'. '"A" instead of "B"' and '"A", not "B"' are ambiguous;
    the one that the completion contains is blamed, the other is wanted.
-2. Otherwise the nearest cue of the same clause decides: "wrong", "not", "should", ... blame; "right", "good", "well",
-   ... praise; a negation turns praise into blame ("not good") and a flaw into praise ("nothing wrong with"). Cues
-   after the last "but" outweigh those before it.
-3. Without any cue it is blamed: people seldom quote what is fine.
+2. Otherwise the stance of the clause around it counts (`clauses`).
+3. Where that is not sure, it is blamed: people seldom quote what is fine.
 """
 
 from __future__ import annotations
@@ -18,50 +16,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from text2grad.align.clauses import Clause, read_masked
 from text2grad.align.normalize import OPENING_MARKS
+from text2grad.align.stance_features import MASK
 from text2grad.schema import Range
 
 Stance = Literal["poor", "good", "wanted"]
 
-_MASK = "\ue000"  # replaces every character of a quotation, so that its own words are not taken for cues
-
 _SENTENCE_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<=[.!?])\s+|[;\n]+")
-_CLAUSE_END = re.compile(r",\s+|\s(?=(?:and|but|while|whereas|although|though|however|yet)\b)", re.IGNORECASE)
-
-_FLAW = (
-    r"wrong\w*|incorrect\w*|inaccura\w+|false\w*|bad|badly|errors?|mistakes?|mistaken\w*|mislead\w+|problems?|"
-    r"problematic|issues?|fail(?:s|ed|ure|ures)?|bugs?|buggy|confus\w+|unclear|missing|flaws?|faults?|complaints?"
-)
-_BLAME = (
-    rf"{_FLAW}|not|\w+n['’]t|never|no|nor|none|nowhere|cannot|poor\w*|unsupported|invent\w*|made[ -]up|hallucinat\w*|"
-    r"fabricat\w*|contradict\w*|vague\w*|irrelevant\w*|unnecessar\w+|redundan\w+|repeat\w*|repetiti\w+|lacks?|lacking|"
-    r"too|should|must|instead|rather than|remov\w+|delet\w+|drop\w*|chang\w+|replac\w+|fix\w*|typos?|misspel\w+|"
-    r"unhelpful\w*|useless|broken|crash\w*|awkward\w*|wordy|untrue|doubtful|exaggerat\w*|overstat\w*|off-topic|"
-    r"nonsens\w*|meaningless|weird|odd|strange|ugly|harmful|rude|biased|outdated|crude"
-)
-_MERIT = (
-    r"good|great|nice\w*|excellent\w*|correct|correctly|right|rightly|accurate|accurately|(?<!as )well|clear|clearly|"
-    r"helpful\w*|useful|precise|precisely|perfect|perfectly|fine|true|proper|properly|elegant\w*|strong|apt|aptly|"
-    r"supported|faithful\w*|concise\w*|love|loved|best|works|relevant|brilliant\w*|spot on|liked|enjoy\w*|appreciat\w*|"
-    r"praise\w*|thanks|kudos|impress\w*|I(?:\s+\w+)?\s+like|amazing\w*|fantastic\w*|wonderful\w*|superb\w*|flawless\w*|"
-    r"outstanding\w*|beautiful\w*|interesting|informative|strongest"
-)
-_NEGATION = (
-    r"(?:not|cannot|\w+n['’]t|never|no|nothing|hardly|barely|without|free (?:of|from)|far from|anything but|less than"
-    r"|neither)(?!\s+(?:only|just)\b)"
-)
-# Praise in the words of faults or changes.
-_NO_CHANGE_NEEDED = (
-    r"(?:could(?:\s+not|n['’]t)|can(?:\s?not|['’]t))\s+be\s+(?:better|improved)|would(?:\s+not|n['’]t)\s+change|(?:should|must)\s+keep|"
-    r"(?:error|bug)-free"
-)
-_CUE = re.compile(
-    rf"\b(?:(?P<no_flaw>{_NO_CHANGE_NEEDED}|{_NEGATION}\s+(?:\w+\s+){{0,2}}?(?:{_FLAW}))"
-    rf"|(?P<no_merit>{_NEGATION}\s+(?:\w+\s+){{0,2}}?(?:{_MERIT}))"
-    rf"|(?P<blame>{_BLAME})|(?P<merit>{_MERIT}))(?!\w)",
-    re.IGNORECASE,
-)
-_CONTRAST = re.compile(r"\b(?:but|however|yet|except)\b", re.IGNORECASE)
 
 # Words allowed between a cue and its quotation.
 _FILL = (
@@ -69,7 +31,7 @@ _FILL = (
     r"|named|words?|values?|phrases?|names?)){0,3}[\s:]*$"
 )
 _SOURCE = r"\b(?:source|article|document|passage|question|prompt|reference|context|original|paper|user|task|spec\w*)\b"
-_CLOSED = rf"{_MASK}[\"'`”’»]*"
+_CLOSED = rf"{MASK}[\"'`”’»]*"
 _WANTED = re.compile(
     "|".join(
         f"(?:{pattern}){_FILL}"
@@ -82,10 +44,10 @@ _WANTED = re.compile(
             r"\s+(?:is|are|was|were|being)",
             r"\b(?:expect(?:s|ed)?|meant|supposed to be|missing|omit(?:s|ted)?|lack(?:s|ed)?|forg[eo]t(?:s|ten)?"
             r"|leaves? out|left out)",
-            rf"\bnot\b[^{_MASK}.;]*{_MASK}+[\"'`”’»]*,?\s+but",
+            rf"\bnot\b[^{MASK}.;]*{MASK}+[\"'`”’»]*,?\s+but",
             rf"{_CLOSED}\s*(?:->|=>|→)",
             r"(?:^|[,:]\s*|\b(?:please|rather|just)\s+)(?:use|write|say|try|put)",
-            rf"{_SOURCE}(?:(?!\bnot\b|n['’]t\b|\bnever\b|\bno\b)[^{_MASK}.;,])*?"
+            rf"{_SOURCE}(?:(?!\bnot\b|n['’]t\b|\bnever\b|\bno\b)[^{MASK}.;,])*?"
             r"\b(?:says?|said|states?|stated|reads?|mentions?|mentioned|gives?|gave|has|had|asks?|asked|wants?|wanted"
             r"|calls?|called|is|was),?",
         )
@@ -108,11 +70,12 @@ def detect_stances(comment: str, ranges: Sequence[Range], occurs: Callable[[int]
     ranges: the quotations' contents, in order, without overlap. occurs(i): whether the completion contains the i-th.
     """
     masked = _mask(comment, ranges)
+    clauses = read_masked(masked)
     sentences = [sentence_around(comment, bounds, ranges) for bounds in ranges]
     found: list[Stance] = []
     for i, (sentence, bounds) in enumerate(zip(sentences, ranges, strict=True)):
         before = masked[sentence[0] : bounds[0]].rstrip(OPENING_MARKS)
-        found.append("wanted" if _is_wanted(before, i, occurs) else _polarity(masked, sentence, bounds, ranges))
+        found.append("wanted" if _is_wanted(before, i, occurs) else _polarity(clauses, bounds))
         if alternative := _ALTERNATIVE.search(before):
             previous = i - 1 if i and sentences[i - 1] == sentences[i] else None
             _settle_alternatives(found, previous, i, occurs, second_is_blamed=bool(alternative["not"]))
@@ -145,38 +108,15 @@ def _settle_alternatives(
     found[first], found[second] = ("wanted", "poor") if blame_second else ("poor", "wanted")
 
 
-def _polarity(masked: str, sentence: Range, bounds: Range, ranges: Sequence[Range]) -> Stance:
-    """Return the stance of the nearest cue in the quotation's clause, else in its sentence, else "poor"."""
-    clause = _clause_around(masked, sentence, bounds, ranges)
-    for start, end in (clause, sentence):
-        cues = list(_CUE.finditer(masked, start, end))
-        contrasts = [match.end() for match in _CONTRAST.finditer(masked, start, end)]
-        cues = [cue for cue in cues if contrasts and cue.start() > contrasts[-1]] or cues
-        if cues:
-            nearest = min(cues, key=lambda cue: max(bounds[0] - cue.end(), cue.start() - bounds[1]))
-            return "good" if nearest.lastgroup in ("merit", "no_flaw") else "poor"
-    return "poor"
-
-
-def _clause_around(masked: str, sentence: Range, bounds: Range, ranges: Sequence[Range]) -> Range:
-    """Return the clause around a quotation; a sentence is split where both sides have a quotation and a cue."""
-
-    def is_complete(start: int, end: int) -> bool:
-        quotes = any(start <= begin and stop <= end for begin, stop in ranges)
-        return quotes and _CUE.search(masked, start, end) is not None
-
-    start, breaks = sentence[0], []
-    for position in (match.end() for match in _CLAUSE_END.finditer(masked, *sentence)):
-        if is_complete(start, position) and is_complete(position, sentence[1]):
-            breaks.append((position, position))
-            start = position
-    begin, stop = _segment_around(bounds, breaks, sentence[1])
-    return max(begin, sentence[0]), stop
+def _polarity(clauses: Sequence[Clause], bounds: Range) -> Stance:
+    """Return the stance of the clause around a quotation, or else of the last one before it; "poor" if not sure."""
+    before = [clause for clause in clauses if clause.start <= bounds[0]]
+    return "good" if before and before[-1].stance == "good" else "poor"
 
 
 def _mask(comment: str, ranges: Sequence[Range]) -> str:
     for start, end in ranges:
-        comment = comment[:start] + _MASK * (end - start) + comment[end:]
+        comment = comment[:start] + MASK * (end - start) + comment[end:]
     return comment
 
 

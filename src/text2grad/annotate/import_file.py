@@ -42,12 +42,10 @@ def show_columns(source: str, columns: Mapping[str, str]) -> list[GuessedColumn]
     return [GuessedColumn(name, column, str(first.fields[column] or "")) for name, column in found.items()]
 
 
-def import_comments(
-    source: str, output: Path, columns: Mapping[str, str], labels: Mapping[str, str], align: bool = True
-) -> ImportSummary:
+def import_comments(source: str, output: Path, columns: Mapping[str, str], labels: Mapping[str, str]) -> ImportSummary:
     """Write the comments of a table or of an export, see `read_feedback`; broken rows are left out and named."""
     summary = ImportSummary()
-    _write(output, read_feedback(source, labels=labels, columns=columns, align=align, summary=summary), summary)
+    _write(output, read_feedback(source, labels=labels, columns=columns, summary=summary), summary)
     return summary
 
 

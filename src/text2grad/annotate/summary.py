@@ -34,6 +34,8 @@ class Summary:
     cost: float = 0.0
     seconds: float = 0.0
     _sum_coverage: float = 0.0
+    _sum_confidence: float = 0.0
+    _num_certain: int = 0
 
     @property
     def ok(self) -> int:
@@ -49,6 +51,11 @@ class Summary:
     def coverage(self) -> float:
         """Mean share of a completion's characters that are in a span."""
         return self._sum_coverage / self.ok if self.ok else 0.0
+
+    @property
+    def confidence(self) -> float:
+        """Mean confidence of the spans; 1 where critics compute them exactly."""
+        return self._sum_confidence / self._num_certain if self._num_certain else 1.0
 
     @property
     def records_per_second(self) -> float:
@@ -68,6 +75,8 @@ class Summary:
             self.causes[cause if cause in self.causes or len(self.causes) < _MAX_CAUSES else "other"] += 1
             return
         spans = [(span["start"], span["end"]) for span in feedback.get("spans", ())]
+        self._num_certain += len(spans)
+        self._sum_confidence += sum(span.get("confidence", 1.0) for span in feedback.get("spans", ()))
         spans += [(start, end) for start, end, _ in feedback.get("scores", ())]
         self.spans += len(spans)
         self.omissions += len(feedback.get("omissions", ()))

@@ -120,6 +120,20 @@ def highlight_spans(example: Example) -> Text:
     return text
 
 
+def reading_table(explanation: Explanation) -> Table:
+    """Return one row per span, omission and refused clause: what it is about, how it is read, and how certainly."""
+    table = Table("about", "read as", Column("confidence", justify="right"), "because of")
+    for span in explanation.spans:
+        words = printable(explanation.completion[span.start : span.end])
+        label = Text(span.label, style=GOOD if span.label == "good" else POOR)
+        table.add_row(Text(words), label, f"{span.confidence:.2f}", Text(printable(span.reason or "")))
+    for omission in explanation.omissions:
+        table.add_row(Text(printable(omission.text)), Text("missing", style=POOR), "", "")
+    for clause, reason in explanation.refused:
+        table.add_row("", "no effect", "", Text(printable(f"{clause}: {reason}")))
+    return table
+
+
 def explanation_table(explanation: Explanation) -> Table:
     """Return one row per token: its reward, and its probability before and after the gradient step.
 

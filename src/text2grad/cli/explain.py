@@ -26,23 +26,27 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Show the spans, corrections and token rewards of a comment, and probabilities before and after a gradient step.
+    """Show how a comment is read, its token rewards and corrections, and probabilities before and after one step.
 
     Nothing is saved.
 
     Example: text2grad explain --prompt "When do we meet?" --completion "We meet on Friday at noon."
     --feedback 'The meeting was not on "Friday".'
     """
-    from text2grad.cli.display import explanation_table
+    from text2grad.cli.display import explanation_table, reading_table
     from text2grad.explain import explain as explain_comment
     from text2grad.explain import locate_comment
     from text2grad.models.loading import load_model, load_tokenizer
 
     silence_libraries()
-    located = locate_comment(feedback, completion, prompt)  # fails before the model is loaded
+    located, refused = locate_comment(feedback, completion, prompt)  # fails before the model is loaded
     tokenizer = load_tokenizer(model)
-    explanation = explain_comment(load_model(model), tokenizer, prompt, completion, located, step_size, plain_prompts)
+    explanation = explain_comment(
+        load_model(model), tokenizer, prompt, completion, located, step_size, plain_prompts, refused
+    )
     if as_json:
         print(json.dumps(explanation.to_dict()))  # ASCII: nothing in it can command a terminal
     else:
-        Console().print(explanation_table(explanation))
+        console = Console()
+        console.print(reading_table(explanation))
+        console.print(explanation_table(explanation))

@@ -43,9 +43,7 @@ def import_(
     second: Annotated[
         Path | None, typer.Option(help="The file that the rows refer to: RAGTruth's source_info.jsonl.")
     ] = None,
-    align: Annotated[
-        bool, typer.Option(help="Find the words that comments without a position are about, as `text2grad align`.")
-    ] = True,
+    align: Annotated[bool, typer.Option(help="Read the critiques of a feedback set as `text2grad align` does.")] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")] = False,
     debug: Debug = False,
 ) -> None:
@@ -72,9 +70,11 @@ def import_(
             raise UserError(
                 f"{source[0]}: give its file too, as in text2grad import {source[0]} FILE -o feedback.jsonl"
             )
+        if not align:
+            raise UserError("--no-align is for feedback sets; the comments of tables and exports are always read")
         if guessed := show_columns(source[0], columns):
             console.print(columns_table(guessed))
-        summary = import_comments(source[0], output, columns, labels, align)
+        summary = import_comments(source[0], output, columns, labels)
     else:
         raise UserError("give a file, or the name of a feedback set and its file")
     console.print(summary_table(summary))

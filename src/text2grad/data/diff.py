@@ -65,7 +65,7 @@ def insertion_point(before: str, after: str, bounds: Range) -> tuple[int, str]:
 def _align_words(before: str, after: str) -> tuple[list[re.Match[str]], list[re.Match[str]], dict[int, int]]:
     """Return the words of both texts, and which of them are the same; so are their ends, -1 and the number of words."""
     old, new = list(WORD.finditer(before)), list(WORD.finditer(after))
-    keys = [[word[0].lower() for word in words] for words in (old, new)]
-    blocks = difflib.SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks()
+    ours, theirs = ([word[0].lower() for word in words] for words in (old, new))
+    blocks = difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
     kept = {block.a + i: block.b + i for block in blocks for i in range(block.size)}
     return old, new, kept | {-1: -1, len(old): len(new)}

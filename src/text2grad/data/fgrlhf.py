@@ -31,9 +31,10 @@ def read(path: str | Path) -> Iterator[Example]:
     """Stream one example per question, from plain or gzipped JSON.
 
     With feedback, the completion is the annotated answer and the reference the gold answer. A span's critic is "human:"
-    and the error type; its replacement is what the corrected answer has there. The critique has one line per error and per omission; the annotators gave error types and
-    evidence only, so the sentences are generated here, with missing information quoted from the passage. `meta` holds
-    document, question and, with feedback, the corrected answer, all four predictions and the preferences.
+    and the error type; its replacement is what the corrected answer has there. The critique has one line per error and
+    per omission; the annotators gave error types and evidence only, so the sentences are generated here, with missing
+    information quoted from the passage. `meta` holds document, question and, with feedback, the corrected answer, all
+    four predictions and the preferences.
     """
     with open_dataset_file(path, "dev_feedback.json.gz or dev.json.gz") as file:
         rows = json.load(file)

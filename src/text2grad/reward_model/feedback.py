@@ -78,7 +78,7 @@ def span_feedback(completion: str, predicted: TokenProbabilities, threshold: flo
         if column != NEUTRAL and severity >= threshold:
             label: Label = "good" if column == GOOD else "poor"
             start, end = words[first][0], words[last][1]
-            spans.append(Span(start=start, end=end, label=label, severity=severity, confidence=severity))
+            spans.append(Span(start=start, end=end, label=label, severity=severity))
     signed = [(span.start, span.end, span.severity if span.label == "good" else -span.severity) for span in spans]
     score = sum(value for _, _, value in signed)
     return Feedback(critic=critic, spans=spans, score=score, critique=_summary(completion, signed))
@@ -101,7 +101,6 @@ def written_feedback(written: WrittenCritique, predicted: TokenProbabilities, cr
                 severity=severity,
                 replacement=written.replacements.get((start, end)) if label == "poor" else None,
                 match="exact",
-                confidence=severity,
             )
         )
     return Feedback(

@@ -1,6 +1,7 @@
 """Token rewards from the spans, the omissions and the score of a critique.
 
 - A token that no span mentions earns 0.
+- A span counts as much as it is certain: its severity times its confidence, and nothing below `credit.min_confidence`.
 - A token is rewarded by every span that it overlaps. Overlapping spans add up, and the sum is clipped to [-1, 1];
   praise and blame of equal severity cancel.
 - Where the critique has a score, the score is the total: spans say where, and what they do not explain is an outcome of
@@ -13,11 +14,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import NonNegativeFloat, PositiveFloat
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from text2grad.schema import Feedback, Range
 from text2grad.settings import Settings
@@ -38,12 +39,14 @@ class Credit(Settings):
     max_span_total: the largest sum of the magnitudes of span rewards where the total is a score; larger ones are scaled
         down. Half of the range of the scores keeps spans from outweighing them: 1 for scores in [-1, 1].
     truncation_penalty: subtracted where the completion is truncated.
+    min_confidence: spans whose place and label are less certain than this earn nothing.
     """
 
     mode: Mode = "normalized"
     total: Literal["score", "spans"] = "score"
     max_span_total: PositiveFloat = 1.0
     truncation_penalty: NonNegativeFloat = 1.0
+    min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.25
 
 
 class TokenRewards(NamedTuple):
@@ -83,7 +86,7 @@ def token_rewards(
     if feedback.status == "failed" or len(offsets) == 0:
         return TokenRewards(np.zeros(len(offsets), dtype=np.float32), None, False)
     span_mode = credit.mode if credit.mode in ("uniform", "first") else "normalized"
-    rewards = span_rewards(signed_ranges(feedback), offsets, span_mode)
+    rewards = span_rewards(signed_ranges(feedback, credit.min_confidence), offsets, span_mode)
     if credit.mode == "shuffled" and rng is not None:
         rewards[:-1] = rng.permutation(rewards[:-1])
     penalty = credit.truncation_penalty if truncated else 0.0
@@ -98,11 +101,15 @@ def token_rewards(
     return TokenRewards(rewards, None, True)
 
 
-def signed_ranges(feedback: Feedback) -> list[tuple[int, int, float]]:
-    """Return (start, end, value), value > 0 for praise and < 0 for blame; graded scores replace the spans."""
+def signed_ranges(feedback: Feedback, min_confidence: float = 0.0) -> list[tuple[int, int, float]]:
+    """Return (start, end, value), value > 0 for praise and < 0 for blame; graded scores replace the spans.
+
+    The value of a span is its severity times its confidence; those below `min_confidence` are left out.
+    """
     if feedback.scores is not None:
         return list(feedback.scores)
-    return [(s.start, s.end, s.severity if s.label == "good" else -s.severity) for s in feedback.spans]
+    certain = [span for span in feedback.spans if span.confidence >= max(min_confidence, 1e-9)]
+    return [(s.start, s.end, s.confidence * (s.severity if s.label == "good" else -s.severity)) for s in certain]
 
 
 def span_rewards(ranges: Sequence[tuple[int, int, float]], offsets: Sequence[Range], mode: Mode) -> Rewards:

@@ -5,7 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from text2grad.align.learned.aligner import align_comment, predict_word_probabilities, select_words, stack_neighbours
+from text2grad.align.learned.aligner import (
+    locate,
+    locate_words,
+    parse_model,
+    predict_word_probabilities,
+    select_words,
+    stack_neighbours,
+)
 from text2grad.align.learned.word_features import compute_word_features
 from text2grad.errors import UserError
 
@@ -25,33 +32,28 @@ class FixedScorer:
 
 
 def found(comment, completion, prompt=None, **more):
-    return [completion[span.start : span.end] for span in align_comment(comment, completion, prompt, **more)]
+    return [completion[start:end] for (start, end), _ in locate(comment, completion, prompt, **more)]
 
 
 def test_a_comment_that_quotes_nothing_finds_its_words():
-    (span,) = align_comment("The source does not say that this is the fourth day of strikes.", STRIKES, critic="anna")
-    assert "fourth day" in STRIKES[span.start : span.end]
-    assert span.end - span.start < len(STRIKES) / 2
-    assert (span.label, span.match, span.critic) == ("poor", "freeform", "anna")
-    assert 0.3 < span.confidence < 1
+    (((start, end), confidence),) = locate("The source does not say that this is the fourth day of strikes.", STRIKES)
+    assert "fourth day" in STRIKES[start:end]
+    assert end - start < len(STRIKES) / 2
+    assert 0.3 < confidence < 1
 
 
-def test_a_topic_finds_a_word_that_the_comment_does_not_have():
-    assert found("The age is invented.", "A 62-year-old woman died after surgery.", "A woman died after surgery.") == [
-        "62-year-old"
-    ]
+def test_a_hint_moves_the_words_that_it_is_about():
+    comment = "The fourth day of strikes is made up."
+    role = (STRIKES.index("role"), STRIKES.index("role") + len("role"))
+    assert "role" not in "".join(STRIKES[slice(*place)] for place, _ in locate_words(comment, STRIKES))
+    hinted = locate_words(comment, STRIKES, hints=[(role, 9.0)])
+    assert any("role" in STRIKES[slice(*place)] for place, _ in hinted)
 
 
-def test_praise_is_good_and_a_label_overrides_it():
-    comment, answer = "Great explanation of how the heart pumps blood.", "It beats. The heart pumps blood. You sleep."
-    assert {span.label for span in align_comment(comment, answer)} == {"good"}
-    assert {span.label for span in align_comment(comment, answer, label="poor")} == {"poor"}
-
-
-def test_the_phrase_is_what_the_comment_says_of_it():
-    comment = "Fine otherwise. But the fourth day of strikes is made up."
-    (span,) = align_comment(comment, STRIKES)
-    assert comment[slice(*span.phrase)] in ("fourth day", "fourth day of strikes")
+def test_confidence_is_interpolated_between_the_knots_of_the_calibration():
+    data = json.loads(files("text2grad.align.learned").joinpath("weights/words.json").read_text("utf-8"))
+    model = parse_model(data | {"calibration": [[0.2, 0.6], [0.1, 0.9]]})
+    assert [model.calibrate(p) for p in (0.1, 0.2, 0.4, 0.9)] == pytest.approx([0.1, 0.1, 0.5, 0.9])
 
 
 @pytest.mark.parametrize("code", [FACTORIAL, DIGITS, f"Here it is:\n```python\n{FACTORIAL}```\nIt is recursive."])
@@ -62,28 +64,24 @@ def test_a_program_and_what_it_fails_to_do(code, comment):
     assert any("n" in piece for piece in pieces)
 
 
-def test_what_a_comment_names_in_a_program_counts_first():
-    assert [span.match for span in align_comment("The loop is wrong.", FACTORIAL)] == ["code"]
-
-
 def test_prose_that_parses_is_no_program():
-    assert [span.match for span in align_comment("It is not Paris.", "Paris")] in ([], ["freeform"])
+    assert found("It is not Paris.", "Paris") in ([], ["Paris"])
 
 
 @pytest.mark.parametrize(("comment", "answer"), [("", "The sky."), ("Wrong.", ""), ("", ""), ("Wrong.", " \n ")])
 def test_empty_texts_have_no_spans(comment, answer):
-    assert align_comment(comment, answer) == []
+    assert locate(comment, answer) == []
 
 
 def test_an_unrelated_comment_finds_nothing():
-    assert align_comment("The cricket match in Karachi was cancelled by Zimbabwe.", STRIKES) == []
+    assert locate("The cricket match in Karachi was cancelled by Zimbabwe.", STRIKES) == []
 
 
 def test_spans_are_in_order_apart_and_without_punctuation_at_their_ends():
     answer = '"David Cameron" is meeting the French President, François Hollande, in Berlin.'
-    spans = align_comment("It makes up David Cameron and Berlin.", answer)
-    assert all(one.end < other.start for one, other in pairwise(spans))
-    assert all(answer[span.start].isalnum() and answer[span.end - 1].isalnum() for span in spans)
+    places = [place for place, _ in locate("It makes up David Cameron and Berlin.", answer)]
+    assert all(one[1] < other[0] for one, other in pairwise(places))
+    assert all(answer[start].isalnum() and answer[end - 1].isalnum() for start, end in places)
 
 
 def test_gaps_that_are_almost_probable_enough_are_closed():
@@ -109,7 +107,7 @@ def test_a_scorer_changes_the_probabilities():
 
 def test_a_model_other_than_the_default_is_rejected():
     with pytest.raises(UserError, match="smollm2"):
-        align_comment("Not the fourth day.", STRIKES, scorer=FixedScorer(48))
+        locate("Not the fourth day.", STRIKES, scorer=FixedScorer(48))
 
 
 @pytest.mark.parametrize("name", ["words", "heads", "statements"])
@@ -118,6 +116,9 @@ def test_weights_are_small_and_fit_the_features(name):
     data = json.loads(text)
     assert len(text) < 1_000_000
     assert 0 < data["threshold"] < 1
+    assert 0 <= data["gate"] < 1
+    assert data["calibration"][0] == sorted(data["calibration"][0])
+    assert data["calibration"][1] == sorted(data["calibration"][1])
     if name != "statements":
         names = [column for column in data["trees"]["columns"] if not column.startswith("heads[")]
         assert names == compute_word_features("a", "b", "c")[1]

@@ -12,7 +12,7 @@ import pytest
 from text2grad.critics.fingerprint import critic_digest
 from text2grad.critics.human.critic import HumanCritic, read_feedback
 from text2grad.errors import UserError
-from text2grad.schema import Example, Feedback, Span
+from text2grad.schema import Example, Feedback
 
 PROMPT = "When is the meeting?"
 ANSWER = "The meeting is on Friday 😀 in Rome. See you on Friday."
@@ -85,7 +85,9 @@ def test_rows_about_the_same_answer_merge(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "delimiter"), [("a.tsv", "\t"), ("a.csv", ";"), ("a.csv", ",")])
 def test_the_separators_of_spreadsheets(tmp_path: Path, name: str, delimiter: str) -> None:
-    path = table(tmp_path / name, comment('Not on "Friday 😀", a day, or; two.', topic="dates"), delimiter=delimiter)
+    path = table(
+        tmp_path / name, comment('"Friday 😀" is wrong, yes; "Friday 😀" is wrong.', topic="dates"), delimiter=delimiter
+    )
 
     example, _ = only(path)
 
@@ -127,7 +129,7 @@ def test_what_is_missing_is_an_omission(tmp_path: Path) -> None:
 
 
 def test_a_comment_that_is_found_nowhere_has_no_spans_and_its_quotes_are_unmatched(tmp_path: Path) -> None:
-    path = table(tmp_path / "a.csv", comment('There is no "budget committee" here.'), comment("Bad.", quote="Lisbon"))
+    path = table(tmp_path / "a.csv", comment('"budget committee" is wrong.'), comment("Bad.", quote="Lisbon"))
 
     _, feedback = only(path)
 
@@ -477,52 +479,70 @@ def test_the_critic_returns_the_comments_on_a_completion(tmp_path: Path) -> None
     assert "a.csv has no comment on this completion" in str(second.error)
 
 
-def test_a_comment_without_a_position_is_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = table(tmp_path / "a.csv", comment("That is the wrong day."))
+def test_a_comment_without_a_position_is_read(tmp_path: Path) -> None:
     answer = Example(id="1", prompt=PROMPT, completion=ANSWER)
 
-    monkeypatch.setattr(
-        "text2grad.align.learned.aligner.align_comment", lambda *_, **__: [Span(start=18, end=24, label="poor")]
-    )
-    (found,) = HumanCritic(path).critique([answer])
-    monkeypatch.setattr("text2grad.align.learned.aligner.align_comment", lambda *_, **__: [])
-    (lost,) = HumanCritic(path).critique([answer])
+    (found,) = HumanCritic(table(tmp_path / "a.csv", comment("Rome is wrong."))).critique([answer])
+    (lost,) = HumanCritic(table(tmp_path / "b.csv", comment("The umbrella in Karachi is wrong."))).critique([answer])
 
-    assert [(span.start, span.end, span.critic) for span in found.spans] == [(18, 24, "human")]
-    assert (lost.status, lost.critique) == ("failed", "That is the wrong day.")
+    assert [(ANSWER[span.start : span.end], span.critic) for span in found.spans] == [("Rome", "human")]
+    assert (lost.status, lost.critique) == ("failed", "The umbrella in Karachi is wrong.")
 
 
-def test_with_the_aligner_a_comment_that_names_words_is_read_as_a_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = [Span(start=18, end=24, label="poor")]
-    monkeypatch.setattr("text2grad.align.learned.aligner.align_comment", lambda *_, **__: found)
-    path = table(tmp_path / "a.csv", comment("The meeting is on another day.", label="good", severity=0.5))
+def test_the_row_says_stance_and_severity_of_a_comment_that_is_read(tmp_path: Path) -> None:
+    (unlabelled,) = read_feedback(table(tmp_path / "a.csv", comment("Rome is wrong.")))
+    (labelled,) = read_feedback(table(tmp_path / "b.csv", comment("Rome is wrong.", label="good", severity=0.5)))
 
-    (named,) = read_feedback(path)
-    (aligned,) = read_feedback(path, align=True)
-
-    assert "Friday" not in [text for text, *_ in marked(named)]
-    assert marked(aligned) == [("Friday", "good", "human", "offset")]  # the row's own label and severity
-    assert aligned.feedback is not None
-    assert aligned.feedback.spans[0].severity == 0.5
+    assert [(text, label) for text, label, *_ in marked(unlabelled)] == [("Rome", "poor")]
+    assert [(text, label) for text, label, *_ in marked(labelled)] == [("Rome", "good")]
+    assert labelled.feedback is not None
+    assert labelled.feedback.spans[0].severity == 0.5
 
 
-def test_comments_whose_words_are_not_found_keep_their_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("text2grad.align.learned.aligner.align_comment", lambda *_, **__: [])
-    vague, vaguer = comment("Hm, well.", annotator="ann"), comment("Could be better.", annotator="bob")
+def test_what_a_comment_says_is_missing_is_an_omission_with_the_severity_of_the_row(tmp_path: Path) -> None:
+    path = table(tmp_path / "a.csv", comment("It forgot to mention the price.", severity=0.5))
+
+    _, feedback = only(path)
+
+    assert [(omission.text, omission.severity) for omission in feedback.omissions] == [("the price", 0.5)]
+    assert (feedback.status, feedback.spans) == ("ok", [])
+    (returned,) = HumanCritic(path).critique([Example(id="1", prompt=PROMPT, completion=ANSWER)])
+    assert returned == feedback
+
+
+def test_comments_without_effect_keep_their_text(tmp_path: Path) -> None:
+    vague, vaguer = comment("Hm, well.", annotator="ann"), comment("The soup in Zanzibar is bad.", annotator="bob")
     clear = comment("Wrong day.", start=18, end=24)
 
-    (lost,) = read_feedback(table(tmp_path / "a.csv", vague, vaguer), align=True)
-    (found,) = read_feedback(table(tmp_path / "b.csv", vague, clear), align=True)
+    (lost,) = read_feedback(table(tmp_path / "a.csv", vague, vaguer))
+    (found,) = read_feedback(table(tmp_path / "b.csv", vague, clear))
 
     assert lost.feedback is not None
     assert found.feedback is not None
-    assert (lost.feedback.status, lost.feedback.critique) == ("failed", "Hm, well.\nCould be better.")
-    assert lost.feedback.error == "the critique is about no part of the answer that could be found"
+    assert (lost.feedback.status, lost.feedback.critique) == ("failed", "Hm, well.\nThe soup in Zanzibar is bad.")
+    for reason in ("it says nothing about the answer", '"The soup in Zanzibar is bad.": it fits no part of the answer'):
+        assert reason in str(lost.feedback.error)
     assert (found.feedback.status, found.feedback.error) == ("ok", None)
     assert found.feedback.critique == "Hm, well.\nWrong day."
     assert [text for text, *_ in marked(found)] == ["Friday"]
+
+
+def test_a_verdict_survives_a_comment_without_effect(tmp_path: Path) -> None:
+    path = table(tmp_path / "a.csv", comment("Hm, well."), comment("", label="bad"))
+
+    (feedback,) = HumanCritic(path).critique([Example(id="1", prompt=PROMPT, completion=ANSWER)])
+
+    assert (feedback.status, feedback.score, feedback.critique) == ("ok", -1.0, "Hm, well.")
+
+
+def test_the_critic_reads_the_critique_of_a_record_of_the_schema(tmp_path: Path) -> None:
+    answer = Example(id="1", prompt=PROMPT, completion=ANSWER)
+    said = answer.model_copy(update={"feedback": Feedback(critic="me", critique="Rome is wrong.")})
+    (tmp_path / "a.jsonl").write_text(said.model_dump_json(exclude_defaults=True), encoding="utf-8")
+
+    (feedback,) = HumanCritic(tmp_path / "a.jsonl").critique([answer])
+
+    assert [ANSWER[span.start : span.end] for span in feedback.spans] == ["Rome"]
 
 
 def test_changed_comments_are_a_changed_critic(tmp_path: Path) -> None:
@@ -531,65 +551,3 @@ def test_changed_comments_are_a_changed_critic(tmp_path: Path) -> None:
     table(path, comment("Wrong place."))
 
     assert before == same != critic_digest(HumanCritic(path))
-
-
-# Replacements
-
-
-def replacements(example: Example) -> list[tuple[str, str | None]]:
-    assert example.feedback is not None
-    return [(example.completion[span.start : span.end], span.replacement) for span in example.feedback.spans]
-
-
-def test_a_column_says_what_should_stand_there_instead(tmp_path: Path) -> None:
-    path = table(
-        tmp_path / "feedback.csv",
-        comment("Wrong day.", start=18, end=24, replacement="Monday"),
-        comment("", quote="Rome", replacement="Paris"),
-        comment("Wrong city.", quote="in Rome", replacement=""),
-    )
-    example, _ = only(path)
-    assert replacements(example) == [("Friday", "Monday"), ("Rome", "Paris"), ("in Rome", None)]
-    assert {span.label for span in example.feedback.spans} == {"poor"}  # type: ignore[union-attr]
-
-
-def test_in_json_lines_an_empty_replacement_means_that_the_words_go(tmp_path: Path) -> None:
-    path = tmp_path / "feedback.jsonl"
-    path.write_text(json.dumps(comment("Not asked for.", quote="in Rome", replacement="")), encoding="utf-8")
-    assert replacements(only(path)[0]) == [("in Rome", "")]
-
-
-def test_label_studio_has_replacements_as_a_text_of_the_region(tmp_path: Path) -> None:
-    region = {"id": "r", "to_name": "answer"}
-    value = {"start": 18, "end": 24, "text": "Friday"}
-    results = [
-        {**region, "type": "labels", "from_name": "label", "value": {**value, "labels": ["Poor"]}},
-        {**region, "type": "textarea", "from_name": "comment", "value": {**value, "text": ["Wrong day."]}},
-        {**region, "type": "textarea", "from_name": "replacement", "value": {**value, "text": ["Monday"]}},
-    ]
-    task = {"id": 1, "data": {"prompt": PROMPT, "completion": ANSWER}, "annotations": [{"result": results}]}
-    example, feedback = only(dumped(tmp_path / "export.json", [task]))
-    assert replacements(example) == [("Friday", "Monday")]
-    assert feedback.critique == "Wrong day."
-
-
-def test_argilla_may_have_a_replacement_in_a_span(tmp_path: Path) -> None:
-    spans = [{"start": 18, "end": 24, "label": "poor", "replacement": "Monday"}]
-    record = {
-        "id": "a",
-        "fields": {"prompt": PROMPT, "completion": ANSWER},
-        "responses": {"marks": [{"value": spans, "user_id": "u"}]},
-    }
-    assert replacements(only(dumped(tmp_path / "export.json", [record]))[0]) == [("Friday", "Monday")]
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"replacement": "Monday"}, "but of what"),
-        ({"quote": "Friday", "replacement": "Monday", "label": "good"}, "only blamed words are replaced"),
-    ],
-)
-def test_a_replacement_needs_a_place_and_blame(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        only(table(tmp_path / "feedback.csv", comment("Wrong.", **fields)))

@@ -48,7 +48,7 @@ def test_two_candidates_are_none() -> None:
 
 def test_the_other_words_of_a_run_stay() -> None:
     text = parse_text("Then 300 people came.")
-    assert suggest(text, range(0, 3), Source(parse_text(SOURCE))) == "Then 250 people"
+    assert suggest(text, range(3), Source(parse_text(SOURCE))) == "Then 250 people"
 
 
 def test_the_critic_gives_the_replacement() -> None:

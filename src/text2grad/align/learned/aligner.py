@@ -1,8 +1,8 @@
-"""The parts of a completion that a comment is about, if it quotes nothing.
+"""The parts of a completion that a comment is about, if it neither quotes nor names them.
 
 Prose is classified word by word, programs statement by statement: features of spelling and, where a policy is given, of
-its attention go into small boosted trees that were trained on human comments (`benchmarks/train_freeform.py`). Their
-probabilities are calibrated: of the words with 0.7, the comment is about seven in ten.
+its attention go into small boosted trees that were trained on human comments (`benchmarks/train_freeform.py`). The
+confidence of a place is calibrated on comments that were not trained on: seven in ten places with 0.7 are right.
 """
 
 from __future__ import annotations
@@ -10,72 +10,103 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise
-from statistics import mode
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from text2grad.align.code_comments import align_code_comment
 from text2grad.align.learned.boosted_trees import BoostedTrees
 from text2grad.align.learned.statement_features import compute_statement_features
 from text2grad.align.learned.word_features import Matrix, compute_word_features
-from text2grad.align.program import Program, Statement, extract_program, find_statements
-from text2grad.align.stance import detect_stances
+from text2grad.align.program import Program, extract_program, find_statements
 from text2grad.errors import UserError
-from text2grad.schema import Label, Range, Span
-from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, split_words
+from text2grad.schema import Range
+from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord
 from text2grad.text.words import consecutive_runs
 
 if TYPE_CHECKING:
     from text2grad.align.learned.attention_features import Scorer  # imports transformers
 
 Probabilities = NDArray[np.float64]
-_Place = tuple[Range, float]  # characters of the completion, the confidence
+Place = tuple[Range, float]  # characters of the completion, the calibrated confidence
 
 NEIGHBOURS = (-2, -1, 0, 1, 2)  # words whose attention score is a feature, relative to the word
 ATTENTION_COLUMNS = [f"heads[{step:+d}]" for step in NEIGHBOURS]
 PADDING_SCORE = -6.0  # beyond the ends of the completion
 _MAX_GAP = 3  # words between two selected runs that are selected too if they are almost probable enough
 _GAP_THRESHOLD = 0.8  # of the threshold
+_MIN_THRESHOLD = 0.1
 _MIN_SHARED_WORDS = 0.1  # of a completion's words; function words alone reach that if the prompt is its source
 _MIN_STATEMENT_THRESHOLD = 0.08  # a comment on a program is nearly always about some statement
 _NOT_CODE_ALONE = (ast.Expr, ast.Pass)
 
 
-def align_comment(
-    comment: str,
-    completion: str,
-    prompt: str | None = None,
-    *,
-    scorer: Scorer | None = None,
-    label: Label | None = None,
-    critic: str = "",
-) -> list[Span]:
-    """Return spans on the parts of `completion` that `comment` is about, in order; none if none is probable enough.
+def locate(comment: str, completion: str, prompt: str | None = None, *, scorer: Scorer | None = None) -> list[Place]:
+    """Return the parts of `completion` that `comment` is about, in order; none if none is probable enough.
 
     prompt: the source or the question, where there is one; words that a source does not contain are suspect.
     scorer: attention features (`attention.AttentionScorer`) in addition to spelling; not used for texts that are too
-    long for it. For a program, what the comment names (`align_code_comment`) comes before what it may be about.
-    A span's confidence is the mean probability of its words; its label, unless given, the comment's stance on them.
+    long for it.
     """
     if not comment.strip() or not completion.strip():
         return []
+    program = find_program(completion, prompt)
+    if program is not None:
+        return locate_statements(comment, program)
+    return locate_words(comment, completion, prompt, scorer)
+
+
+def find_program(completion: str, prompt: str | None) -> Program | None:
+    """Return the program of a completion that has statements; prose that happens to parse ("Paris") is none."""
     program = extract_program(completion, prompt or "")
-    statements = list(find_statements(program).values()) if program else []
-    if program is None or all(isinstance(statement.node, _NOT_CODE_ALONE) for statement in statements):
-        # prose, even if it happens to parse ("Paris")
-        places = _find_words(comment, completion, _source_or_none(prompt, completion), scorer)
-    else:
-        named = align_code_comment(comment, completion, prompt=prompt or "", label=label, critic=critic)
-        if named:
-            return named
-        places = _find_likely_statements(comment, program, statements)
-    return [_to_span(place, comment, completion, label, critic) for place in places]
+    statements = find_statements(program).values() if program else []
+    return None if all(isinstance(statement.node, _NOT_CODE_ALONE) for statement in statements) else program
+
+
+def locate_words(
+    comment: str,
+    completion: str,
+    prompt: str | None = None,
+    scorer: Scorer | None = None,
+    hints: Sequence[tuple[Range, float]] = (),
+) -> list[Place]:
+    """Return the runs of words in a completion in prose that the comment is about.
+
+    hints: places that other sources propose, with the log-odds that are added to those of their words.
+    """
+    words, probabilities = predict_word_probabilities(comment, completion, source_or_none(prompt, completion), scorer)
+    model = _load_model("words" if scorer is None else "heads")
+    if not len(probabilities) or probabilities.max() < model.gate:
+        return []
+    for (start, end), log_odds in hints:
+        inside = np.array([word.start < end and start < word.end for word in words], dtype=bool)
+        probabilities[inside] = _shift(probabilities[inside], log_odds)
+    places = []
+    threshold = expected_f1_threshold(probabilities) if model.threshold is None else model.threshold
+    for run in consecutive_runs(np.flatnonzero(select_words(probabilities, threshold)).tolist()):
+        start, end = _strip_punctuation(completion, words[run.start].start, words[run.stop - 1].end)
+        if start < end:
+            places.append(((start, end), model.calibrate(float(probabilities[run.start : run.stop].mean()))))
+    return places
+
+
+def locate_statements(comment: str, program: Program) -> list[Place]:
+    """Return the statements that are probable enough, or else the most probable one."""
+    statements = list(find_statements(program).values())
+    model = _load_model("statements")
+    probabilities = model.trees.predict_proba(*compute_statement_features(comment, statements, program))
+    assert model.threshold is not None
+    threshold = min(model.threshold, max(_MIN_STATEMENT_THRESHOLD, float(probabilities.max(initial=0.0))))
+    places = []
+    for statement, probability in zip(statements, probabilities, strict=True):
+        place = program.span(*statement.extent())
+        if probability >= threshold and place is not None:
+            places.append((place, model.calibrate(float(probability))))
+    return places
 
 
 def predict_word_probabilities(
@@ -99,6 +130,16 @@ def stack_neighbours(scores: Matrix) -> Matrix:
     return np.stack(columns, axis=1).astype(np.float32)
 
 
+def expected_f1_threshold(probabilities: Probabilities) -> float:
+    """Return the threshold above which the selected words have the best expected F1: 2 * sum of p / (k + sum of all p).
+
+    It is lower where no word is probable, so that what is likely right is not cut where everything is uncertain.
+    """
+    ranked = np.sort(probabilities)[::-1]
+    f1 = 2 * np.cumsum(ranked) / (np.arange(1, len(ranked) + 1) + ranked.sum())
+    return max(_MIN_THRESHOLD, float(ranked[f1.argmax()]))
+
+
 def select_words(probabilities: Probabilities, threshold: float) -> NDArray[np.bool_]:
     """Select the words that reach the threshold, and short gaps between them that almost do."""
     selected = probabilities >= threshold
@@ -110,60 +151,17 @@ def select_words(probabilities: Probabilities, threshold: float) -> NDArray[np.b
     return result
 
 
-def _source_or_none(prompt: str | None, completion: str) -> str | None:
+def source_or_none(prompt: str | None, completion: str) -> str | None:
     """Return the prompt if the completion draws on it; compared with a mere question every word would be suspect."""
     known = set(re.findall(r"\w+", (prompt or "").casefold()))
     words = re.findall(r"\w+", completion.casefold())
     return prompt if sum(word in known for word in words) >= _MIN_SHARED_WORDS * len(words) else None
 
 
-def _find_words(comment: str, completion: str, prompt: str | None, scorer: Scorer | None) -> Iterator[_Place]:
-    words, probabilities = predict_word_probabilities(comment, completion, prompt, scorer)
-    selected = select_words(probabilities, _load_model("words" if scorer is None else "heads").threshold)
-    for run in consecutive_runs(np.flatnonzero(selected).tolist()):
-        start, end = _strip_punctuation(completion, words[run.start].start, words[run.stop - 1].end)
-        if start < end:
-            yield (start, end), float(probabilities[run.start : run.stop].mean())
-
-
-def _find_likely_statements(comment: str, program: Program, statements: Sequence[Statement]) -> Iterator[_Place]:
-    """Yield the statements that are probable enough, or else the most probable one."""
-    model = _load_model("statements")
-    probabilities = model.trees.predict_proba(*compute_statement_features(comment, statements, program))
-    threshold = min(model.threshold, max(_MIN_STATEMENT_THRESHOLD, float(probabilities.max())))
-    for statement, probability in zip(statements, probabilities, strict=True):
-        place = program.span(*statement.extent())
-        if probability >= threshold and place is not None:
-            yield place, float(probability)
-
-
-def _to_span(place: _Place, comment: str, completion: str, label: Label | None, critic: str) -> Span:
-    """Build a span with the phrase of the comment that shares most words with it, and the stance on that phrase."""
-    (start, end), confidence = place
-    phrase = _find_phrase(comment, completion[start:end])
-    at_the_end = (len(comment), len(comment))  # without a phrase, the last cue of the comment decides
-    stance = detect_stances(comment, [phrase or at_the_end], occurs=lambda i: True)[0]
-    return Span(
-        start=start,
-        end=end,
-        label=label or ("good" if stance == "good" else "poor"),
-        phrase=phrase,
-        reason=comment.strip(),
-        critic=critic,
-        match="freeform",
-        confidence=confidence,
-    )
-
-
-def _find_phrase(comment: str, marked: str) -> Range | None:
-    """Return the range of the shared content words in the sentence of the comment that has most of them."""
-    keys = {key for word in split_words(marked) if word.is_content for key in word.keys}
-    shared = [word for word in split_words(comment) if not keys.isdisjoint(word.keys)]
-    if not shared:
-        return None
-    best = mode(word.sentence for word in shared)
-    inside = [word for word in shared if word.sentence == best]
-    return _strip_punctuation(comment, inside[0].start, inside[-1].end)
+def _shift(probabilities: Probabilities, log_odds: float) -> Probabilities:
+    odds = probabilities / (1 - probabilities).clip(1e-9) * np.exp(log_odds)
+    shifted: Probabilities = odds / (1 + odds)
+    return shifted
 
 
 def _strip_punctuation(text: str, start: int, end: int) -> Range:
@@ -173,15 +171,26 @@ def _strip_punctuation(text: str, start: int, end: int) -> Range:
 
 class _Model(NamedTuple):
     trees: BoostedTrees
-    threshold: float
+    threshold: float | None  # None: the one with the best expected F1, comment by comment
+    gate: float  # the largest probability of a comment's words below which it is about none of them
+    calibration: NDArray[np.float64]  # (2, knots): mean probability, share of places that were right
     head_weights: NDArray[np.float64]  # the bias last; empty for models without attention
+
+    def calibrate(self, probability: float) -> float:
+        """Return the confidence of a place with this mean probability."""
+        return float(np.interp(probability, *self.calibration))
 
 
 @lru_cache
 def _load_model(name: str) -> _Model:
-    data = json.loads(files("text2grad.align.learned").joinpath(f"weights/{name}.json").read_text("utf-8"))
+    return parse_model(json.loads(files("text2grad.align.learned").joinpath(f"weights/{name}.json").read_text("utf-8")))
+
+
+def parse_model(data: dict[str, Any]) -> _Model:
+    """Build a model from parsed JSON, as `benchmarks/train_freeform.py` writes it."""
     weights = np.array(data.get("weights", []), dtype=np.float64)
-    return _Model(BoostedTrees.from_dict(data["trees"]), data["threshold"], weights)
+    trees = BoostedTrees.from_dict(data["trees"])
+    return _Model(trees, data["threshold"], data["gate"], np.array(data["calibration"]), weights)
 
 
 def _head_scores(attention: Matrix, weights: NDArray[np.float64]) -> Matrix:

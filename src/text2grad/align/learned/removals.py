@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import NamedTuple
 
 from text2grad.align.cuts import still_reads
@@ -25,18 +26,22 @@ Features = dict[str, float]
 NONE = "none"
 
 _MAX_WORDS = 16
+_MAX_ANSWER = 120  # words; of a longer answer, only sentences that have a word of the request
 _KINDS = {  # what a request speaks of
     "first name": r"\b(?:first|given|christian|fore)[ -]?names?\b|\bfull names?\b|\bmiddle names?\b",
     "name": r"\bnames?\b|\bnamed\b|\bcalled\b",
     "age": r"\bage[sd]?\b|\bhow old\b",
-    "position": r"\b(?:position|job|role|title|occupation|profession|post|rank|status|career|work)s?\b|\bmanager|\bplayer",
+    "position": r"\b(?:position|job|role|title|occupation|profession|post|rank|status|career|work)s?\b"
+    r"|\b(?:manag|play)er",
     "nationality": r"\bnationalit|\bcountry\b|\bethnic|\borigin",
     "place": r"\b(?:location|place|city|county|country|town|venue|area|region|street|state)s?\b|\bwhere\b|\blocated\b",
     "time": r"\b(?:date|day|year|month|week|time|season|period|timeframe)s?\b|\bwhen\b",
     "duration": r"\blength\b|\bhow long\b|\bduration\b|\bcontract\b|\bsentence\b|\bdeal\b",
-    "number": r"\b(?:number|amount|percent\w*|cost|price|fee|value|sum|figure|size|quantity|total|distance)s?\b|\bhow (?:many|much)\b",
+    "number": r"\b(?:number|amount|percent\w*|cost|price|fee|value|sum|figure|size|quantity|total|distance)s?\b"
+    r"|\bhow (?:many|much)\b",
     "score": r"\bscores?\b|\bresults?\b",
-    "organisation": r"\b(?:team|club|party|company|organi[sz]ation|council|group|league|tournament|competition|side)s?\b",
+    "organisation": r"\b(?:team|club|party|company|organi[sz]ation|council|group|league|tournament|competition"
+    r"|side)s?\b",
     "speaker": r"\bwho\b|\bsa(?:ys|id|ying)\b|\bsource\b",
     "description": r"\b(?:being|type|kind|adjective|descri\w+)\b",
 }
@@ -52,7 +57,8 @@ _AGE = re.compile(
 _SCORE = re.compile(r"\b\d+[-–]\d+\b")
 _TIME = re.compile(
     rf"\b(?:{'|'.join(sorted(CALENDAR_WORDS - {'may', 'march'}))}|(?:1[5-9]|20)\d\d|today|yesterday|tomorrow|tonight"
-    r"|(?:last|next|this|past|previous|following) (?:\w+ )?(?:year|month|week|season|summer|winter|spring|autumn|night|weekend)\w*)\b"
+    r"|(?:last|next|this|past|previous|following) (?:\w+ )?"
+    r"(?:year|month|week|season|summer|winter|spring|autumn|night|weekend)\w*)\b"
     r"|\b(?:May|March)\b",
 )
 _DURATION = re.compile(r"\b[\w.]+[- ](?:year|month|week|day|hour|minute|season|game|match)s?\b", re.IGNORECASE)
@@ -111,12 +117,16 @@ def list_candidates(request: str, words: Sequence[WhitespaceWord]) -> list[tuple
     named = (asked.head - _kind_keys()) & {key for word in words if word.is_content for key in word.keys}
     if not named and not asked.kinds:
         return []
+    if len(words) > _MAX_ANSWER and not named:
+        return []
+    near = {word.sentence for word in words if not named or named.intersection(word.keys)}
     needed = {kind for kind in ("first name", "age") if kind in asked.kinds} if not named else set()
     return [
         (first, last)
         for first in range(len(words))
         for last in range(first + 1, min(len(words), first + _MAX_WORDS) + 1)
         if words[first].sentence == words[last - 1].sentence
+        and (len(words) <= _MAX_ANSWER or words[first].sentence in near)
         and still_reads(words, first, last)
         and (not needed or needed & _phrase_kinds(words, first, last))
     ]
@@ -161,7 +171,7 @@ class _Source(NamedTuple):
 @lru_cache(maxsize=8)
 def _parse_source(source: str) -> _Source:
     keys = [part_key(part) for part in split_parts(source)]
-    return _Source(frozenset(keys), frozenset(zip(keys, keys[1:], strict=False)))
+    return _Source(frozenset(keys), frozenset(pairwise(keys)))
 
 
 def compute_features(

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from text2grad.align.comments import spans_from_comment
+from text2grad.align.clauses import read_clauses
+from text2grad.align.comment_aligner import describe_failure
 from text2grad.align.normalize import splits_word
 from text2grad.align.quotes import locate_quote
-from text2grad.align.stance import detect_stances
+from text2grad.align.reading import read_comment
 from text2grad.errors import UserError
 from text2grad.schema import Feedback, Label, Omission, Range, Severity, Span
 
@@ -79,10 +80,13 @@ class LabelMeanings:
         return meaning
 
 
-def comment_to_feedback(comment: HumanComment, completion: str, labels: LabelMeanings) -> Feedback:
+def comment_to_feedback(
+    comment: HumanComment, completion: str, labels: LabelMeanings, prompt: str | None = None
+) -> Feedback:
     """Convert a comment to Feedback.
 
     Offsets must be valid; a quote that is not found becomes `unmatched`. Without a label, the text's stance counts.
+    A text without a position that has no effect on the completion is failed feedback.
     """
     meaning = labels.resolve(comment.label)
     text = comment.comment.strip()
@@ -95,12 +99,20 @@ def comment_to_feedback(comment: HumanComment, completion: str, labels: LabelMea
     if comment.replacement is not None and meaning is None:
         meaning = "poor"
     if comment.start is None and comment.end is None and not comment.quote:
-        spans, unmatched = spans_from_comment(text, completion, label=meaning, critic=comment.critic)
+        reading = read_comment(text, completion, prompt, label=meaning, critic=comment.critic)
         changes: dict[str, Any] = {"severity": comment.severity}
-        if comment.replacement is not None and len(spans) == 1:  # of several words it is not known which it replaces
+        omissions = [omission.model_copy(update=changes) for omission in reading.omissions]
+        if comment.replacement is not None and len(reading.spans) == 1:  # of several it is not known which it replaces
             changes["replacement"] = comment.replacement
-        spans = [Span.model_validate(span.model_dump() | changes) for span in spans]
-        return Feedback(critique=text, spans=spans, unmatched=unmatched, critic=comment.critic)
+        failed = {} if reading.spans or omissions else describe_failure(text, reading)
+        return Feedback(
+            critique=text,
+            spans=[Span.model_validate(span.model_dump() | changes) for span in reading.spans],
+            omissions=omissions,
+            unmatched=reading.unmatched,
+            critic=comment.critic,
+            **failed,
+        )
     location = _locate(comment, completion)
     if location is None:
         return Feedback(critique=text, unmatched=[comment.quote or ""], critic=comment.critic)
@@ -170,8 +182,9 @@ def _from_utf16(bounds: Range, text: str) -> Range:
 
 
 def _stance(comment: str) -> Label:
-    end = (len(comment), len(comment))
-    return "good" if detect_stances(comment, [end], occurs=lambda _: True)[0] == "good" else "poor"
+    """Return the stance of the last clause that has one ("good idea, but wrong"); people seldom mark what is fine."""
+    decided = [clause.stance for clause in read_clauses(comment) if clause.stance != "unsure"]
+    return "good" if decided and decided[-1] == "good" else "poor"
 
 
 def _normalize(label: str) -> str:

@@ -29,7 +29,6 @@ def read_feedback(
     *,
     labels: Mapping[str, str] | None = None,
     columns: Mapping[str, str] | None = None,
-    align: bool = False,
     summary: ImportSummary | None = None,
 ) -> Iterator[Example]:
     """Yield the completions of a file once each, in order, with all comments on it merged.
@@ -43,24 +42,22 @@ def read_feedback(
       of the name `replacement` is that of its region (Label Studio), or of the annotator's only span (Argilla).
 
     A label alone is a verdict on the whole: the score, 1 or -1 times the severity. A comment with offsets refers to
-    them, one with a quote to the quote, others to what they quote or name. A comment that matches no part of the
-    completion has no spans. A prompt may be a conversation in chat format, in a table as JSON; one without a completion
-    ends with it.
+    them, one with a quote to the quote; others are read (`align.reading`), and one that has no effect on the completion
+    is failed feedback that keeps its text. A prompt may be a conversation in chat format, in a table as JSON; one
+    without a completion ends with it.
     labels: meanings of unknown labels, as {"Fluff": "poor"}: good, poor or missing.
     columns: the columns of fields whose names `guess_columns` does not know, as {"prompt": "Frage"}.
-    align: find the words of comments without a position as `text2grad align` does, with the learned aligner for those
-    that quote nothing; a comment that is about no words that could be found is failed feedback.
     summary: where broken records are noted, which are left out then; None: they are errors.
     """
-    reader = _Reader(LabelMeanings(labels), dict(columns or {}), CommentAligner() if align else None, summary)
+    reader = _Reader(LabelMeanings(labels), dict(columns or {}), summary)
     yield from _merge_examples(reader.read(path))
 
 
 class HumanCritic:
     """Returns the comments in a file on each completion, which is found by prompt and completion.
 
-    The arguments are those of `read_feedback`. A completion without comments, or whose comments match no part of it
-    even with the learned aligner, gets failed feedback.
+    The arguments are those of `read_feedback`. A completion without comments, or whose comments fit no part of it, gets
+    failed feedback.
     """
 
     name = "human"
@@ -74,7 +71,7 @@ class HumanCritic:
     ) -> None:
         self.path = Path(path)
         options: dict[str, Any] = {"labels": labels, "columns": columns}
-        self._examples = {_key(example): example for example in read_feedback(path, align=True, **options)}
+        self._examples = {_key(example): example for example in read_feedback(path, **options)}
         content = hashlib.blake2b(self.path.read_bytes(), digest_size=16).hexdigest()
         self._fingerprint = json.dumps(["human", content, options], sort_keys=True)
 
@@ -90,7 +87,10 @@ class HumanCritic:
         commented = self._examples.get(_key(example))
         if commented is None or commented.feedback is None:
             return Feedback.failure(self.name, f"{example.id}: {self.path} has no comment on this completion")
-        return commented.feedback
+        if commented.feedback.score is not None or commented.feedback.omissions:
+            return commented.feedback
+        (aligned,) = CommentAligner().critique([commented])  # a record of the schema may have a critique only
+        return aligned
 
 
 def _key(example: Example) -> tuple[str, str]:
@@ -128,10 +128,9 @@ class _Reader:
         self,
         labels: LabelMeanings,
         columns: dict[str, str],
-        aligner: CommentAligner | None,
         summary: ImportSummary | None,
     ) -> None:
-        self.labels, self.columns, self.aligner, self.summary = labels, columns, aligner, summary
+        self.labels, self.columns, self.summary = labels, columns, summary
         self.field_names = FieldNames(*map(columns.get, FieldNames._fields))
 
     def read(self, path: str | Path) -> Iterator[Example]:
@@ -186,17 +185,11 @@ class _Reader:
         text = comment.comment.strip()
         if meaning is not None and not text and not has_more:  # a verdict on the whole
             return Feedback(critic=comment.critic, score=comment.severity if meaning == "good" else -comment.severity)
-        if self.aligner is None or has_more or not text:
-            return comment_to_feedback(comment, example.completion, self.labels)
-        said = Feedback(critique=text, critic=comment.critic)
-        (aligned,) = self.aligner.critique([example.model_copy(update={"feedback": said})])
-        if self.summary is not None:
-            self.summary.aligned += aligned.status == "ok"
-            self.summary.unaligned += aligned.status == "failed"
-        # the annotator's own label and severity count more than what the aligner reads from the words
-        known: dict[str, Any] = {"severity": comment.severity} | ({"label": meaning} if meaning else {})
-        known |= {"replacement": None} if meaning == "good" else {}
-        return aligned.model_copy(update={"spans": [span.model_copy(update=known) for span in aligned.spans]})
+        feedback = comment_to_feedback(comment, example.completion, self.labels, example.prompt_text)
+        if self.summary is not None and text and not is_placed and meaning != "missing":
+            self.summary.aligned += feedback.status == "ok"
+            self.summary.unaligned += feedback.status == "failed"
+        return feedback
 
 
 def _make_example(record: dict[str, Any], default_id: str) -> Example:

@@ -41,9 +41,8 @@ def _numbers(text: Text, words: range, source: Source) -> Iterator[tuple[range, 
         word = text.words[i]
         is_date = word.text.lower() in _WEEKDAYS | _MONTHS
         previous = text.words[i - 1] if i else None
-        if is_date and not source.supports_word(word):
-            yield range(word.start, word.end), _only(source, _kind(text, i), text)
-        elif word.lexeme.is_number and not source.supports_number(word, previous):
+        is_wrong_date = is_date and not source.supports_word(word)
+        if is_wrong_date or (word.lexeme.is_number and not source.supports_number(word, previous)):
             yield range(word.start, word.end), _only(source, _kind(text, i), text)
 
 

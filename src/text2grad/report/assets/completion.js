@@ -188,10 +188,11 @@ function probabilityChange({ before, after, change }) {
 
 function spanComment(span) {
   const severity = span.severity === 1 ? "" : `, severity ${number(span.severity)}`;
+  const confidence = span.confidence === 1 ? "" : `, confidence ${number(span.confidence)}`;
   return element(
     "p",
     { class: `${span.label} comment` },
-    `${span.label}${severity}` + (span.reason ? `: ${span.reason}` : "") + instead(span.replacement),
+    `${span.label}${severity}${confidence}` + (span.reason ? `: ${span.reason}` : "") + instead(span.replacement),
   );
 }
 

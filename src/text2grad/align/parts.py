@@ -1,0 +1,152 @@
+"""References to the parts of an answer: "the last sentence", "the second bullet", "step 3", "the title", "the ending"."""
+
+# ruff: noqa: E501  one pattern per line
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from text2grad.align.document import Document
+from text2grad.align.proposals import Proposal, overlap
+from text2grad.schema import Range
+
+_ORDINALS = {
+    "first": 0, "1st": 0, "opening": 0, "initial": 0, "second": 1, "2nd": 1, "third": 2, "3rd": 2, "fourth": 3, "4th": 3,
+    "fifth": 4, "5th": 4, "sixth": 5, "6th": 5, "seventh": 6, "7th": 6, "eighth": 7, "8th": 7, "ninth": 8, "tenth": 9,
+    "last": -1, "final": -1, "closing": -1, "concluding": -1, "bottom": -1, "top": 0, "penultimate": -2,
+    "second to last": -2, "second-to-last": -2, "next to last": -2, "second last": -2,
+}  # fmt: skip
+_COUNTS = {"two": 2, "2": 2, "couple of": 2, "three": 3, "3": 3, "few": 3, "four": 4, "4": 4}
+_NUMBERS = {
+    word: i for i, word in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1)
+}
+_ORDINAL = "|".join(sorted(map(re.escape, _ORDINALS), key=len, reverse=True))
+_COUNT = "|".join(_COUNTS)
+_NUMBER = rf"\d{{1,3}}|{'|'.join(_NUMBERS)}"
+
+
+class _Unit(NamedTuple):
+    pattern: str
+    find: Callable[[Document], list[Range]]
+    needs_number: bool  # without an ordinal or number it means nothing, unless there is only one
+
+
+def _ending(document: Document) -> list[Range]:
+    last = document.sentences[-1:]
+    return document.paragraphs[-1:] if len(document.paragraphs) > 2 and not document.items else last
+
+
+def _opening(document: Document) -> list[Range]:
+    return document.sentences[:1]
+
+
+def _introduction(document: Document) -> list[Range]:
+    return document.paragraphs[:1] if len(document.paragraphs) > 1 else document.sentences[:1]
+
+
+def _lines(document: Document) -> list[Range]:
+    """Return the lines; of a text in paragraphs the sentences, which people call lines."""
+    wrapped = any(sum(line[0] <= start < line[1] for start, _ in document.sentences) > 1 for line in document.lines)
+    return document.sentences if wrapped else document.lines
+
+
+def _words(document: Document) -> list[Range]:
+    return [match.span() for match in re.finditer(r"\w[\w'’-]*", document.text)]
+
+
+_UNITS = (
+    _Unit(r"sentences?", lambda d: d.sentences, True),
+    _Unit(r"paragraphs?|paras?", lambda d: d.paragraphs, True),
+    _Unit(r"lines?", _lines, True),
+    _Unit(r"(?:bullet|bulleted|list)(?:\s|-)?(?:points?|items?)?s?|points?|items?|entr(?:y|ies)", lambda d: d.bullets, True),
+    _Unit(r"steps?|instructions?", lambda d: d.steps, True),
+    _Unit(r"ingredients?", lambda d: d.ingredients, True),
+    _Unit(r"questions?", lambda d: d.questions, True),
+    _Unit(r"words?", _words, True),
+    _Unit(r"title|headline|heading|header", lambda d: d.title or d.headings[:1] or d.subject_lines, False),
+    _Unit(r"subject(?:[\s-]line)?", lambda d: d.subject_lines, False),
+    _Unit(r"greeting|salutation", lambda d: d.greeting, False),
+    _Unit(r"sign[\s-]?off|valediction|closing(?:\s+(?:words?|phrase|formula|line))?|signing off", lambda d: d.sign_off or _ending(d), False),
+    _Unit(r"signature", lambda d: d.signature, False),
+    _Unit(r"p\.?\s?s\.?(?=\W)|postscript", lambda d: d.postscript, False),
+    _Unit(r"intro(?:duction)?|first part", _introduction, False),
+    _Unit(r"opening(?:\s+(?:line|sentence))?|beginning|start", _opening, False),
+    _Unit(r"ending|conclusion|end|close|wrap-up|last part|final part|punchline", _ending, False),
+    _Unit(r"(?:bulleted\s+|numbered\s+)?list", lambda d: d.lists, False),
+    _Unit(r"list of ingredients|ingredients? list|ingredients", lambda d: [(d.ingredients[0][0], d.ingredients[-1][1])] if d.ingredients else [], False),
+)  # fmt: skip
+_COMPILED = tuple(
+    (
+        re.compile(
+            rf"(?<![\w'’-])(?:(?P<ordinal>{_ORDINAL})[\s-]+(?:(?P<count>{_COUNT})\s+)?)?(?P<unit>{unit.pattern})(?![\w-])"
+            rf"(?:\s+(?:number\s+|no\.?\s*|#\s*)?(?P<number>{_NUMBER})(?![\w.]*\d)\b(?:\s*(?:-|–|to|and|&)\s*(?P<until>{_NUMBER})\b)?)?",
+            re.IGNORECASE,
+        ),
+        unit,
+    )
+    for unit in _UNITS
+)
+# "the end of the story is nice" and "the start" as nouns, not "in the end", "to start with", "the first time"
+_NOUN = re.compile(
+    r"\b(?:the|this|that|its|your|my|their|an?|no|both|each|every|nice|good|great|bad|weak)\s+(?:\w+\s+)?$",
+    re.IGNORECASE,
+)
+_NO_NOUN_BEFORE = re.compile(r"\b(?:in|at|by|from|to|until|till)\s+the\s+(?:very\s+)?$", re.IGNORECASE)
+_AT_END = re.compile(
+    r"\b(?:at|near|towards?)\s+the\s+(?:very\s+)?(?P<side>end|beginning|start|top|bottom)\b", re.IGNORECASE
+)
+_AMBIGUOUS = re.compile(
+    r"start|beginning|end|close|list|points?|items?|lines?|words?|instructions?|subject|header|questions?", re.I
+)
+_CONFIDENCE, _ONLY_ONE = 0.9, 0.75
+
+
+def find_parts(comment: str, start: int, end: int, document: Document) -> Iterator[Proposal]:
+    """Yield the parts of the document that the comment names in comment[start:end]; of nested phrases the longest."""
+    taken: list[Range] = []
+    matches = [(match, unit) for pattern, unit in _COMPILED for match in pattern.finditer(comment, start, end)]
+    for match, unit in sorted(matches, key=lambda pair: pair[0].start() - pair[0].end()):
+        if any(overlap(match.span(), other) for other in taken):
+            continue
+        places = _resolve(match, unit, document)
+        if places:
+            taken.append(match.span())
+            certain = bool(match["ordinal"] or match["number"]) or not unit.needs_number
+            yield Proposal("part", match.span(), tuple(places), _CONFIDENCE if certain else _ONLY_ONE)
+    if not taken:
+        for match in _AT_END.finditer(comment, start, end):
+            find = _ending if match["side"].lower() in ("end", "bottom") else _opening
+            if places := find(document):
+                yield Proposal("part", match.span(), tuple(places), _ONLY_ONE)
+
+
+def _resolve(match: re.Match[str], unit: _Unit, document: Document) -> list[Range]:
+    comment, (start, _) = match.string, match.span()
+    if match["number"]:
+        first = _number(match["number"])
+        last = _number(match["until"]) if match["until"] else first
+        places = unit.find(document)
+        return places[first - 1 : last] if 0 < first <= last else []
+    if match["ordinal"] is None:
+        if _AMBIGUOUS.fullmatch(match["unit"]):
+            before = comment[max(0, start - 30) : start]
+            if not _NOUN.search(before) or _NO_NOUN_BEFORE.search(before):
+                return []
+        places = unit.find(document)
+        return places if not unit.needs_number or len(places) == 1 else []
+    places = unit.find(document)
+    number = _ORDINALS[re.sub(r"\s+", " ", match["ordinal"].lower())]
+    if match["count"]:
+        count = _COUNTS[match["count"].lower()]
+        return places[-count:] if number < 0 else places[:count]
+    if unit.find is _words and number > 0:
+        return []  # "the second word" is rare, "the second words" nonsense
+    if not unit.needs_number:
+        return places
+    return [places[number]] if -len(places) <= number < len(places) else []
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdigit() else _NUMBERS[text.lower()]

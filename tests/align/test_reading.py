@@ -1,0 +1,161 @@
+"""Comments read as a whole: the words, what they earn, what is missing, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from text2grad.align.reading import NO_PLACE, NOT_MISSING, NOT_SURE, Reading, read_comment
+
+POOL = (
+    "The council decided on Thursday to close the old pool on Mill Lane. Repairs would have cost three million pounds. "
+    "It is the worst decision in the history of the town."
+)
+FACTORIAL = "def factorial(n):\n    x = 1\n    for i in range(1, n):\n        x *= i\n    return x\n"
+DEV = Path(__file__).parents[2] / "benchmarks" / "comments_dev.jsonl"
+
+
+def spans(reading: Reading, answer: str) -> list[tuple[str, str]]:
+    return [(answer[span.start : span.end], span.label) for span in reading.spans]
+
+
+@pytest.mark.parametrize(
+    ("comment", "answer", "expected"),
+    [
+        ("The last sentence is exaggerated.", POOL, [("It is the worst decision in the history of the town.", "poor")]),
+        (
+            "The loop is fine, but the return value is off by one.",
+            FACTORIAL,
+            [("for i in range(1, n):\n        x *= i", "good"), ("x", "poor")],
+        ),
+        ("The code fails to handle negative inputs.", FACTORIAL, [("range(1, n)", "poor")]),
+        ('"Mill Lane" is correct.', POOL, [("Mill Lane", "good")]),
+        ('"Thursday" should be "Tuesday".', POOL, [("Thursday", "poor")]),
+        ("The vote was on Tuesday, not Thursday.", POOL, [("Thursday", "poor")]),
+        ('The last sentence is wrong to say "town".', POOL, [("town", "poor")]),
+    ],
+)
+def test_what_a_comment_is_about(comment: str, answer: str, expected: list[tuple[str, str]]) -> None:
+    assert spans(read_comment(comment, answer), answer) == expected
+
+
+def test_what_is_missing_has_no_place() -> None:
+    reading = read_comment("It forgot to mention the price.", POOL)
+    assert [omission.text for omission in reading.omissions] == ["the price"]
+    assert reading.spans == []
+
+
+def test_what_is_there_is_not_missing_and_says_so() -> None:
+    reading = read_comment("It forgot to mention the cost of the repairs.", POOL)
+    assert (reading.spans, reading.omissions) == ([], [])
+    assert [reason for _, reason in reading.refused] == [NOT_MISSING]
+
+
+def test_a_comment_on_something_else_is_refused() -> None:
+    reading = read_comment("The umpire's umbrella in Karachi is wrong.", POOL)
+    assert reading.spans == []
+    assert [reason for _, reason in reading.refused] == [NO_PLACE]
+
+
+def test_one_quotation_that_is_not_there_does_not_discard_the_rest() -> None:
+    reading = read_comment('"Thursday" is wrong. "the mayor\'s dog" is wrong too.', POOL)
+    assert ("Thursday", "poor") in spans(reading, POOL)
+    assert reading.unmatched == ["the mayor's dog"]
+
+
+def test_a_doubt_earns_nothing_and_is_shown() -> None:
+    reading = read_comment("I'm not sure whether Thursday is right.", POOL)
+    assert reading.spans == []
+    assert NOT_SURE in [reason for _, reason in reading.refused]
+
+
+def test_praise_of_all_is_one_span_of_all() -> None:
+    reading = read_comment("Great summary!", POOL)
+    assert [(span.start, span.end, span.label, span.match) for span in reading.spans] == [
+        (0, len(POOL), "good", "whole")
+    ]
+
+
+def test_a_label_overrides_the_stance() -> None:
+    assert spans(read_comment('"Mill Lane" is correct.', POOL, label="poor"), POOL) == [("Mill Lane", "poor")]
+
+
+def test_a_span_tells_its_critic_reason_and_phrase() -> None:
+    comment = 'Well written. But "Thursday" is wrong.'
+    span = next(span for span in read_comment(comment, POOL, critic="anna").spans if span.label == "poor")
+    assert (span.critic, span.reason) == ("anna", '"Thursday" is wrong.')
+    assert comment[slice(*(span.phrase or (0, 0)))] == "Thursday"
+
+
+def test_most_of_our_own_comments_point_at_their_words() -> None:
+    right = total = 0
+    for line in DEV.read_text("utf-8").splitlines():
+        answer = json.loads(line)
+        for comment in answer["comments"]:
+            reading = read_comment(comment["comment"], answer["completion"], answer["prompt"])
+            places = [target.place for item in reading.clauses for target in item.targets]
+            for span in (span for clause in comment["clauses"] for span in clause["spans"]):
+                start = answer["completion"].index(span)
+                total += 1
+                right += any(s < start + len(span) and start < e for s, e in places)
+    assert right / total > 0.8
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    comment=st.one_of(st.text(max_size=80), st.sampled_from(["The last sentence", "line 3", '"x" is bad', "step 0"])),
+    answer=st.one_of(
+        st.text(max_size=120), st.sampled_from([POOL, FACTORIAL, "- a\n- b", "Dear x,\n\nBest,\nI", "1. a"])
+    ),
+    prompt=st.one_of(st.none(), st.text(max_size=30)),
+)
+def test_ranges_are_inside_and_nothing_crashes(comment: str, answer: str, prompt: str | None) -> None:
+    reading = read_comment(comment, answer, prompt)
+    for span in reading.spans:
+        assert 0 <= span.start < span.end <= len(answer)
+        assert 0 <= span.confidence <= 1
+        assert span.phrase is None or 0 <= span.phrase[0] < span.phrase[1] <= len(comment)
+    for omission in reading.omissions:
+        assert omission.text in comment
+
+
+_WORDS = st.sampled_from(
+    [
+        "the",
+        "last",
+        "first",
+        "sentence",
+        "line",
+        "loop",
+        "title",
+        "is",
+        "wrong",
+        "great",
+        "not",
+        "no",
+        "date",
+        "price",
+        "step",
+        "3",
+        "about",
+        '"pool"',
+        ",",
+        ".",
+        "?",
+        "but",
+        "x",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    words=st.lists(_WORDS, max_size=14), answer=st.sampled_from([POOL, FACTORIAL, "Title\n\n1. Do 3 x.\n2. Pay $5."])
+)
+def test_comments_of_these_words_are_read_without_a_crash(words: list[str], answer: str) -> None:
+    for span in read_comment(" ".join(words), answer).spans:
+        assert answer[span.start : span.end].strip()

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from text2grad.align.clauses import Clause
+from text2grad.align.document import Document
+from text2grad.align.whole import speaks_of_whole
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("Great answer!", True),
+        ("Too long.", True),
+        ("Polite and to the point.", True),
+        ("Off topic.", True),
+        ("Great pool.", False),
+        ("The council is wrong.", False),
+        ("It never apologises.", False),
+    ],
+)
+def test_whether_the_whole_answer_is_meant(comment: str, expected: bool) -> None:
+    clause = Clause(0, len(comment), "poor", 0.9, None)
+    assert speaks_of_whole(comment, clause, Document("The council closed the pool.")) is expected
+
+
+def test_a_clause_that_names_a_variable_is_about_it() -> None:
+    comment = "right is wrong"
+    document = Document("left, right = 0, 1\nprint(left, right)\n")
+    assert not speaks_of_whole(comment, Clause(0, len(comment), "poor", 0.9, None), document)
