@@ -1,0 +1,131 @@
+"""The tasks of `evidence.py`: prompts, critics, and a metric that the critic does not compute.
+
+Held-out prompts are two halves: settings are chosen on `select`, results come from `report`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import records_task
+
+from text2grad.critics.base import Critic, collect_feedback
+from text2grad.critics.registry import make_critic
+from text2grad.data import scitldr, xquad
+from text2grad.evaluation.metrics import exact_match, rouge_l, token_f1
+from text2grad.schema import Example, Feedback, Omission, Span
+
+NUM_RECORDS = 2_000
+HELDOUT_RECORDS = 240
+
+
+@dataclass(frozen=True)
+class Task:
+    """settings: of the trainer. metrics: of an answer, by name; the first decides."""
+
+    name: str
+    train: Callable[[], list[Example]]
+    heldout: Callable[[], list[Example]]
+    critic: Callable[[], Critic]
+    metrics: dict[str, Callable[[Example], float]]
+    settings: dict[str, Any]
+    half_of: Callable[[Example], str] = lambda example: example.id
+    warm_up: Callable[[], list[Example]] | None = None
+
+    def half(self, name: str) -> list[Example]:
+        """Return the held-out prompts of one half, `select` or `report`; neighbours by `half_of` stay together."""
+        return [e for e in self.heldout() if _is_first_half(self.half_of(e)) == (name == "select")]
+
+
+class OneFault:
+    """Names one fault of an answer, drawn with a fixed seed, as people do; the number is that of what is named.
+
+    The score is 0 less the severity of the fault, 0 where there is none: the comment, and nothing else, as a number.
+    holistic: keep the critic's own score, which knows more than the comment.
+    """
+
+    def __init__(self, critic: Critic, holistic: bool = False) -> None:
+        self.critic, self.holistic = critic, holistic
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        found = collect_feedback(self.critic, list(examples))
+        return [self._one(example, feedback) for example, feedback in zip(examples, found, strict=True)]
+
+    def _one(self, example: Example, feedback: Feedback) -> Feedback:
+        if feedback.status == "failed":
+            return feedback
+        blamed: list[Span | Omission] = [span for span in feedback.spans if span.label == "poor"]
+        faults = blamed + list(feedback.omissions)
+        seed = hashlib.blake2b(f"{example.id}\n{example.completion}".encode(), digest_size=8).digest()
+        named = faults[np.random.default_rng(list(seed)).integers(len(faults))] if faults else None
+        score = -named.severity if named else 0.0
+        return feedback.model_copy(
+            update={
+                "spans": [named] if isinstance(named, Span) else [],
+                "omissions": [named] if isinstance(named, Omission) else [],
+                "score": feedback.score if self.holistic else score,
+            }
+        )
+
+
+def _is_first_half(key: str) -> bool:
+    return hashlib.blake2b(key.encode(), digest_size=1).digest()[0] < 128
+
+
+def _reference(metric: Callable[[str, Any], float]) -> Callable[[Example], float]:
+    return lambda example: metric(example.completion, example.reference)
+
+
+def _common(**changes: Any) -> dict[str, Any]:
+    return {
+        "per_device_train_batch_size": 32,
+        "num_generations": 4,
+        "temperature": 0.7,
+        "learning_rate": 1e-4,
+        "beta": 0.02,
+        "advantage_normalization": "whiten",
+        **changes,
+    }
+
+
+def _records(fields: int) -> Task:
+    return Task(
+        name=f"records{fields}",
+        train=lambda: records_task.make_examples(NUM_RECORDS, fields, seed=0),
+        heldout=lambda: records_task.make_examples(HELDOUT_RECORDS, fields, seed=1),
+        critic=records_task.RecordCritic,
+        metrics={"slots": records_task.slots_right},
+        settings=_common(max_completion_length=24 + 12 * fields),
+        warm_up=lambda: records_task.faulty_paragraphs(NUM_RECORDS, fields, seed=2),
+    )
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        Task(
+            "summaries",
+            lambda: list(scitldr.load("train")),
+            lambda: list(scitldr.load("heldout")),
+            lambda: make_critic("grounding", {}),
+            {"rouge_l": _reference(rouge_l)},
+            _common(max_completion_length=64),
+        ),
+        Task(
+            "questions",
+            lambda: list(xquad.load("train")),
+            lambda: list(xquad.load("heldout")),
+            lambda: make_critic("qa", {}),
+            {"f1": _reference(token_f1), "exact": _reference(exact_match)},
+            _common(max_completion_length=48),
+            half_of=lambda example: str(example.meta["title"]),
+        ),
+        _records(4),
+        _records(8),
+        _records(16),
+    )
+}
