@@ -139,11 +139,15 @@ class OfflineTrainer(Text2GradTrainer):
             eval_dataset,
             callbacks,
         )
-        self.rollout_critic = LoggedFeedback()
         self._keep_what_fits()
         self.card_names = {"critic": "logged feedback"}
         if critic is not None:
             self.card_names["evaluated by"] = str(getattr(critic, "name", type(critic).__name__))
+
+    @property
+    def rollout_critic(self) -> Critic:
+        """The logged feedback, whatever comments on held-out completions."""
+        return LoggedFeedback()
 
     def _keep_what_fits(self) -> None:
         """Drop completions that the tokenizer cannot write, and those that are too long for the model."""

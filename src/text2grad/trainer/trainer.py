@@ -81,7 +81,6 @@ class Text2GradTrainer:
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.critic, self.plain_prompts = critic, plain_prompts
-        self.rollout_critic = critic  # of what is trained on; `critic` is that of held-out completions
         self.card_names: dict[str, str] = {}  # more rows of the model card, or other ones
         self.run = RunFolder(args.output_dir)
         require_trackers(args.report_to)
@@ -134,6 +133,11 @@ class Text2GradTrainer:
         self.monitor, self.best_checkpoint = RewardHackingMonitor(), BestCheckpoint()
         self.failure_guard = FailureGuard(self.run.checkpoint)
         self.started = self.best_is_loaded = False
+
+    @property
+    def rollout_critic(self) -> Critic:
+        """The critic of what is trained on; `critic` is that of held-out completions."""
+        return self.critic
 
     def train(self, resume: bool = False) -> None:
         """Train up to `max_steps`. A resumed run draws the same random numbers as an uninterrupted one.
