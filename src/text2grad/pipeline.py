@@ -12,17 +12,17 @@ from text2grad.checkpoint.model_card import CARD
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.config.run import RunConfig, changed_keys, load_config
 from text2grad.critics.registry import make_critic
-from text2grad.data.registry import load_examples
 from text2grad.errors import UserError
 from text2grad.evaluation.comparison import compare
 from text2grad.files import replace_text
 from text2grad.report import build_report
 from text2grad.schema import Example, read_examples
 from text2grad.trainer.callbacks import Callback
-from text2grad.trainer.offline import OfflineTrainer
+from text2grad.trainer.offline import OfflineTrainer, UsableFeedback
 from text2grad.trainer.trainer import Text2GradTrainer
 
 log = logging.getLogger(__name__)
+LOGGED = "logged"  # the name of the critic of runs on logged feedback
 # Settings that may differ when a run is resumed. A lower learning rate is the remedy for failed updates; the batch size
 # per device depends on the number of processes, and the trainer checks their product; a run folder may be moved.
 RESUMABLE_CHANGES = {
@@ -53,6 +53,10 @@ class Display(Callback, Protocol):
         """Called within a phase that is not training, with the numbers of finished and all items."""
         ...
 
+    def on_feedback(self, usable: UsableFeedback) -> None:
+        """Called before training on logged feedback, with what of it can be used."""
+        ...
+
     def on_finish(self, evaluation: dict[str, Any] | None, report: Path, num_examples: int) -> None:
         """Called at the end, with the held-out comparison and the path of the report."""
         ...
@@ -63,9 +67,9 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     if resume:
         _check_settings(config)
     critic = make_critic(config.critic.name, config.critic.options)
-    heldout = load_examples(config.data.eval, "heldout") if config.data.eval else []
+    heldout = config.data.load_eval()
     display.on_phase("Loading the model")
-    train_dataset = load_examples(config.data.train, "train")
+    train_dataset = config.data.load_train()
     trainer = Text2GradTrainer(
         critic=critic, train_dataset=train_dataset, eval_dataset=heldout, **_trainer_options(config, display)
     )
@@ -74,12 +78,26 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
 
 
 def train_offline(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
-    """Train on logged completions and their feedback in `config.data.train`, and write the report."""
+    """Train on logged completions and their feedback in `config.data.train`, and write the report.
+
+    Where `config.data.eval` is set, its prompts are answered before and after, and `config.critic` judges the answers.
+    """
     if resume:
         _check_settings(config)
+    critic, heldout = None, []
+    if config.data.eval is not None:
+        if config.critic.name == LOGGED:
+            raise UserError("held-out prompts need a critic to judge the answers; name one, as in --critic grounding")
+        critic = make_critic(config.critic.name, config.critic.options)
+        heldout = config.data.load_eval()
     display.on_phase("Loading the model")
-    logged = list(read_examples(config.data.train))
-    trainer = OfflineTrainer(train_dataset=logged, **_trainer_options(config, display))
+    trainer = OfflineTrainer(
+        train_dataset=list(read_examples(config.data.train)),
+        critic=critic,
+        eval_dataset=heldout,
+        **_trainer_options(config, display),
+    )
+    display.on_feedback(trainer.usable)
     with trainer.locked():
         return _train(trainer, config, display, resume)
 

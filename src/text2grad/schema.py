@@ -20,6 +20,7 @@ Label = Literal["good", "poor"]
 MatchKind = Literal["offset", "exact", "normalized", "fuzzy", "part", "code", "freeform", "whole"]
 Severity = Annotated[float, Field(gt=0, le=1)]
 Model = TypeVar("Model", bound=BaseModel)
+_TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".parquet", ".arrow")
 
 
 class Strict(BaseModel):
@@ -175,11 +176,21 @@ def _check_range(field: str, bounds: Range, text_name: str, text: str) -> None:
         raise ValueError(f"{field}.end is {end} but the {text_name} has {len(text)} characters")
 
 
+def check_examples_file(path: Path) -> None:
+    """Raise UserError where there is no such file, or it is a table."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example per line")
+    if path.suffix in _TABLES:
+        raise UserError(
+            f"{path}: a table, not JSON lines; `text2grad import {path} -o feedback.jsonl` makes feedback of its "
+            f"comments"
+        )
+
+
 def read_examples(path: str | Path) -> Iterator[Example]:
     """Stream the examples of a JSON lines file; an error names file, line and field."""
     path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example per line")
+    check_examples_file(path)
     with open_maybe_gzip(path, "rt", encoding="utf-8-sig") as lines:  # some editors write a byte order mark
         try:
             for number, line in enumerate(lines, 1):

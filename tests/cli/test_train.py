@@ -60,8 +60,8 @@ def test_a_run_without_data_is_refused(tmp_path):
         invoke("-o", tmp_path / "run")
 
 
-def test_logged_feedback_cannot_be_evaluated(feedback, tiny_model, tmp_path):
-    with pytest.raises(UserError, match="need a critic and logged feedback has none: set it to null"):
+def test_an_evaluation_of_logged_feedback_needs_a_critic(feedback, tiny_model, tmp_path):
+    with pytest.raises(UserError, match="need a critic, and logged feedback has none"):
         invoke("--feedback", feedback, "--model", tiny_model, "-o", tmp_path / "run", *SMALL, "policy.eval_steps=1")
 
 

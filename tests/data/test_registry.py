@@ -7,6 +7,7 @@ import importlib
 import json
 
 import pytest
+from datasets import Dataset
 
 from text2grad.data.reading import read_rows
 from text2grad.data.registry import DATASETS, load_examples
@@ -75,12 +76,47 @@ def test_questions_about_one_paragraph_stay_together(tmp_path, monkeypatch):
 
 
 def test_a_missing_file_of_a_data_set_is_named(tmp_path, monkeypatch):
-    monkeypatch.delenv("TEXT2GRAD_DATA", raising=False)
-    with pytest.raises(UserError, match=r"TEXT2GRAD_DATA must name a folder that holds mbpp/mbpp.jsonl.gz .*not set"):
-        load_examples("mbpp", "train")
     monkeypatch.setenv("TEXT2GRAD_DATA", str(tmp_path))
-    with pytest.raises(UserError, match=r"scitldr_a/train\.jsonl\.gz"):
+    with pytest.raises(UserError, match=r"that folder does not hold scitldr_a/train\.jsonl\.gz"):
         load_examples("scitldr", "train")
+
+
+def test_without_a_folder_the_data_sets_come_from_the_hub(monkeypatch):
+    monkeypatch.delenv("TEXT2GRAD_DATA", raising=False)
+    question = {"id": "q1", "context": "Rome is big.", "question": "What?", "answers": {"text": ["Rome", "Rome"]}}
+    rows = {
+        "google-research-datasets/mbpp": [json.loads(problem(601)), json.loads(problem(11))],
+        "parquet": [{"paper_id": "p", "source": ["We add."], "target": ["Adding."]}],
+        "google/xquad": [question | {"id": str(i), "context": f"Paragraph {i}."} for i in range(20)],
+    }
+    asked = []
+
+    def load_dataset(path, name=None, split=None, data_files=None):
+        asked.append((path, name, split, data_files))
+        return Dataset.from_list(rows[path])
+
+    monkeypatch.setattr("datasets.load_dataset", load_dataset)
+    assert [e.id for e in load_examples("mbpp", "train")] == ["mbpp-601"]
+    assert [e.reference for e in load_examples("scitldr", "heldout")] == [["Adding."]]
+    first, *_ = load_examples("xquad", "train")
+    assert first.reference == ["Rome"]
+    files = {"validation": "hf://datasets/allenai/scitldr@~parquet/Abstract/validation/*.parquet"}
+    assert asked == [
+        ("google-research-datasets/mbpp", "full", "train", None),
+        ("parquet", None, "validation", files),
+        ("google/xquad", "xquad.en", "validation", None),
+    ]
+
+
+def test_without_a_network_the_file_that_is_needed_is_named(monkeypatch):
+    monkeypatch.delenv("TEXT2GRAD_DATA", raising=False)
+
+    def load_dataset(**_):
+        raise ConnectionError("Couldn't reach the hub")
+
+    monkeypatch.setattr("datasets.load_dataset", load_dataset)
+    with pytest.raises(UserError, match=r"\(Couldn't reach the hub\).*set TEXT2GRAD_DATA .* holds mbpp/mbpp.jsonl.gz"):
+        load_examples("mbpp", "train")
 
 
 @pytest.mark.parametrize("line", ['{"task_id": 1', "\\0", "[]", "3"])

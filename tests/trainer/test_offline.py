@@ -13,7 +13,7 @@ from text2grad.schema import Example, Feedback, Omission, Span
 from text2grad.trainer import offline as logged
 from text2grad.trainer.batch import make_batch, rollout_rewards
 from text2grad.trainer.config import CorrectionSettings, Text2GradConfig
-from text2grad.trainer.offline import DEFAULTS, OfflineTrainer, completion_ids, steps_for
+from text2grad.trainer.offline import DEFAULTS, OfflineTrainer, completion_ids, steps_for, usable_feedback
 from text2grad.trainer.scoring import score_with_branches
 
 ANSWER = "We meet on Friday at noon."
@@ -117,6 +117,66 @@ def test_examples_without_valid_feedback_are_skipped(learn, tiny_model, tmp_path
         OfflineTrainer(tiny_model, Text2GradConfig(output_dir=tmp_path / "none"), [failed, Example(id="s", prompt="p")])
 
 
+def test_rows_that_cannot_be_used_are_counted_with_the_reason():
+    neutral = commented(1, spans=[])
+    failed = [
+        Example(id=f"f{i}", prompt="p", completion="x", feedback=Feedback.failure("human", f"lost: at {i}"))
+        for i in range(2)
+    ]
+    rows = [
+        commented(),
+        neutral,
+        *failed,
+        Example(id="n", prompt="p", completion="x"),
+        commented(2).model_copy(update={"prompt": " "}),
+        commented(3).model_copy(update={"completion": ""}),
+    ]
+    usable = usable_feedback(rows)
+    assert [example.id for example in usable.examples] == ["0", "1"]
+    assert (usable.total, usable.neutral) == (7, 1)
+    assert usable.unusable == {"failed: lost": 2, "no feedback": 1, "no prompt": 1, "no completion": 1}
+
+
+def test_completions_that_do_not_fit_are_left_out(learn, tiny_model, tmp_path):
+    context = OfflineTrainer(
+        tiny_model, Text2GradConfig(output_dir=tmp_path / "a", bf16=False, **DEFAULTS), [commented()]
+    ).context
+    long_answer = commented(1).model_copy(update={"completion": ANSWER + " x" * context})
+    long_prompt = commented(2).model_copy(update={"prompt": "p " * context})
+    other_ids = commented(3).model_copy(update={"meta": {logged.IDS: [5, 6]}})
+    trainer, *_ = learn([commented(), long_answer, long_prompt, other_ids], steps=1)
+    assert [example.id for example in trainer.examples] == ["0"]
+    assert len(trainer.prompts) == len(trainer.completions) == len(trainer.offsets) == 1
+    assert trainer.usable.total == 4
+    assert trainer.usable.unusable == {
+        f"longer than the model's context of {context} tokens": 2,
+        f"the tokenizer cannot write the completion, and meta.{logged.IDS} does not": 1,
+    }
+    with pytest.raises(UserError, match=r"none of 1 examples .*longer than the model's context"):
+        learn([long_answer])
+
+
+def test_held_out_prompts_are_judged_by_the_critic_and_training_is_not(learn, tiny_model, tmp_path):
+    asked = []
+
+    class Critic:
+        def critique(self, examples):
+            asked.extend(example.id for example in examples)
+            return [Feedback(critic="c", score=1.0) for _ in examples]
+
+    args = Text2GradConfig(
+        output_dir=tmp_path / "r", max_steps=1, per_device_train_batch_size=1, bf16=False, **DEFAULTS
+    )
+    heldout = [Example(id="held out", prompt="p")]
+    with pytest.raises(UserError, match="need a critic, and logged feedback has none"):
+        OfflineTrainer(tiny_model, args, [commented()], eval_dataset=heldout)
+    trainer = OfflineTrainer(tiny_model, args, [commented()], critic=Critic(), eval_dataset=heldout)
+    trainer.train()
+    assert asked == []
+    assert trainer.evaluate()["eval/score"] == 1.0
+    assert asked == ["held out"]
+
+
 def test_omissions_are_charged_to_the_end(learn):
     lacking, complete = commented(0, spans=[], omissions=[Omission(text="the place")]), commented(1, spans=[])
     trainer, rollout, *_ = learn([lacking, complete], steps=1)
@@ -135,8 +195,7 @@ def test_logged_ids_are_kept_and_must_decode_to_the_completion(tiny_model):
     letters = [tokenizer.convert_tokens_to_ids(letter) for letter in "noon"]
     cut = Example(id="c", prompt="p", completion="noon", meta={logged.IDS: letters})
     assert completion_ids(cut, tokenizer) == letters
-    with pytest.raises(UserError, match="its completion does not survive"):
-        completion_ids(cut.model_copy(update={"completion": "moon"}), tokenizer)
+    assert completion_ids(cut.model_copy(update={"completion": "moon"}), tokenizer) is None
 
 
 def test_the_name_of_the_end_token_does_not_end_a_completion(tiny_model):

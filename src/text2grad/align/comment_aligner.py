@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from text2grad.align.reading import Reading, read_comment
 from text2grad.schema import Example, Feedback
@@ -45,9 +45,15 @@ class CommentAligner:
         )
         found = {"unmatched": reading.unmatched, "omissions": [*feedback.omissions, *reading.omissions]}
         if not reading.spans and not found["omissions"]:
-            error = f"the critique has no effect on the answer: {describe_refusals(feedback.critique, reading)}"
-            return feedback.model_copy(update={"status": "failed", "error": error, "unmatched": reading.unmatched})
+            failed = describe_failure(feedback.critique, reading)
+            return feedback.model_copy(update={**failed, "unmatched": reading.unmatched})
         return feedback.model_copy(update={"spans": reading.spans, **found})
+
+
+def describe_failure(comment: str, reading: Reading) -> dict[str, Any]:
+    """Return the status and the error of feedback whose comment has no effect."""
+    reasons = describe_refusals(comment, reading)
+    return {"status": "failed", "error": f"the critique has no effect on the answer: {reasons}"}
 
 
 def describe_refusals(comment: str, reading: Reading) -> str:

@@ -15,6 +15,7 @@ from text2grad.cli.options import Debug, FeedbackFile, RetryFailed, given
 from text2grad.cli.progress import LINE_SECONDS, ProgressDisplay
 from text2grad.errors import UserError
 from text2grad.files import open_maybe_gzip
+from text2grad.schema import check_examples_file
 from text2grad.text.printable import printable
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def annotate(
     """
     from text2grad.critics.registry import make_critic
 
+    check_examples_file(source)
     endpoint = {"base_url": base_url, "model": llm_model, "api_key_env": api_key_env, "timeout": timeout}
     generation = {"task": task, "prompt": prompt, "max_tokens": max_tokens, "temperature": temperature}
     budget = {"price_in": price_in, "price_out": price_out, "max_cost": max_cost}
@@ -178,7 +180,6 @@ def summary_table(summary: Summary) -> Table:
 
 def count_lines(path: Path) -> int:
     """Count the lines of a plain or gzipped file."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of a JSON lines file with one example per line")
+    check_examples_file(path)
     with open_maybe_gzip(path, "rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))

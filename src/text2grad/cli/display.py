@@ -17,6 +17,7 @@ from text2grad.trainer.callbacks import Callback, Metrics
 
 if TYPE_CHECKING:
     from text2grad.explain import Explanation, TokenChange
+    from text2grad.trainer.offline import UsableFeedback
 
 GOOD, POOR = "bold blue", "bold dark_orange"  # a pair that is safe for colour blindness
 LABELS = {"score": "critic's score", "rouge_l": "ROUGE-L"}
@@ -38,6 +39,14 @@ class TerminalDisplay(ProgressDisplay, Callback):
         if not self.console.is_terminal and time.monotonic() - self._last_line >= LINE_SECONDS:
             self._last_line = time.monotonic()
             self.console.print(f"{self._phase}  {done}/{total}")
+
+    def on_feedback(self, usable: UsableFeedback) -> None:
+        """Print how many examples are trained on, and why the others are not."""
+        self.console.print(f"Feedback on {len(usable.examples)} of {usable.total} completions is usable.")
+        for reason, count in usable.unusable.items():
+            self.console.print(f"  [yellow]{count} not[/yellow]: {escape(printable(reason))}", soft_wrap=True)
+        if usable.neutral:
+            self.console.print(f"  {usable.neutral} of these neither praise nor blame: they only count as contrast.")
 
     def on_start(self, step: int, max_steps: int) -> None:
         """Set the length of the bar; a resumed run starts at `step`."""

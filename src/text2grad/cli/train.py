@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +27,13 @@ def train(
         Path | None, typer.Option("--config", help="A YAML file or preset to take settings from.")
     ] = None,
     model: Model = None,
+    heldout: Annotated[
+        str | None,
+        typer.Option("--eval", help="Short for data.eval=...: prompts to answer before and after training."),
+    ] = None,
+    critic: Annotated[
+        str | None, typer.Option(help="Short for critic.name=...: with --feedback, who judges these answers.")
+    ] = None,
     output_dir: OutputDir = None,
     epochs: Annotated[
         float | None, typer.Option(min=0.01, help=f"Passes over the logged feedback; default: {EPOCHS:g}.")
@@ -37,32 +44,43 @@ def train(
     """Train from logged feedback on earlier completions (--feedback), or from a critic (--config).
 
     With --feedback, nothing is sampled and no reward model is needed: blamed words become less probable, praised ones
-    more, each by a bounded factor (policy.epsilon), and a KL penalty (policy.beta) limits other changes. With --config
-    alone, this is `text2grad run` without the comparison before and after, unless policy.eval_steps is set.
+    more, each by a bounded factor (policy.epsilon), and a KL penalty (policy.beta) limits other changes. Rows that
+    cannot be used are counted with the reason; --eval and --critic compare answers before and after. With --config
+    alone, this is `text2grad run` without the comparison before and after, unless policy.eval_steps or --eval is set.
 
     Example: text2grad train --feedback feedback.jsonl --model smollm2 -o runs/taught
     """
     from text2grad.cli.display import TerminalDisplay
     from text2grad.config.run import load_config
-    from text2grad.pipeline import run, train_offline
+    from text2grad.pipeline import LOGGED, run, train_offline
     from text2grad.schema import read_examples
-    from text2grad.trainer.offline import DEFAULTS, steps_for
+    from text2grad.trainer.offline import DEFAULTS, steps_for, usable_feedback
 
     if feedback is None and config is None:
         raise UserError("nothing to train on: give --feedback FILE, or --config FILE with prompts and a critic")
     silence_libraries()
-    options = to_overrides({"model.name": model, "output_dir": output_dir, "data.train": feedback})
+    options = to_overrides(
+        {
+            "model.name": model,
+            "output_dir": output_dir,
+            "data.train": feedback,
+            "data.eval": heldout,
+            "critic.name": critic,
+        }
+    )
     settings = [*(overrides or []), *options]
-    if feedback is not None or load_config(config, settings).policy.eval_steps is None:
-        settings.append("data.eval=null")
     with TerminalDisplay(terminal()) as display:
         if feedback is None:
+            if heldout is None and load_config(config, settings).policy.eval_steps is None:
+                settings.append("data.eval=null")
             run(load_config(config, settings), display, resume)
             return
-        defaults = {"policy": DEFAULTS, "critic": {"name": "logged"}}
-        examples = sum(1 for _ in read_examples(feedback))
+        defaults: dict[str, dict[str, Any]] = {"policy": DEFAULTS, "critic": {"name": LOGGED}, "data": {"eval": None}}
+        usable = usable_feedback(list(read_examples(feedback)))
+        usable.check()
         samples_per_step = load_config(config, settings, defaults).policy.samples_per_step * world_size()
-        defaults["policy"] = DEFAULTS | {"max_steps": steps_for(examples, samples_per_step, epochs or EPOCHS)}
+        max_steps = steps_for(len(usable.examples), samples_per_step, epochs or EPOCHS)
+        defaults["policy"] = DEFAULTS | {"max_steps": max_steps}
         if epochs is not None:
-            settings.append(f"policy.max_steps={defaults['policy']['max_steps']}")
+            settings.append(f"policy.max_steps={max_steps}")
         train_offline(load_config(config, settings, defaults), display, resume)

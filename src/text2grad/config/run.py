@@ -11,10 +11,12 @@ import yaml
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, ValidationError
 
 from text2grad.config.packaged import preset_names, resolve_config
+from text2grad.data.registry import load_examples
 from text2grad.errors import UserError
 from text2grad.models.loading import DEFAULT_MODEL
 from text2grad.models.lora import LoraSettings
 from text2grad.rewards.credit import Credit
+from text2grad.schema import Example
 from text2grad.settings import Settings, flatten
 from text2grad.trainer.config import PolicySettings, Text2GradConfig
 
@@ -28,10 +30,24 @@ class ModelSettings(Settings):
 
 
 class DataSettings(Settings):
-    """JSON lines files of examples, or names of data sets (text2grad.data.registry)."""
+    """Prompts: files, folders, `hf:OWNER/NAME[:config][#split]`, or names of data sets (text2grad.data.registry)."""
 
     train: str = "summaries"
     eval: str | None = "summaries"
+    columns: dict[str, str] = Field(
+        {}, description="the column of each field, as {prompt: question, reference: answer}; of files and the hub"
+    )
+    eval_columns: dict[str, str] | None = Field(None, description="the same for `eval`; null: as `columns`")
+
+    def load_train(self) -> list[Example]:
+        """Load the prompts to train on."""
+        return load_examples(self.train, "train", self.columns)
+
+    def load_eval(self) -> list[Example]:
+        """Load the held-out prompts; empty without any."""
+        if self.eval is None:
+            return []
+        return load_examples(self.eval, "heldout", self.columns if self.eval_columns is None else self.eval_columns)
 
 
 class CriticSettings(Settings):

@@ -5,29 +5,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from text2grad.data.reading import find_dataset_file, read_rows
+from text2grad.data.reading import find_dataset_file, load_from_hub, read_rows
 from text2grad.data.split import Split
 from text2grad.schema import Example
 
 PROMPT = "{text}\nYour code should pass this test:\n\n{test}\n\nAnswer with the Python code alone."
 PublishedSplit = Literal["train", "validation", "test"]
 IDS: dict[PublishedSplit, range] = {"test": range(11, 511), "validation": range(511, 601), "train": range(601, 975)}
+FILE = "mbpp/mbpp.jsonl.gz"
 
 
 def load(split: Split) -> Iterator[Example]:
     """Load the training set, or the validation set as held-out examples."""
-    return read(find_dataset_file("mbpp", "mbpp/mbpp.jsonl.gz"), "train" if split == "train" else "validation")
+    published: PublishedSplit = "train" if split == "train" else "validation"
+    path = find_dataset_file(FILE)
+    if path is None:
+        rows = load_from_hub("mbpp", FILE, published, path="google-research-datasets/mbpp", name="full")
+        return _examples(rows, published)
+    return read(path, published)
 
 
 def read(path: str | Path, split: PublishedSplit) -> Iterator[Example]:
     """Stream one example per problem of mbpp.jsonl. The prompt shows the first test; `tests` has all of them."""
-    for row in read_rows(path, "mbpp.jsonl or mbpp.jsonl.gz"):
-        if row["task_id"] in IDS[split]:
-            yield _example(row)
+    return _examples(read_rows(path, "mbpp.jsonl or mbpp.jsonl.gz"), split)
+
+
+def _examples(rows: Iterable[dict[str, Any]], split: PublishedSplit) -> Iterator[Example]:
+    return (_example(row) for row in rows if row["task_id"] in IDS[split])
 
 
 def _example(row: dict[str, Any]) -> Example:

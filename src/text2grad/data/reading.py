@@ -7,10 +7,14 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from text2grad.data.hub import load_split
 from text2grad.errors import UserError
 from text2grad.files import open_maybe_gzip
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 DATA_FOLDER = "TEXT2GRAD_DATA"  # environment variable
 
@@ -36,12 +40,25 @@ def read_rows(path: str | Path, expected: str) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def find_dataset_file(dataset: str, path: str) -> Path:
-    """Return the location of `path` in the folder that the environment variable TEXT2GRAD_DATA names."""
+def find_dataset_file(path: str) -> Path | None:
+    """Return the location of `path` in the folder that the environment variable TEXT2GRAD_DATA names, if it is set."""
     folder = os.environ.get(DATA_FOLDER)
-    if folder is None or not Path(folder, path).is_file():
+    if folder is None:
+        return None
+    if not Path(folder, path).is_file():
         raise UserError(
-            f'data set "{dataset}": {DATA_FOLDER} must name a folder that holds {path} '
-            f"(now: {folder or 'not set'}); or give the path of a JSON lines file instead"
+            f"{DATA_FOLDER} is {folder}, but that folder does not hold {path}; correct it, or unset it to load the "
+            f"data set from the Hugging Face hub"
         )
     return Path(folder, path)
+
+
+def load_from_hub(dataset: str, file: str, split: str, **options: Any) -> Dataset:
+    """Load a split of a public data set from the hub; where that fails, the error names `file` as well.
+
+    options: of `datasets.load_dataset`.
+    """
+    try:
+        return load_split(f'data set "{dataset}"', "train", split, **options)
+    except UserError as error:
+        raise UserError(f"{error}; or set {DATA_FOLDER} to a folder that holds {file}") from error

@@ -11,7 +11,7 @@ from text2grad.report.subsample import subsample
 
 COMPONENTS = ("tooltip", "curves", "completion", "critique", "samples", "examples")
 STYLES = ("metrics.css", *(f"{name}.css" for name in COMPONENTS))
-SCRIPTS = ("dom.js", *(f"{name}.js" for name in COMPONENTS), "report.js")
+SCRIPTS = ("dom.js", "theme.js", *(f"{name}.js" for name in COMPONENTS), "report.js")
 TOKEN_NUMBERS = ("start", "end", "reward", "advantage", "logprob_before", "logprob_after")
 EVAL_SCORE = "eval/score"  # recorded by the steps after which the policy was evaluated
 

@@ -1,4 +1,4 @@
-"""Training on logged completions with feedback: no sampling and no critic.
+"""Training on logged completions with feedback: nothing is sampled, and a critic is needed for evaluation only.
 
 The completions may come from any policy, so each token's update is bounded: the clipped ratio is taken against the
 initial model, which limits its change over the whole run to `epsilon`, and `beta` times the KL divergence from that
@@ -8,7 +8,10 @@ model is added to the loss. A handful of comments can be learned without harm to
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,10 @@ from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.align.tokens import decode, offsets
+from text2grad.critics.base import Critic
 from text2grad.errors import UserError
 from text2grad.models.policy import Scores
+from text2grad.models.prompts import encode_prompts
 from text2grad.models.special_tokens import encode_texts
 from text2grad.rollout.samplers import Sampler
 from text2grad.schema import Example, Feedback
@@ -38,8 +43,67 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class UsableFeedback:
+    """The examples to train on. neutral: how many of them neither praise nor blame. unusable: reasons with counts."""
+
+    examples: list[Example]
+    neutral: int
+    unusable: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        """All examples, the unusable ones included."""
+        return len(self.examples) + sum(self.unusable.values())
+
+    def without(self, dropped: Sequence[tuple[Example, str]]) -> UsableFeedback:
+        """Return these without some, for the reasons that are given."""
+        identities = {id(example) for example, _ in dropped}
+        kept = [example for example in self.examples if id(example) not in identities]
+        reasons = Counter(self.unusable) + Counter(reason for _, reason in dropped)
+        return UsableFeedback(kept, sum(map(_is_neutral, kept)), dict(reasons.most_common()))
+
+    def check(self) -> None:
+        """Raise UserError where there is nothing to train on."""
+        if not self.examples:
+            reasons = ", ".join(f"{reason} ({count})" for reason, count in self.unusable.items())
+            raise UserError(
+                f"no training data: none of {self.total} examples has a completion and valid feedback: "
+                f"{reasons or 'there are none'}; `text2grad import`, `annotate` and `align` add feedback"
+            )
+
+
+def usable_feedback(examples: Sequence[Example]) -> UsableFeedback:
+    """Select the examples with a prompt, a completion and valid feedback."""
+    reasons = [(example, _why_unusable(example)) for example in examples]
+    everything = UsableFeedback(list(examples), 0, {})
+    return everything.without([(example, reason) for example, reason in reasons if reason is not None])
+
+
+def _why_unusable(example: Example) -> str | None:
+    if not example.prompt_text.strip():
+        return "no prompt"
+    if not example.completion:
+        return "no completion"
+    if example.feedback is None:
+        return "no feedback"
+    if example.feedback.status == "failed":
+        return f"failed: {str(example.feedback.error).partition(':')[0]}"
+    return None
+
+
+def _is_neutral(example: Example) -> bool:
+    feedback = example.feedback
+    assert feedback is not None
+    return not feedback.spans and not feedback.omissions and not feedback.scores and feedback.score is None
+
+
 class OfflineTrainer(Text2GradTrainer):
-    """Text2GradTrainer on (prompt, completion, feedback) triples instead of a critic."""
+    """Text2GradTrainer on (prompt, completion, feedback) triples instead of a critic.
+
+    critic: comments on completions of `eval_dataset`; not needed without one. `usable` says which examples of
+    train_dataset are trained on, and why others are not.
+    """
 
     def __init__(
         self,
@@ -49,34 +113,66 @@ class OfflineTrainer(Text2GradTrainer):
         processing_class: PreTrainedTokenizerBase | None = None,
         peft_config: LoraConfig | None = None,
         plain_prompts: bool = False,
+        critic: Critic | None = None,
+        eval_dataset: Sequence[Example] = (),
         callbacks: Sequence[Callback] = (),
     ) -> None:
-        if args.eval_steps is not None:
+        if (args.eval_steps is not None or eval_dataset) and critic is None:
             raise UserError(
-                "eval_steps is set, but completions of held-out prompts need a critic and logged feedback has none: "
-                "set it to null"
+                "completions of held-out prompts need a critic, and logged feedback has none: name one (--critic), or "
+                "set policy.eval_steps and data.eval to null"
             )
-        valid = [e for e in train_dataset if e.feedback is not None and e.feedback.status == "ok" and e.completion]
-        if not valid:
-            raise UserError(
-                f"no training data: none of {len(train_dataset)} examples has a completion and valid feedback; "
-                f"`text2grad annotate` or `text2grad align` adds it"
-            )
+        self.usable = usable_feedback(train_dataset)
+        self.usable.check()
         if args.num_generations != 1:
             raise UserError("num_generations must be 1: logged completions have no siblings")
         if args.beta and args.kl_placement == "reward":
             raise UserError("kl_placement must be loss for logged completions: their KL in the reward is always 0")
         super().__init__(
-            model, LoggedFeedback(), args, valid, processing_class, peft_config, plain_prompts, callbacks=callbacks
+            model,
+            critic or LoggedFeedback(),
+            args,
+            self.usable.examples,
+            processing_class,
+            peft_config,
+            plain_prompts,
+            eval_dataset,
+            callbacks,
         )
-        self.completions = [completion_ids(example, self.tokenizer) for example in valid]
+        self._keep_what_fits()
+        self.card_names = {"critic": "logged feedback"}
+        if critic is not None:
+            self.card_names["evaluated by"] = str(getattr(critic, "name", type(critic).__name__))
+
+    @property
+    def rollout_critic(self) -> Critic:
+        """The logged feedback, whatever comments on held-out completions."""
+        return LoggedFeedback()
+
+    def _keep_what_fits(self) -> None:
+        """Drop completions that the tokenizer cannot write, and those that are too long for the model."""
+        kept: list[tuple[Example, list[int], list[int]]] = []
+        dropped: list[tuple[Example, str]] = []
+        for example, prompt in zip(self.examples, self.prompts, strict=True):
+            ids = completion_ids(example, self.tokenizer)
+            if ids is None:
+                dropped.append((example, f"the tokenizer cannot write the completion, and meta.{IDS} does not"))
+            elif len(prompt) + len(ids) > self.context:
+                dropped.append((example, f"longer than the model's context of {self.context} tokens"))
+            else:
+                kept.append((example, prompt, ids))
+        self.usable = self.usable.without(dropped)
+        self.usable.check()
+        self.examples = [example for example, _, _ in kept]
+        self.prompts = [prompt for _, prompt, _ in kept]
+        self.completions = [ids for _, _, ids in kept]
         self.offsets = [offsets(ids, self.tokenizer) for ids in self.completions]
-        for example, prompt, ids in zip(valid, self.prompts, self.completions, strict=True):
-            if len(prompt) + len(ids) > self.context:
-                raise UserError(
-                    f'example "{example.id}" has {len(prompt) + len(ids)} tokens with its completion, but the model\'s '
-                    f"context is {self.context}; remove it, or choose a model with a longer context"
-                )
+
+    def encode_prompts(self, examples: Sequence[Example]) -> list[list[int]]:
+        """Return prompt ids. Prompts to train on have no limit of their own: their completions are known."""
+        if examples is not self.examples:
+            return super().encode_prompts(examples)
+        return encode_prompts(examples, self.tokenizer, self.plain_prompts, sys.maxsize, max_completion_length=0)
 
     def rollout(self, step: int) -> Rollout:
         """Return the logged completions of this step."""
@@ -113,22 +209,17 @@ class LoggedFeedback:
         return [e.feedback or Feedback.failure("logged", "no feedback was logged") for e in examples]
 
 
-def completion_ids(example: Example, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+def completion_ids(example: Example, tokenizer: PreTrainedTokenizerBase) -> list[int] | None:
     """Return the logged ids of a completion, or else its encoding with the end token.
 
-    Either must decode to the completion exactly, since spans are character offsets in it.
+    None where these do not decode to the completion exactly: spans are character offsets in it.
     """
     logged = example.meta.get(IDS)
     if logged is None:
         ids = [*encode_texts([example.completion], tokenizer)[0], int(tokenizer.eos_token_id)]
     else:
         ids = [int(token) for token in logged]
-    if not ids or decode(ids, tokenizer) != example.completion:
-        raise UserError(
-            f'example "{example.id}": its completion does not survive encoding and decoding by the model\'s tokenizer; '
-            f"remove it, or log the sampled ids as meta.{IDS}"
-        )
-    return ids
+    return ids if ids and decode(ids, tokenizer) == example.completion else None
 
 
 def steps_for(examples: int, samples_per_step: int, epochs: float) -> int:

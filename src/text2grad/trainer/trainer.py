@@ -81,6 +81,7 @@ class Text2GradTrainer:
         callbacks: Sequence[Callback] = (),
     ) -> None:
         self.critic, self.plain_prompts = critic, plain_prompts
+        self.card_names: dict[str, str] = {}  # more rows of the model card, or other ones
         self.run = RunFolder(args.output_dir)
         require_trackers(args.report_to)
         if args.eval_steps is not None and not len(eval_dataset):
@@ -132,6 +133,11 @@ class Text2GradTrainer:
         self.monitor, self.best_checkpoint = RewardHackingMonitor(), BestCheckpoint()
         self.failure_guard = FailureGuard(self.run.checkpoint)
         self.started = self.best_is_loaded = False
+
+    @property
+    def rollout_critic(self) -> Critic:
+        """The critic of what is trained on; `critic` is that of held-out completions."""
+        return self.critic
 
     def train(self, resume: bool = False) -> None:
         """Train up to `max_steps`. A resumed run draws the same random numbers as an uninterrupted one.
@@ -233,7 +239,7 @@ class Text2GradTrainer:
             return self.score(rollout), None if wait else self.score(rollout, reference=True)
 
         feedback, (current, reference) = collect_feedback_during(
-            forward_passes, self.critic, rollout.examples, self.learner
+            forward_passes, self.rollout_critic, rollout.examples, self.learner
         )
         corrections = self.find_corrections(rollout, feedback)
         if reference is None:
@@ -408,7 +414,7 @@ class Text2GradTrainer:
             is_adapter=isinstance(model, PeftModel),
             step=step,
             settings=self.args.model_dump(mode="json"),
-            names={"critic": type(self.critic).__name__, **read_names(self.run.config)},
+            names={"critic": type(self.critic).__name__, **read_names(self.run.config), **self.card_names},
             scores=[evaluated for evaluated in self.best_checkpoint.scores if evaluated.step <= step],
             evaluation=evaluation,
         )

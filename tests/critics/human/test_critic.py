@@ -107,6 +107,17 @@ def test_without_a_label_the_comment_decides(tmp_path: Path) -> None:
     assert [(text, label) for text, label, _, _ in marked(example)] == [("in Rome", "good"), ("Friday", "poor")]
 
 
+def test_a_label_alone_is_a_verdict_on_the_whole(tmp_path: Path) -> None:
+    rows = [comment("", label="good"), comment("", label="bad", severity=0.5), comment("Wrong day.", start=18, end=24)]
+
+    _, alone = only(table(tmp_path / "a.csv", rows[0]))
+    example, merged = only(table(tmp_path / "b.csv", *rows))
+
+    assert (alone.score, alone.spans) == (1.0, [])
+    assert merged.score == 0.25  # the mean of 1 and -0.5
+    assert [text for text, *_ in marked(example)] == ["Friday"]
+
+
 def test_what_is_missing_is_an_omission(tmp_path: Path) -> None:
     path = table(tmp_path / "a.csv", comment("It does not say at what time.", label="Missing", severity=0.4))
 
@@ -130,7 +141,9 @@ def test_columns_and_labels_with_names_of_their_own(tmp_path: Path) -> None:
     row = {"Question": PROMPT, "Reply": ANSWER, "Note": "Tone.", "label": "Fluff", "start": 36, "end": 54}
     path = table(tmp_path / "a.csv", row)
 
-    example, _ = only(path, prompt="Question", completion="Reply", comment="Note", labels={"fluff": "poor"})
+    example, _ = only(
+        path, columns={"prompt": "Question", "completion": "Reply", "comment": "Note"}, labels={"fluff": "poor"}
+    )
 
     assert marked(example) == [("See you on Friday.", "poor", "human", "offset")]
 
@@ -165,7 +178,7 @@ def test_errors_name_file_line_and_field(tmp_path: Path, fields: dict[str, Any],
 def test_files_that_are_none_of_these_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"absent\.csv: no such file"):
         list(read_feedback(tmp_path / "absent.csv"))
-    with pytest.raises(UserError, match=r"b\.csv: no column completion; there are prompt, answer"):
+    with pytest.raises(UserError, match=r"b\.csv:2: no column comment; there are prompt, answer: name it"):
         list(read_feedback(table(tmp_path / "b.csv", {"prompt": "a", "answer": "b"})))
     ragged = tmp_path / "c.csv"
     ragged.write_text("prompt,completion,comment\na,b,c,d\n")
@@ -357,7 +370,7 @@ def test_a_record_without_the_usual_fields_lists_its_fields(tmp_path: Path) -> N
 
     with pytest.raises(UserError, match=r"a\.json: record 1: no field prompt or .*there are frage, antwort"):
         list(read_feedback(path))
-    (example,) = read_feedback(path, prompt="frage", completion="antwort")
+    (example,) = read_feedback(path, columns={"prompt": "frage", "completion": "antwort"})
     assert (example.completion, example.feedback) == (ANSWER, None)
 
 
@@ -445,7 +458,7 @@ def test_of_several_text_questions_the_comment_can_be_named(tmp_path: Path) -> N
     responses = {"rewrite": [{"value": "On Monday in Rome."}], "why": [{"value": 'It is not on "Friday".'}]}
     path = dumped(tmp_path / "records.json", [{"fields": FIELDS, "responses": responses}])
 
-    example, feedback = only(path, comment="why")
+    example, feedback = only(path, columns={"comment": "why"})
 
     assert feedback.critique == 'It is not on "Friday".'
     assert example.meta == {"rewrite": ["On Monday in Rome."]}
@@ -474,6 +487,62 @@ def test_a_comment_without_a_position_is_read(tmp_path: Path) -> None:
 
     assert [(ANSWER[span.start : span.end], span.critic) for span in found.spans] == [("Rome", "human")]
     assert (lost.status, lost.critique) == ("failed", "The umbrella in Karachi is wrong.")
+
+
+def test_the_row_says_stance_and_severity_of_a_comment_that_is_read(tmp_path: Path) -> None:
+    (unlabelled,) = read_feedback(table(tmp_path / "a.csv", comment("Rome is wrong.")))
+    (labelled,) = read_feedback(table(tmp_path / "b.csv", comment("Rome is wrong.", label="good", severity=0.5)))
+
+    assert [(text, label) for text, label, *_ in marked(unlabelled)] == [("Rome", "poor")]
+    assert [(text, label) for text, label, *_ in marked(labelled)] == [("Rome", "good")]
+    assert labelled.feedback is not None
+    assert labelled.feedback.spans[0].severity == 0.5
+
+
+def test_what_a_comment_says_is_missing_is_an_omission_with_the_severity_of_the_row(tmp_path: Path) -> None:
+    path = table(tmp_path / "a.csv", comment("It forgot to mention the price.", severity=0.5))
+
+    _, feedback = only(path)
+
+    assert [(omission.text, omission.severity) for omission in feedback.omissions] == [("the price", 0.5)]
+    assert (feedback.status, feedback.spans) == ("ok", [])
+    (returned,) = HumanCritic(path).critique([Example(id="1", prompt=PROMPT, completion=ANSWER)])
+    assert returned == feedback
+
+
+def test_comments_without_effect_keep_their_text(tmp_path: Path) -> None:
+    vague, vaguer = comment("Hm, well.", annotator="ann"), comment("The soup in Zanzibar is bad.", annotator="bob")
+    clear = comment("Wrong day.", start=18, end=24)
+
+    (lost,) = read_feedback(table(tmp_path / "a.csv", vague, vaguer))
+    (found,) = read_feedback(table(tmp_path / "b.csv", vague, clear))
+
+    assert lost.feedback is not None
+    assert found.feedback is not None
+    assert (lost.feedback.status, lost.feedback.critique) == ("failed", "Hm, well.\nThe soup in Zanzibar is bad.")
+    for reason in ("it says nothing about the answer", '"The soup in Zanzibar is bad.": it fits no part of the answer'):
+        assert reason in str(lost.feedback.error)
+    assert (found.feedback.status, found.feedback.error) == ("ok", None)
+    assert found.feedback.critique == "Hm, well.\nWrong day."
+    assert [text for text, *_ in marked(found)] == ["Friday"]
+
+
+def test_a_verdict_survives_a_comment_without_effect(tmp_path: Path) -> None:
+    path = table(tmp_path / "a.csv", comment("Hm, well."), comment("", label="bad"))
+
+    (feedback,) = HumanCritic(path).critique([Example(id="1", prompt=PROMPT, completion=ANSWER)])
+
+    assert (feedback.status, feedback.score, feedback.critique) == ("ok", -1.0, "Hm, well.")
+
+
+def test_the_critic_reads_the_critique_of_a_record_of_the_schema(tmp_path: Path) -> None:
+    answer = Example(id="1", prompt=PROMPT, completion=ANSWER)
+    said = answer.model_copy(update={"feedback": Feedback(critic="me", critique="Rome is wrong.")})
+    (tmp_path / "a.jsonl").write_text(said.model_dump_json(exclude_defaults=True), encoding="utf-8")
+
+    (feedback,) = HumanCritic(tmp_path / "a.jsonl").critique([answer])
+
+    assert [ANSWER[span.start : span.end] for span in feedback.spans] == ["Rome"]
 
 
 def test_changed_comments_are_a_changed_critic(tmp_path: Path) -> None:

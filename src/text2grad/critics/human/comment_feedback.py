@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from text2grad.align.clauses import read_clauses
+from text2grad.align.comment_aligner import describe_failure
 from text2grad.align.normalize import splits_word
 from text2grad.align.quotes import locate_quote
 from text2grad.align.reading import read_comment
@@ -85,6 +86,7 @@ def comment_to_feedback(
     """Convert a comment to Feedback.
 
     Offsets must be valid; a quote that is not found becomes `unmatched`. Without a label, the text's stance counts.
+    A text without a position that has no effect on the completion is failed feedback.
     """
     meaning = labels.resolve(comment.label)
     text = comment.comment.strip()
@@ -102,12 +104,14 @@ def comment_to_feedback(
         omissions = [omission.model_copy(update=changes) for omission in reading.omissions]
         if comment.replacement is not None and len(reading.spans) == 1:  # of several it is not known which it replaces
             changes["replacement"] = comment.replacement
+        failed = {} if reading.spans or omissions else describe_failure(text, reading)
         return Feedback(
             critique=text,
             spans=[Span.model_validate(span.model_dump() | changes) for span in reading.spans],
             omissions=omissions,
             unmatched=reading.unmatched,
             critic=comment.critic,
+            **failed,
         )
     location = _locate(comment, completion)
     if location is None:

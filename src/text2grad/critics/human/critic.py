@@ -1,8 +1,7 @@
-"""The human critic: comments by people from CSV, JSON lines, Label Studio and Argilla files."""
+"""The human critic: comments by people from CSV, JSON lines, Label Studio, Argilla and doccano files."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,8 +12,12 @@ from pydantic import ValidationError
 
 from text2grad.align.comment_aligner import CommentAligner
 from text2grad.critics.combined import merge_feedback
+from text2grad.critics.human.columns import apply_columns, guess_columns, require_columns
 from text2grad.critics.human.comment_feedback import HumanComment, LabelMeanings, comment_to_feedback
-from text2grad.critics.human.exports import AnnotatedCompletion, FieldNames, parse_export, to_list
+from text2grad.critics.human.exports import AnnotatedCompletion, FieldNames, parse_export
+from text2grad.data.importing import ImportSummary
+from text2grad.data.messages import is_conversation, parse_messages
+from text2grad.data.rows import Row, read_rows_of
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, describe
 
@@ -25,32 +28,29 @@ def read_feedback(
     path: str | Path,
     *,
     labels: Mapping[str, str] | None = None,
-    prompt: str | None = None,
-    completion: str | None = None,
-    comment: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    summary: ImportSummary | None = None,
 ) -> Iterator[Example]:
     """Yield the completions of a file once each, in order, with all comments on it merged.
 
-    - `.csv`, `.tsv`: columns prompt, completion, comment and optionally start, end, quote, label, severity, id,
-      annotator, replacement (what should stand there instead; `[delete]`: nothing); other columns go to `meta`.
-    - `.jsonl`: records of the schema, or with a field `comment` and the same optional ones as above; a replacement
-      that is empty deletes.
-    - `.json`, or the same as lines: exports of Label Studio (tasks with annotations) and Argilla (records with
-      responses). Choices that mean good or poor become the score; other choices and ratings go to `meta`. A text of
-      the name `replacement` is that of its region (Label Studio), or of the annotator's only span (Argilla).
+    - `.csv`, `.tsv`, `.parquet` and the other tables of `read_rows_of`: columns for prompt, completion, comment and
+      optionally label, start, end, quote, severity, id, annotator, replacement (what should stand there instead;
+      `[delete]`: nothing); other columns go to `meta`.
+    - `.jsonl`, `.json`: records of the schema, or with fields as above, where a replacement that is empty deletes; or
+      exports of Label Studio (tasks with annotations), Argilla (records with responses) and doccano (texts with
+      labelled spans). Choices that mean good or poor become the score; other choices and ratings go to `meta`. A text
+      of the name `replacement` is that of its region (Label Studio), or of the annotator's only span (Argilla).
 
-    A comment with offsets refers to them, one with a quote to the quote; others are read (`align.reading`). A comment
-    that fits no part of the completion has no spans.
+    A label alone is a verdict on the whole: the score, 1 or -1 times the severity. A comment with offsets refers to
+    them, one with a quote to the quote; others are read (`align.reading`), and one that has no effect on the completion
+    is failed feedback that keeps its text. A prompt may be a conversation in chat format, in a table as JSON; one
+    without a completion ends with it.
     labels: meanings of unknown labels, as {"Fluff": "poor"}: good, poor or missing.
-    prompt, completion, comment: the names of these columns or fields, where they are not the usual ones.
+    columns: the columns of fields whose names `guess_columns` does not know, as {"prompt": "Frage"}.
+    summary: where broken records are noted, which are left out then; None: they are errors.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give a CSV, JSON or JSON lines file with people's comments")
-    fields = FieldNames(prompt, completion, comment)
-    meanings = LabelMeanings(labels)
-    records = _read_table(path, fields) if path.suffix in (".csv", ".tsv") else _read_json(path)
-    yield from _merge_examples(_parse_record(*record, fields, meanings) for record in records)
+    reader = _Reader(LabelMeanings(labels), dict(columns or {}), summary)
+    yield from _merge_examples(reader.read(path))
 
 
 class HumanCritic:
@@ -67,12 +67,10 @@ class HumanCritic:
         path: str | Path,
         *,
         labels: Mapping[str, str] | None = None,
-        prompt: str | None = None,
-        completion: str | None = None,
-        comment: str | None = None,
+        columns: Mapping[str, str] | None = None,
     ) -> None:
         self.path = Path(path)
-        options: dict[str, Any] = {"labels": labels, "prompt": prompt, "completion": completion, "comment": comment}
+        options: dict[str, Any] = {"labels": labels, "columns": columns}
         self._examples = {_key(example): example for example in read_feedback(path, **options)}
         content = hashlib.blake2b(self.path.read_bytes(), digest_size=16).hexdigest()
         self._fingerprint = json.dumps(["human", content, options], sort_keys=True)
@@ -87,9 +85,11 @@ class HumanCritic:
 
     def _critique(self, example: Example) -> Feedback:
         commented = self._examples.get(_key(example))
-        if commented is None:
+        if commented is None or commented.feedback is None:
             return Feedback.failure(self.name, f"{example.id}: {self.path} has no comment on this completion")
-        (aligned,) = CommentAligner().critique([commented])
+        if commented.feedback.score is not None or commented.feedback.omissions:
+            return commented.feedback
+        (aligned,) = CommentAligner().critique([commented])  # a record of the schema may have a critique only
         return aligned
 
 
@@ -105,111 +105,112 @@ def _merge_examples(examples: Iterable[Example]) -> Iterator[Example]:
     for group in groups.values():
         meta = {name: value for example in reversed(group) for name, value in example.meta.items()}
         feedback = [example.feedback for example in group if example.feedback is not None]
-        yield group[0].model_copy(update={"feedback": merge_feedback(feedback) if feedback else None, "meta": meta})
+        yield group[0].model_copy(update={"feedback": _merge_comments(feedback) if feedback else None, "meta": meta})
 
 
-def _read_table(path: Path, fields: FieldNames) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Yield the rows of a CSV file with their position for errors and a default id."""
-    columns = (fields.prompt or "prompt", fields.completion or "completion", fields.comment or "comment")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            header = file.readline()
-            file.seek(0)
-            # spreadsheets of some countries write semicolons
-            delimiter = "\t" if path.suffix == ".tsv" else max(",;\t", key=header.count)
-            rows = csv.DictReader(file, delimiter=delimiter, strict=True)
-            there = rows.fieldnames or ()
-            for column in columns:
-                if column not in there:
-                    raise UserError(f"{path}: no column {column}; there are {', '.join(there)}")
-            for row in rows:
-                where = f"{path}:{rows.line_num}"
-                if None in row or None in row.values():
-                    raise UserError(
-                        f"{where}: the row has more or fewer cells than the header; quote cells with commas"
-                    )
-                said = {column: cell for column, cell in row.items() if cell}
-                yield said, where, f"{path.stem}-{rows.line_num}"
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 ({error}); save it as CSV UTF-8") from error
-    except csv.Error as error:
-        raise UserError(f"{path}:{rows.line_num}: not valid CSV ({error})") from error
+def _merge_comments(feedbacks: Sequence[Feedback]) -> Feedback:
+    """Merge what was said about one completion; the text of a comment whose words were not found is kept.
+
+    It is a failure only where no comment's words were found.
+    """
+    errors = [feedback.error for feedback in feedbacks if feedback.status == "failed"]
+    texts = [feedback.model_copy(update={"status": "ok", "error": None}) for feedback in feedbacks]
+    merged = merge_feedback(texts)
+    if len(errors) < len(feedbacks):
+        return merged
+    return merged.model_copy(update={"status": "failed", "error": "; ".join(dict.fromkeys(filter(None, errors)))})
 
 
-def _read_json(path: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Yield the JSON objects of a file, an array or lines, with their position for errors and a default id."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 ({error})") from error
-    if path.suffix == ".json":
-        content = _parse_json(text, str(path))
-        records = content.get("records", content) if isinstance(content, dict) else content
-        items = [(item, f"{path}: record {n}", n) for n, item in enumerate(to_list(records), 1)]
-    else:
-        lines = [(line, f"{path}:{n}", n) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-        items = [(_parse_json(line, where), where, n) for line, where, n in lines]
-    for item, where, number in items:
-        if not isinstance(item, dict):
-            raise UserError(f"{where}: not a JSON object")
-        yield item, where, f"{path.stem}-{number}"
+class _Reader:
+    """Converts the records of a file; the arguments are those of `read_feedback`."""
 
+    def __init__(
+        self,
+        labels: LabelMeanings,
+        columns: dict[str, str],
+        summary: ImportSummary | None,
+    ) -> None:
+        self.labels, self.columns, self.summary = labels, columns, summary
+        self.field_names = FieldNames(*map(columns.get, FieldNames._fields))
 
-def _parse_json(text: str, where: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise UserError(f"{where}: not valid JSON ({error})") from error
+    def read(self, path: str | Path) -> Iterator[Example]:
+        """Yield one example per record."""
+        for row in read_rows_of(path):
+            if self.summary is not None:
+                self.summary.rows += 1
+            try:
+                yield self._parse(row)
+            except UserError as error:
+                if self.summary is None:
+                    raise UserError(f"{row.where}: {error}") from error
+                self.summary.skip(row.where, str(error))
 
+    def _parse(self, row: Row) -> Example:
+        if row.error is not None:
+            raise UserError(row.error)
+        try:
+            exported = parse_export(row.fields, self.field_names, self.labels)
+            if exported is not None:
+                return self._from_export(exported, row.name)
+            if isinstance(row.fields.get("feedback"), dict):
+                return Example.model_validate({"id": row.name, **row.fields})
+            found = guess_columns(row.fields, self.columns)
+            require_columns(found, row.fields)
+            return self._from_flat(apply_columns(row.fields, found), row.name)
+        except ValidationError as error:
+            raise UserError(describe(error)) from error
+        except ValueError as error:
+            raise UserError(str(error)) from error
 
-def _parse_record(
-    record: dict[str, Any], where: str, default_id: str, fields: FieldNames, labels: LabelMeanings
-) -> Example:
-    try:
-        exported = parse_export(record, fields, labels)
-        if exported is not None:
-            return _from_export(exported, labels, default_id)
-        if "feedback" in record:
-            return Example.model_validate({"id": default_id, **record})
-        return _parse_flat_record(record, fields, labels, default_id)
-    except ValidationError as error:
-        raise UserError(f"{where}: {describe(error)}") from error
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from error
+    def _from_flat(self, flat: dict[str, Any], default_id: str) -> Example:
+        """Parse a record with the fields of an example and of one comment on it."""
+        comment = HumanComment.model_validate({key: flat.pop(key) for key in _COMMENT_FIELDS if key in flat})
+        if not comment.comment and comment.label is None and comment.replacement is None:
+            raise UserError("comment is empty, and so are label and replacement; give one of them")
+        example = _make_example(flat, default_id)
+        return example.model_copy(update={"feedback": self._feedback(comment, example)})
 
+    def _from_export(self, parsed: AnnotatedCompletion, default_id: str) -> Example:
+        example = _make_example(parsed.fields | parsed.meta, default_id)
+        feedbacks = [self._feedback(comment, example) for comment in parsed.comments]
+        for annotator, label in parsed.ratings:
+            score = 1.0 if self.labels.resolve(label) == "good" else -1.0
+            feedbacks.append(Feedback(critic=HumanComment(annotator=annotator).critic, score=score))
+        return example.model_copy(update={"feedback": _merge_comments(feedbacks) if feedbacks else None})
 
-def _parse_flat_record(
-    record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings, default_id: str
-) -> Example:
-    """Parse a record with the fields of an example and of one comment on it."""
-    renamed = {fields.prompt: "prompt", fields.completion: "completion", fields.comment: "comment"}
-    flat = {
-        renamed.get(key, key): value
-        for key, value in record.items()
-        if value not in (None, "") or (key == "replacement" and value == "")
-    }
-    comment = HumanComment.model_validate({key: flat.pop(key) for key in _COMMENT_FIELDS if key in flat})
-    if not comment.comment and comment.label is None and comment.replacement is None:
-        raise UserError("comment is empty, and so are label and replacement; give one of them")
-    example = _make_example(flat, default_id)
-    return example.model_copy(
-        update={"feedback": comment_to_feedback(comment, example.completion, labels, example.prompt_text)}
-    )
-
-
-def _from_export(parsed: AnnotatedCompletion, labels: LabelMeanings, default_id: str) -> Example:
-    example = _make_example(parsed.fields | parsed.meta, default_id)
-    feedbacks = [
-        comment_to_feedback(comment, example.completion, labels, example.prompt_text) for comment in parsed.comments
-    ]
-    for annotator, label in parsed.ratings:
-        score = 1.0 if labels.resolve(label) == "good" else -1.0
-        feedbacks.append(Feedback(critic=HumanComment(annotator=annotator).critic, score=score))
-    return example.model_copy(update={"feedback": merge_feedback(feedbacks) if feedbacks else None})
+    def _feedback(self, comment: HumanComment, example: Example) -> Feedback:
+        meaning = self.labels.resolve(comment.label)
+        is_placed = comment.start is not None or comment.end is not None or bool(comment.quote)
+        has_more = is_placed or meaning == "missing" or comment.replacement is not None
+        text = comment.comment.strip()
+        if meaning is not None and not text and not has_more:  # a verdict on the whole
+            return Feedback(critic=comment.critic, score=comment.severity if meaning == "good" else -comment.severity)
+        feedback = comment_to_feedback(comment, example.completion, self.labels, example.prompt_text)
+        if self.summary is not None and text and not is_placed and meaning != "missing":
+            self.summary.aligned += feedback.status == "ok"
+            self.summary.unaligned += feedback.status == "failed"
+        return feedback
 
 
 def _make_example(record: dict[str, Any], default_id: str) -> Example:
+    record = record | _conversation(record)
     if "completion" not in record:
         raise UserError("completion is missing or empty")
     record_id = record.get("id")
     return Example.model_validate(record | {"id": default_id if record_id is None else str(record_id)})
+
+
+def _conversation(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the prompt in chat format, and the completion where the conversation ends with it."""
+    prompt = record.get("prompt")
+    if isinstance(prompt, str) and prompt.lstrip().startswith("[{"):
+        try:
+            prompt = json.loads(prompt)
+        except ValueError:
+            return {}  # a text that starts like that
+    if not is_conversation(prompt):
+        return {}
+    messages = parse_messages(prompt)
+    if "completion" not in record and len(messages) > 1 and messages[-1]["role"] == "assistant":
+        return {"prompt": messages[:-1], "completion": messages[-1]["content"]}
+    return {"prompt": messages}

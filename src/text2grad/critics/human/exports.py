@@ -1,7 +1,8 @@
-"""Parsers for the exports of annotation tools: Label Studio and Argilla."""
+"""Parsers for the exports of annotation tools: Label Studio, Argilla and doccano."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from text2grad.critics.human.comment_feedback import HumanComment, LabelMeanings
 from text2grad.errors import UserError
 
 PROMPTS = ("prompt", "instruction", "question", "input", "query", "source", "document", "article")
+COMMENTS = ("comment", "feedback", "critique", "note", "why", "reason", "explanation")
 REPLACEMENT = "replacement"  # the text field or question that says what should stand in the place of a span
 COMPLETIONS = ("completion", "response", "answer", "output", "summary", "text")
 
@@ -35,12 +37,45 @@ class AnnotatedCompletion(NamedTuple):
 
 
 def parse_export(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion | None:
-    """Parse a record of an export; None for a record of neither tool."""
-    if isinstance(record.get("data"), dict) and "annotations" in record:
+    """Parse a record of an export; None for a record of none of these tools."""
+    if _is_label_studio(record):
         return _parse_label_studio(record, fields, labels)
-    if isinstance(record.get("fields"), dict) or any(name.endswith(".responses") for name in record):
+    if _is_label_studio_min(record):
+        return _parse_label_studio_min(record, fields, labels)
+    if _is_argilla(record):
         return _parse_argilla(record, fields, labels)
+    if _doccano_spans(record) is not None:
+        return _parse_doccano(record, fields, labels)
     return None
+
+
+def is_export(record: Mapping[str, Any]) -> bool:
+    """Whether a record is from one of the tools."""
+    tools = (_is_label_studio, _is_label_studio_min, _is_argilla)
+    return any(is_one(record) for is_one in tools) or _doccano_spans(record) is not None
+
+
+def _is_label_studio(record: Mapping[str, Any]) -> bool:
+    return isinstance(record.get("data"), dict) and "annotations" in record
+
+
+def _is_label_studio_min(record: Mapping[str, Any]) -> bool:
+    return "annotation_id" in record and any(_regions(value) for value in record.values())
+
+
+def _regions(value: Any) -> list[dict[str, Any]]:
+    """Return the labelled regions of a field of JSON-MIN, or of a cell of Label Studio's CSV; empty for another one."""
+    if isinstance(value, str) and value.startswith("[{"):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return []
+    is_list = isinstance(value, list) and all(isinstance(item, dict) and "labels" in item for item in value)
+    return value if is_list else []
+
+
+def _is_argilla(record: Mapping[str, Any]) -> bool:
+    return isinstance(record.get("fields"), dict) or any(name.endswith(".responses") for name in record)
 
 
 def _parse_label_studio(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
@@ -71,6 +106,35 @@ def _parse_label_studio(record: Mapping[str, Any], fields: FieldNames, labels: L
                     parsed.meta.setdefault(name, []).append(choice)
             if "rating" in value:
                 parsed.meta.setdefault(name, []).append(value["rating"])
+    return parsed
+
+
+def _parse_label_studio_min(
+    record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings
+) -> AnnotatedCompletion:
+    """Parse a record of JSON-MIN or CSV, one per annotation. Comments are not linked to regions there: one comment
+    beside one region is about it, others are about the whole.
+    """
+    prompt, completion = _find_fields(record, fields)
+    parsed = AnnotatedCompletion(
+        {"id": record.get("id"), "prompt": record[prompt], "completion": record[completion]}, [], [], {}
+    )
+    annotator = _annotator(record.get("annotator"))
+    comment_names = (fields.comment,) if fields.comment else COMMENTS
+    texts = [str(text) for name in comment_names for text in to_list(record.get(name) or [])]
+    regions = [region for value in record.values() for region in _regions(value)]
+    about_region = texts if len(regions) == 1 else []
+    for region in regions:
+        position = {"start": region.get("start"), "end": region.get("end"), "quote": region.get("text")}
+        for label in region["labels"]:
+            parsed.comments.append(
+                HumanComment(comment="\n".join(about_region), **position, label=label, annotator=annotator)
+            )
+    if texts and not about_region:
+        parsed.comments.append(HumanComment(comment="\n".join(texts), annotator=annotator))
+    for name, value in record.items():
+        if name not in (prompt, completion) and isinstance(value, str) and value in labels:
+            parsed.ratings.append((annotator, value))
     return parsed
 
 
@@ -110,6 +174,42 @@ def _with_replacements(comments: list[HumanComment], replacements: Mapping[str |
         else comment
         for comment in comments
     ]
+
+
+def _parse_doccano(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
+    """Parse a line of a sequence labelling project: `text` is the completion, and other columns were imported with it.
+
+    Comments are on the whole text; doccano does not say which span they belong to.
+    """
+    prompt, completion = _find_fields(record, FieldNames(fields.prompt, fields.completion or "text"))
+    parsed = AnnotatedCompletion(
+        {"id": record.get("id"), "prompt": record[prompt], "completion": record[completion]}, [], [], {}
+    )
+    for start, end, label in _doccano_spans(record) or []:
+        parsed.comments.append(HumanComment(start=start, end=end, label=label))
+    for comment in to_list(record.get("Comments") or record.get("comments") or []):
+        text = comment.get("comment") if isinstance(comment, dict) else comment
+        parsed.comments.append(HumanComment(comment=str(text)))
+    for category in to_list(record.get("cats") or []):
+        if category in labels:
+            parsed.ratings.append((None, category))
+        else:
+            parsed.meta.setdefault("cats", []).append(category)
+    return parsed
+
+
+def _doccano_spans(record: Mapping[str, Any]) -> list[tuple[int, int, str]] | None:
+    """Return the labelled spans of a line of doccano's, None for another record; `entities` may have relations."""
+    if not isinstance(record.get("text"), str):
+        return None
+    entities = record.get("entities")
+    if isinstance(entities, list) and all(isinstance(item, dict) and "start_offset" in item for item in entities):
+        return [(item["start_offset"], item["end_offset"], item["label"]) for item in entities]
+    for name in ("label", "labels", "entities"):
+        spans = record.get(name)
+        if isinstance(spans, list) and all(isinstance(item, list) and len(item) == 3 for item in spans):
+            return [(start, end, label) for start, end, label in spans]
+    return None
 
 
 def _region_comments(

@@ -42,7 +42,7 @@ function failureNote(feedback) {
     "div",
     { class: "failure", role: "note" },
     element("strong", {}, "This critique failed. "),
-    "The sample was masked out of training.",
+    "It has no effect on training.",
     element("p", { class: "text" }, feedback.error),
     feedback.raw ? collapsible("Output of the critic", element("pre", {}, feedback.raw)) : null,
   );

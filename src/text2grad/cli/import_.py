@@ -1,0 +1,137 @@
+"""`text2grad import`: feedback that people already have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+from rich.text import Text
+
+from text2grad.cli.console import Console
+from text2grad.cli.options import Debug
+from text2grad.data.importing import FEEDBACK_SETS, ImportSummary
+from text2grad.errors import UserError
+from text2grad.text.printable import printable
+
+if TYPE_CHECKING:
+    from text2grad.annotate.import_file import GuessedColumn
+
+_SHOWN = 10  # broken rows that are printed
+_EXCERPT = 60  # characters of a cell
+
+
+def import_(
+    source: Annotated[
+        list[str],
+        typer.Argument(
+            help="A table (CSV, TSV, Parquet, Arrow) or an export of Label Studio, Argilla or doccano; or the name of "
+            f"a feedback set and its file, folder or hf:OWNER/NAME. Feedback sets: {', '.join(FEEDBACK_SETS)}."
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="JSON lines with the records and their feedback.")],
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="A column whose name does not tell, as field=column: prompt=Frage; may be repeated."),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="What a label means, as label=good, poor or missing: Fluff=poor; may be repeated."),
+    ] = None,
+    second: Annotated[
+        Path | None, typer.Option(help="The file that the rows refer to: RAGTruth's source_info.jsonl.")
+    ] = None,
+    align: Annotated[bool, typer.Option(help="Read the critiques of a feedback set as `text2grad align` does.")] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Turn people's comments, or a public feedback set, into feedback to train on.
+
+    Columns are recognised by their names, and what was recognised is shown. Offsets are checked against the text. A
+    row that is broken is left out and named.
+
+    Example: text2grad import comments.csv -o feedback.jsonl, or text2grad import ragtruth response.jsonl -o
+    feedback.jsonl
+    """
+    from text2grad.annotate.import_file import import_comments, import_set, show_columns
+
+    if output.exists() and not overwrite:
+        raise UserError(f"{output} exists; give another file, or --overwrite to replace it")
+    columns, labels = _pairs(column, "--column prompt=Frage"), _pairs(label, "--label Fluff=poor")
+    console = Console()
+    if len(source) == 2:
+        if columns or labels:
+            raise UserError(f"--column and --label are for tables and exports; {source[0]} has its own fields")
+        summary = import_set(source[0], source[1], output, second, align)
+    elif len(source) == 1:
+        if source[0] in FEEDBACK_SETS:
+            raise UserError(
+                f"{source[0]}: give its file too, as in text2grad import {source[0]} FILE -o feedback.jsonl"
+            )
+        if not align:
+            raise UserError("--no-align is for feedback sets; the comments of tables and exports are always read")
+        if guessed := show_columns(source[0], columns):
+            console.print(columns_table(guessed))
+        summary = import_comments(source[0], output, columns, labels)
+    else:
+        raise UserError("give a file, or the name of a feedback set and its file")
+    console.print(summary_table(summary))
+    _print_skipped(console, summary.skipped)
+    if not summary.examples:
+        raise UserError(f"{source[-1]}: no row could be imported; {output} is not written")
+    path = escape(str(output))
+    console.print(f"Written: {path}", soft_wrap=True)
+    if summary.with_feedback:
+        console.print(f"Look at it with `text2grad report {path}`; train with `text2grad train --feedback {path}`.")
+    else:
+        console.print(f"These are prompts: train on them with data.train={path}.")
+
+
+def columns_table(guessed: list[GuessedColumn]) -> Table:
+    """Return which column is taken for what."""
+    table = Table("field", "column", "first row", title="Columns; change one with --column field=column")
+    for item in guessed:
+        excerpt = " ".join(item.example.split())
+        shown = excerpt if len(excerpt) <= _EXCERPT else excerpt[: _EXCERPT - 1] + "…"
+        table.add_row(item.field, Text(printable(item.column)), Text(printable(shown)))
+    return table
+
+
+def summary_table(summary: ImportSummary) -> Table:
+    """Return the counts; optional rows without content are skipped."""
+    counts = {
+        "rows": summary.rows,
+        "skipped rows": len(summary.skipped),
+        "completions": summary.examples,
+        "spans": summary.spans,
+        "omissions": summary.omissions,
+    }
+    optional = {
+        "comments without a position whose words were found": summary.aligned,
+        "comments without a position whose words were not found": summary.unaligned,
+        "quotations that are not in the completion": summary.unmatched,
+        "spans with wrong offsets, found by their words": summary.relocated,
+    }
+    table = Table(Column(), Column(justify="right"), show_header=False)
+    for name, count in (counts | {name: count for name, count in optional.items() if count}).items():
+        table.add_row(name, str(count))
+    return table
+
+
+def _print_skipped(console: Console, skipped: list[str]) -> None:
+    for sentence in skipped[:_SHOWN]:
+        console.print(f"[yellow]skipped[/yellow] {escape(printable(sentence))}", soft_wrap=True, highlight=False)
+    if len(skipped) > _SHOWN:
+        console.print(f"[yellow]skipped[/yellow] {len(skipped) - _SHOWN} more rows")
+
+
+def _pairs(values: list[str] | None, example: str) -> dict[str, str]:
+    pairs = {}
+    for value in values or []:
+        name, equals, content = value.partition("=")
+        if not equals or not name or not content:
+            raise UserError(f'"{value}" is not of the form name=value, as in {example}')
+        pairs[name.strip()] = content.strip()
+    return pairs
