@@ -119,10 +119,10 @@ def measure(gold: Sequence[Sequence[Opinion]], found: Sequence[Sequence[Opinion]
     stance, f1s, refused = [], [], []
     omissions_right = omissions_found = omissions_all = wrong = 0
     for labels, clauses in zip(gold, found, strict=True):
-        owners = [_best(clause.bounds, labels) for clause in clauses]
+        owners = [best_overlap(clause.bounds, labels) for clause in clauses]
         for number, label in enumerate(labels):
             own = [clause for clause, owner in zip(clauses, owners, strict=True) if owner == number]
-            best = _best(label.bounds, clauses)
+            best = best_overlap(label.bounds, clauses)
             stance.append(best is not None and clauses[best].stance == label.stance)
             if label.has_target:
                 f1s.append(_f1(label.words, frozenset().union(*(clause.words for clause in own))))
@@ -192,7 +192,7 @@ def _is_wrong_direction(labels: Sequence[Opinion], clauses: Sequence[Opinion]) -
     return bool(good & blamed or poor & praised)
 
 
-def _best(bounds: Range, others: Sequence[Opinion]) -> int | None:
+def best_overlap(bounds: Range, others: Sequence[Opinion]) -> int | None:
     """Return the index of the clause that overlaps most with `bounds`."""
     shared = [min(bounds[1], other.bounds[1]) - max(bounds[0], other.bounds[0]) for other in others]
     best = max(range(len(others)), key=lambda i: shared[i], default=None)

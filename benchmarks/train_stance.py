@@ -1,10 +1,15 @@
-"""Train the weights of the stance model: src/text2grad/align/weights/stance.json.
+"""Train the reading of clauses: src/text2grad/align/weights/stance.json (their stance) and join.json (what is one).
 
-A softmax regression over the features of clauses (`align/stance_features.py`), trained on hand-written clauses with
-slots (`stance_data/`), alone and joined to one another, and on public critiques: DeFacto's training split, ILF's and
-DebugBench's explanations of bugs, whose rows only suggest a stance. HaluQuestQA and DeFacto's validation split are held
-out. Prints cross-validation by skeleton, and the results on `stance_data/dev.txt` and `check.txt`: nothing is trained
-on these, but training clauses were added after looking at what they show, so cross-validation is the honest figure.
+A softmax regression over the features of clauses (`align/stance_features.py`), trained on the labelled clauses of seven
+writers (`comments_train/`) and the parts that the package splits them into, on hand-written clauses with slots
+(`stance_data/`), alone and joined to one another, and on public critiques: DeFacto's training split, ILF's and
+DebugBench's explanations of bugs, whose rows only suggest a stance. HaluQuestQA, DeFacto's validation split and
+`comments_data/` are held out. A logistic regression (`align/clause_join.py`) tells which neighbouring parts of a
+comment belong to one labelled clause; it sees stances that were predicted without their writer.
+
+Prints the results on comments of writers that are left out, read from the raw comments and given the labelled clauses,
+and on `stance_data/dev.txt` and `check.txt`: nothing is trained on these two, but training clauses were added after
+looking at what they show.
 """
 
 from __future__ import annotations
@@ -13,33 +18,39 @@ import argparse
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from comment_labels import LabelledComment, Opinion, best_overlap, labelled, load, measure, read
 from harness import ROOT, data_folder, show
 from stance_comments import STANCES, Labelled, fill, public_critiques, read_labelled, read_skeletons
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from text2grad.align.clause_split import mask_quotations, split_sentences
+from text2grad.align import clause_join, clauses, stance_model
+from text2grad.align.clause_split import Piece, mask_quotations, split_sentences
 from text2grad.align.stance_features import extract_features
+from text2grad.schema import Range
 
 OUT = ROOT / "src" / "text2grad" / "align" / "weights" / "stance.json"
 FILLS = 3  # clauses per skeleton with slots
 JOINED = 800  # pairs of clauses joined by a conjunction
-FOLDS = 5
+FOLDS = (("w1", "w2"), ("w3", "w4"), ("w5", "w6", "w7"))  # writers that are left out together
 EPOCHS, BATCH, RATE, DECAY = 16, 256, 0.02, 5e-5
 MIN_SKELETONS = 2  # that a feature must occur in
-SMALLEST = 8  # hundredths; smaller weights are dropped
-WORDLESS = 0.5  # weight of a clause without the features of its words, so that roles count for unknown words
+SMALLEST = 10  # hundredths; smaller weights are dropped
+WORDLESS = 0.4  # weight of a clause without the features of its words, so that roles count for unknown words
 WORD_FEATURES = ("w:", "n:", "b:", "i:")
-MIN_STANCE = 0.6  # as in align/clauses.py
 PUBLIC_WEIGHT = {"defacto": 0.4, "defacto instructions": 0.05, "ilf": 0.4, "debugbench": 0.15}
 CERTAINTY = {"defacto": 0.8, "defacto instructions": 0.95, "ilf": 0.85, "debugbench": 0.85}
 PRAISE_CERTAINTY = 0.75  # of DeFacto's rows without an error, which often only repeat the source
 ONE_OF_MANY = 0.12  # less certain: a sentence of several
 MISSING_WEIGHT = 2.5  # of clauses that say that something is missing, which are few
+PART_WEIGHT = 0.5  # of a part of a labelled clause
+OTHERS_WEIGHT = 0.6  # of everything but labelled comments
+JOIN_DECAY, MIN_JOINS, SMALLEST_JOIN = 2e-3, 3, 2
 SAYS_MISSING = {"defacto": 0.03}
 CONTRASTS = ("but", "although", "however", "though", "while", "yet", "except that", "whereas")
 
@@ -56,27 +67,27 @@ class Item:
     says_missing: float | None
     weight: float
     skeleton: str
-    text: str = ""
+    masked: str = ""
 
 
 def hand_written(rng: random.Random) -> list[Item]:
     """Return the clauses, each skeleton with several fillings of its slots, in upper or lower case, and joined."""
     items: list[Item] = []
-    clauses: dict[str, list[Labelled]] = defaultdict(list)
+    filled: dict[str, list[Labelled]] = defaultdict(list)
     for skeleton, stance in read_skeletons():
         fills = FILLS if "{" in skeleton else 1
         for _ in range(fills):
             clause = fill(skeleton, stance, rng)
-            clauses[stance].append(clause)
+            filled[stance].append(clause)
             items.append(_item(clause, weight=1.0 / fills))
     for _ in range(JOINED):
         first, second = ("good", "poor") if rng.random() < 0.75 else ("poor", "good")
         word = rng.choice(CONTRASTS)
-        left, right = rng.choice(clauses[first]), rng.choice(clauses[second])
+        left, right = rng.choice(filled[first]), rng.choice(filled[second])
         items.append(_item(left, after=word, weight=0.25))
         items.append(_item(right, before=word, weight=0.25))
     for _ in range(JOINED):
-        left, right = (rng.choice(clauses[rng.choice(STANCES)]) for _ in range(2))
+        left, right = (rng.choice(filled[rng.choice(STANCES)]) for _ in range(2))
         items.append(_item(left, after="and", weight=0.1))
         items.append(_item(right, before="and", weight=0.1))
     return items
@@ -85,7 +96,14 @@ def hand_written(rng: random.Random) -> list[Item]:
 def _item(clause: Labelled, before: str = "", after: str = "", weight: float = 1.0) -> Item:
     target = tuple(float(stance == clause.stance) for stance in STANCES)
     says_missing = float(clause.missing is not None)
-    return Item(_features(clause.text, before, after), target, says_missing, weight, clause.skeleton, clause.text)
+    return Item(
+        _features(clause.text, before, after),
+        target,
+        says_missing,
+        weight,
+        clause.skeleton,
+        mask_quotations(clause.text),
+    )
 
 
 def _features(text: str, before: str = "", after: str = "") -> list[str]:
@@ -109,21 +127,140 @@ def public() -> list[Item]:
     return items
 
 
-def prepare(items: Sequence[Item]) -> list[Item]:
-    """Return the items with the same weight for praise and blame, and again without the features of their words."""
-    sums = [sum(item.weight * item.target[i] for item in items) for i in range(2)]
-    factors = (sum(sums) / 2 / sums[0], sum(sums) / 2 / sums[1], 1.0)
+@dataclass(frozen=True)
+class Comment:
+    """A labelled comment. says_missing: of each clause, None where the answer has what it says is missing."""
+
+    labelled: LabelledComment
+    masked: str
+    opinions: list[Opinion]
+    says_missing: list[Range | bool | None]
+
+    @property
+    def writer(self) -> str:
+        return self.labelled.id.split("-")[0]
+
+
+def read_comments() -> list[Comment]:
+    """Return the comments of the seven writers."""
+    folder = ROOT / "benchmarks" / "comments_train"
+    rows = [json.loads(line) for line in (folder / "labels.jsonl").read_text("utf-8").splitlines()]
+    labels = {row["id"]: row["clauses"] for row in rows}
+    found = []
+    for comment in load([folder]):
+        opinions = labelled(comment, labels[comment.id])
+        missing: list[Range | bool | None] = []
+        for opinion, clause in zip(opinions, labels[comment.id], strict=True):
+            words = clause["missing"]
+            start = comment.comment.find(words, opinion.bounds[0]) if words else -1
+            missing.append(None if clause.get("refuse") else (start, start + len(words)) if start >= 0 else False)
+        found.append(Comment(comment, mask_quotations(comment.comment), opinions, missing))
+    return found
+
+
+def _clause_item(comment: Comment, number: int, part: Piece | None = None) -> Item:
+    """Return a labelled clause as an item, or a part of it, which says that something is missing if it names it."""
+    opinion, missing = comment.opinions[number], comment.says_missing[number]
+    start, end = (part.start, part.end) if part else opinion.bounds
+    masked = comment.masked[start:end]
+    says_missing = None if missing is None else float(isinstance(missing, tuple) and start <= missing[0] < end)
+    target = tuple(float(stance == opinion.stance) for stance in STANCES)
+    features = extract_features(masked, part.before if part else "", part.after if part else "")
+    weight = PART_WEIGHT if part else 1.0
+    return Item(features, target, says_missing, weight, f"{comment.labelled.id} {number}", masked)
+
+
+def _parts(comment: Comment) -> list[Piece]:
+    return [piece for piece, main in clauses.split_parts(comment.masked) if main is None]
+
+
+def clause_items(comments: Sequence[Comment]) -> list[Item]:
+    """Return the labelled clauses, and the parts that the package splits the comments into."""
+    items = []
+    for comment in comments:
+        items += [_clause_item(comment, number) for number in range(len(comment.opinions))]
+        whole = {opinion.bounds for opinion in comment.opinions}
+        for part in _parts(comment):
+            owner = best_overlap((part.start, part.end), comment.opinions)
+            if owner is not None and (part.start, part.end) not in whole:
+                items.append(_clause_item(comment, owner, part))
+    return items
+
+
+def join_items(comments: Sequence[Comment]) -> list[tuple[list[str], float]]:
+    """Return the features of neighbouring parts, and whether they belong to the same labelled clause."""
+    items = []
+    for comment in comments:
+        last: Piece | None = None
+        last_owner = None
+        for part in _parts(comment):
+            owner = best_overlap((part.start, part.end), comment.opinions)
+            if last is not None and owner is not None and last_owner is not None:
+                first, second = (
+                    stance_model.predict_stance(comment.masked[piece.start : piece.end], piece.before, piece.after)
+                    for piece in (last, part)
+                )
+                features = clause_join.extract_join_features(comment.masked, last, part, (first, second))
+                items.append((features, float(owner == last_owner)))
+            if last is not None and owner == last_owner:
+                last = last._replace(end=part.end, after=part.after)
+            else:
+                last, last_owner = part, owner
+    return items
+
+
+def fit(comments: Sequence[Comment], others: Sequence[Item]) -> tuple[dict[str, list[int]], dict[str, int]]:
+    """Return the weights of stances and of joins; joins are learned from stances of writers that were left out."""
+    writers = sorted({comment.writer for comment in comments})
+    halves = [[c for c in comments if (writers.index(c.writer) < len(writers) / 2) == first] for first in (True, False)]
+    pairs = []
+    for own, other in (halves, halves[::-1]):
+        with using(train(prepare(clause_items(own), others)), {"bias": 0}):
+            pairs += join_items(other)
+    return train(prepare(clause_items(comments), others)), train_join(pairs)
+
+
+def train_join(items: Sequence[tuple[list[str], float]]) -> dict[str, int]:
+    """Return the weights that two parts say one thing by feature, in hundredths."""
+    counts = Counter(feature for features, _ in items for feature in set(features))
+    index = {f: i for i, f in enumerate(sorted(f for f, count in counts.items() if count >= MIN_JOINS))}
+    bags = [torch.tensor([index[f] for f in features if f in index]) for features, _ in items]
+    offsets = torch.tensor([0, *(len(bag) for bag in bags[:-1])]).cumsum(0)
+    truth = torch.tensor([is_one for _, is_one in items])
+    table = torch.nn.EmbeddingBag(len(index), 1, mode="sum")
+    torch.nn.init.zeros_(table.weight)
+    bias = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.LBFGS([table.weight, bias], max_iter=60)
+
+    def loss() -> torch.Tensor:
+        optimizer.zero_grad()
+        scores = table(torch.cat(bags), offsets)[:, 0] + bias
+        value = binary_cross_entropy_with_logits(scores, truth) + JOIN_DECAY / 2 * table.weight.square().sum()
+        value.backward()
+        return value
+
+    optimizer.step(loss)
+    learned = (100 * table.weight.detach()[:, 0]).round().int().tolist()
+    kept = {feature: learned[i] for feature, i in index.items() if abs(learned[i]) >= SMALLEST_JOIN}
+    return {"bias": round(100 * bias.item()), **kept}
+
+
+def prepare(labelled_items: Sequence[Item], others: Sequence[Item]) -> list[Item]:
+    """Return all items, and again without the features of their words. Others praise as much as they blame."""
+    sums = [sum(item.weight * item.target[i] for item in others) for i in range(2)]
+    factors = [OTHERS_WEIGHT * factor for factor in (sum(sums) / 2 / sums[0], sum(sums) / 2 / sums[1], 1.0)]
     balanced = [
         replace(item, weight=item.weight * sum(f * t for f, t in zip(factors, item.target, strict=True)))
-        for item in items
+        for item in others
     ]
+    items = [*labelled_items, *balanced]
     wordless = [
         replace(
             item, features=[f for f in item.features if not f.startswith(WORD_FEATURES)], weight=item.weight * WORDLESS
         )
-        for item in balanced
+        for item in items
     ]
-    return balanced + wordless
+    return items + wordless
 
 
 def train(items: Sequence[Item], seed: int = 0) -> dict[str, list[int]]:
@@ -165,37 +302,35 @@ def train(items: Sequence[Item], seed: int = 0) -> dict[str, list[int]]:
     return {"bias": (100 * bias.detach()).round().int().tolist(), **kept}
 
 
-def predict(weights: dict[str, list[int]], features: list[str]) -> np.ndarray:
-    """Return the probabilities of good, poor and unsure, and that something is missing."""
-    scores = np.array(weights["bias"], dtype=float)
-    for feature in features:
-        if feature in weights:
-            scores += weights[feature]
-    odds = np.exp((scores[:3] - scores[:3].max()) / 100)
-    return np.append(odds / odds.sum(), 1 / (1 + np.exp(-scores[3] / 100)))
+@contextmanager
+def using(stance: dict[str, list[int]], join: dict[str, int]) -> Iterator[None]:
+    """Read clauses with these weights."""
+    shipped = stance_model._load_weights, clause_join._load_weights
+    stance_model._load_weights, clause_join._load_weights = (lambda: stance), (lambda: join)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        stance_model._load_weights, clause_join._load_weights = shipped
 
 
-def decide(probabilities: np.ndarray) -> str:
-    """Return the stance as `read_clauses` does."""
-    best = int(probabilities[:2].argmax())
-    return STANCES[best] if probabilities[best] >= MIN_STANCE else "unsure"
-
-
-def evaluate(weights: dict[str, list[int]], items: Sequence[Item]) -> dict[str, float]:
+def evaluate(items: Sequence[Item], errors: bool = False) -> dict[str, float]:
     """Return accuracies, the rate of wrong directions and the calibration error of the stances that are taken."""
     right: Counter[str] = Counter()
     totals: Counter[str] = Counter()
     wrong, confidence = 0, []
     omissions: Counter[tuple[bool, bool]] = Counter()
     for item in items:
-        probabilities = predict(weights, item.features)
-        truth, found = STANCES[int(np.argmax(item.target))], decide(probabilities)
+        probabilities = stance_model.predict_stance(item.masked)
+        truth, (found, probability) = STANCES[int(np.argmax(item.target))], clauses.decide(probabilities)
+        if errors and truth != found:
+            print(f"{truth:>7} read as {found:<7} {np.round(probabilities, 2)} {item.masked}")
         totals[truth] += 1
         right[truth] += truth == found
         wrong += {truth, found} == {"good", "poor"}
-        omissions[bool(item.says_missing), bool(probabilities[3] >= 0.5)] += 1
+        if item.says_missing is not None:
+            omissions[bool(item.says_missing), probabilities.missing >= clauses.MIN_MISSING] += 1
         if found != "unsure":
-            confidence.append((probabilities[:3].max(), truth == found))
+            confidence.append((probability, truth == found))
     result = {stance: right[stance] / max(1, totals[stance]) for stance in STANCES}
     result["accuracy"] = sum(right.values()) / sum(totals.values())
     result["wrong direction"] = wrong / sum(totals.values())
@@ -216,50 +351,40 @@ def _calibration_error(pairs: Sequence[tuple[float, bool]]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--errors", action="store_true", help="show the clauses that are misread")
-    parser.add_argument("--no-folds", action="store_true", help="skip cross-validation")
+    parser.add_argument("--no-folds", action="store_true", help="skip the evaluation on writers that are left out")
     args = parser.parse_args()
     rng = random.Random(0)
-    own, others = hand_written(rng), public()
-    print(f"{len(own)} hand-written clauses, {len(others)} sentences of public critiques")
-    rows = []
+    comments = read_comments()
+    others = [*hand_written(rng), *public()]
+    print(f"{len(comments)} labelled comments, {len(others)} hand-written clauses and sentences of public critiques")
     if not args.no_folds:
-        rows.append(["cross-validation", *cross_validate(own, others, args.errors)])
-    weights = train(prepare([*own, *others]))
-    for name in ("dev.txt", "check.txt"):
-        items = [_item(clause) for clause in read_labelled(name)]
-        result = evaluate(weights, items)
-        rows.append([name, *_cells(result)])
-        if args.errors:
-            show_errors(weights, items)
+        leave_writers_out(comments, others, args.errors)
+    stance, join = fit(comments, others)
+    rows = []
+    with using(stance, join):
+        for name in ("dev.txt", "check.txt"):
+            result = evaluate([_item(clause) for clause in read_labelled(name)], args.errors)
+            rows.append([name, *_cells(result)])
     show("stance", ["clauses", *result], rows)
-    OUT.parent.mkdir(exist_ok=True)
-    lines = [f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in weights.items()]
-    OUT.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
-    print(f"{len(weights)} weights, {OUT.stat().st_size} bytes")
+    for path, weights in ((OUT, stance), (OUT.with_name("join.json"), join)):
+        lines = [f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in weights.items()]
+        path.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
+        print(f"{path.name}: {len(weights)} weights, {path.stat().st_size} bytes")
 
 
-def cross_validate(own: Sequence[Item], others: Sequence[Item], errors: bool) -> list[str]:
-    """Return the mean results on held-out skeletons."""
-    skeletons = sorted({item.skeleton for item in own})
-    random.Random(1).shuffle(skeletons)
-    fold_of = {skeleton: i % FOLDS for i, skeleton in enumerate(skeletons)}
-    results = []
-    for fold in range(FOLDS):
-        weights = train(prepare([*(item for item in own if fold_of[item.skeleton] != fold), *others]))
-        held = [item for item in own if fold_of[item.skeleton] == fold and item.weight > 0.2]
-        held = list({item.skeleton: item for item in held if "before:" in item.features}.values())
-        results.append(evaluate(weights, held))
-        if errors:
-            show_errors(weights, held)
-    return _cells({name: float(np.mean([result[name] for result in results])) for name in results[0]})
-
-
-def show_errors(weights: dict[str, list[int]], items: Sequence[Item]) -> None:
-    for item in items:
-        probabilities = predict(weights, item.features)
-        truth, found = STANCES[int(np.argmax(item.target))], decide(probabilities)
-        if truth != found:
-            print(f"{truth:>7} read as {found:<7} {np.round(probabilities, 2)} {item.text}")
+def leave_writers_out(comments: Sequence[Comment], others: Sequence[Item], errors: bool) -> None:
+    """Print the mean results on comments of writers that are left out."""
+    given, read_back = [], []
+    for fold in FOLDS:
+        held = [comment for comment in comments if comment.writer in fold]
+        stance, join = fit([comment for comment in comments if comment.writer not in fold], others)
+        with using(stance, join):
+            items = [_clause_item(comment, i) for comment in held for i in range(len(comment.opinions))]
+            given.append(evaluate(items, errors))
+            read_back.append(measure([c.opinions for c in held], [read(c.labelled) for c in held]))
+    for name, results in (("given the labelled clauses", given), ("from raw comments", read_back)):
+        means = {key: float(np.mean([result[key] for result in results])) for key in results[0]}
+        show(f"writers left out, {name}", list(means), [_cells(means)])
 
 
 def _cells(result: dict[str, float]) -> list[str]:

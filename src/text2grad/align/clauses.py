@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from text2grad.align.clause_split import main_parts, mask_quotations, split_clauses, strip_range
+from text2grad.align.clause_join import predict_join
+from text2grad.align.clause_split import Judge, Piece, main_parts, mask_quotations, split_clauses, strip_range
 from text2grad.align.missing import find_missing
 from text2grad.align.stance_features import MASK
 from text2grad.align.stance_model import StanceProbabilities, predict_stance
@@ -16,8 +17,10 @@ from text2grad.schema import Range
 
 ClauseStance = Literal["good", "poor", "unsure"]
 
-MIN_PROBABILITY = 0.6  # of a stance that is taken; below, the clause is "unsure"
-_MIN_MISSING = 0.5  # probability that a clause says that something is missing
+MIN_PROBABILITY = 0.5  # of a stance that is taken; below, the clause is "unsure"
+_MIN_JOIN = 0.6  # probability that two parts say one thing
+_MIN_WORDS = 3  # of a part that says one thing with its neighbours and still has a place of its own
+MIN_MISSING = 0.4  # probability that a clause says that something is missing
 _EXCEPTION_CERTAINTY = 0.9  # that an exception means the opposite of what it is excepted from
 
 _COURTESIES = (
@@ -60,25 +63,81 @@ def read_clauses(comment: str) -> list[Clause]:
 def read_masked(masked: str) -> list[Clause]:
     """Return the clauses of a comment whose quotations are replaced by `MASK`, character by character."""
 
+    judge = _judge(masked)
+    found: list[Clause] = []
+    for group in _group(masked, split_parts(masked, judge), judge):
+        found += _read_group(masked, group, judge)
+    return found
+
+
+def split_parts(masked: str, judge: Judge | None = None) -> list[tuple[Piece, Piece | None]]:
+    """Return the parts of a comment that say something, and for an exception the part that it is excepted from."""
+    return [
+        (piece._replace(start=start, end=end), main)
+        for piece, main in main_parts(split_clauses(masked, judge or _judge(masked)))
+        for start, end in [strip_range(masked, piece.start, piece.end)]
+        if start < end and not _SAYS_NOTHING.fullmatch(masked, start, end)
+    ]
+
+
+def _judge(masked: str) -> Judge:
     @cache
     def judge(start: int, end: int, before: str, after: str) -> StanceProbabilities:
         return predict_stance(masked[start:end], before, after)
 
-    clauses = []
-    for piece, main in main_parts(split_clauses(masked, judge)):
-        start, end = strip_range(masked, piece.start, piece.end)
-        if start == end or _SAYS_NOTHING.fullmatch(masked, start, end):
-            continue
-        if main is None:
-            found = judge(start, end, piece.before, piece.after)
-            stance, probability = _decide(found)
-            says_missing = stance == "poor" and found.missing >= _MIN_MISSING
+    return judge
+
+
+def _group(
+    masked: str, parts: Sequence[tuple[Piece, Piece | None]], judge: Judge
+) -> Iterator[list[tuple[Piece, Piece | None]]]:
+    """Yield the parts, neighbours that say one thing together; what is excepted stays alone."""
+    group: list[tuple[Piece, Piece | None]] = []
+    for piece, main in parts:
+        if group and main is None and group[-1][1] is None:
+            last = _span_pieces(group)
+            if predict_join(masked, last, piece, (judge(*last[:4]), judge(*piece[:4]))) >= _MIN_JOIN:
+                group.append((piece, main))
+                continue
+        if group:
+            yield group
+        group = [(piece, main)]
+    if group:
+        yield group
+
+
+def _span_pieces(group: Sequence[tuple[Piece, Piece | None]]) -> Piece:
+    """Return the part from the first to the last of a group."""
+    return group[0][0]._replace(end=group[-1][0].end, after=group[-1][0].after)
+
+
+def _read_group(masked: str, group: Sequence[tuple[Piece, Piece | None]], judge: Judge) -> Iterator[Clause]:
+    """Yield the clauses of parts that say one thing: they share its stance, and one of them names what is missing."""
+    main = group[0][1]
+    if main is not None:
+        piece = group[0][0]
+        yield Clause(piece.start, piece.end, *_except(*decide(judge(*main[:4]))))
+        return
+    found = judge(*_span_pieces(group)[:4])
+    stance, probability = decide(found)
+    missing = None
+    if stance == "poor" and found.missing >= MIN_MISSING:
+        namer = max((piece for piece, _ in group), key=lambda piece: judge(*piece[:4]).missing)
+        missing = find_missing(masked, namer.start, namer.end)
+    for piece in _absorb_short(masked, [piece for piece, _ in group]):
+        names = missing is not None and piece.start <= missing[0] < piece.end
+        yield Clause(piece.start, piece.end, stance, probability, missing if names else None)
+
+
+def _absorb_short(masked: str, pieces: Sequence[Piece]) -> list[Piece]:
+    """Return parts that say one thing, those of few words (", yes") as a piece of the one before."""
+    found = [pieces[0]]
+    for piece in pieces[1:]:
+        if len(masked[piece.start : piece.end].split()) < _MIN_WORDS:
+            found[-1] = found[-1]._replace(end=piece.end, after=piece.after)
         else:
-            stance, probability = _except(*_decide(judge(main.start, main.end, main.before, main.after)))
-            says_missing = False
-        missing = find_missing(masked, start, end) if says_missing else None
-        clauses.append(Clause(start, end, stance, probability, missing))
-    return clauses
+            found.append(piece)
+    return found
 
 
 def read_stance(comment: str) -> tuple[ClauseStance, float]:
@@ -100,7 +159,8 @@ def combine_stances(clauses: Sequence[Clause]) -> tuple[ClauseStance, float]:
     return stance, max(taken) * weights[stance] / total
 
 
-def _decide(probabilities: StanceProbabilities) -> tuple[ClauseStance, float]:
+def decide(probabilities: StanceProbabilities) -> tuple[ClauseStance, float]:
+    """Return the stance that is taken, and the probability that it is right."""
     good, poor = probabilities.good, probabilities.poor
     if max(good, poor) < MIN_PROBABILITY:
         return "unsure", 1.0 - max(good, poor)
