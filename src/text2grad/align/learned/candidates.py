@@ -8,6 +8,7 @@ nested in them, their expressions and its comments.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,10 @@ Level = Literal[
     "statement", "expression", "note", "proposed",
 ]  # fmt: skip
 
-_BREAK = re.compile(r"[,;:()–—]|\s-\s|\b(?:and|but|or|while|which|who|because|so|for|with|by|from|to|in|on|at|as|after|of|until|than)\b", re.I)
+_BREAK = re.compile(
+    r"[,;:()–—]|\s-\s|\b(?:and|but|or|while|which|who|because|so|for|with|by|from|to|in|on|at|as|after|of|until|than)\b",
+    re.I,
+)
 _STRONG_BREAK = re.compile(r"[,;:()–—]|\s-\s|\b(?:and|but|while|which|because)\b", re.IGNORECASE)
 _NOTE = re.compile(r"#[^\n]*")
 _MIN_PIECES = 2
@@ -123,7 +127,7 @@ def _shared_words(text: str, clause: str) -> Iterator[Candidate]:
     keys = {key for word in split_words(clause) if word.is_content for key in word.keys}
     words = answer_words(text)
     shared = [i for i, word in enumerate(words) if word.is_content and not keys.isdisjoint(word.keys)]
-    joined = {j for i, other in zip(shared, shared[1:], strict=False) if other - i <= 2 for j in range(i, other + 1)}
+    joined = {j for i, other in itertools.pairwise(shared) if other - i <= 2 for j in range(i, other + 1)}
     for run in consecutive_runs(sorted({*shared, *joined})):
         if place := _strip(text, words[run.start].start, words[run.stop - 1].end):
             yield Candidate("words", (place,))

@@ -34,6 +34,7 @@ LEVELS = (
     "statement", "expression", "note", "proposed",
 )  # fmt: skip
 SOURCES = ("quotation", "part", "kind", "name", "mention", "structure", "behaviour", "chosen")
+_DIGITS = 4  # so that equal values are equal, however they were computed
 _SIZE = 48  # of a word vector
 _MIN_SIMILARITY = 0.3
 _CUES = {
@@ -61,6 +62,8 @@ _NODES = (
     ast.Raise, ast.Compare, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Call, ast.Subscript, ast.Constant, ast.ListComp,
     ast.GeneratorExp, ast.arguments, ast.Dict, ast.IfExp, ast.ImportFrom, ast.JoinedStr,
 )  # fmt: skip
+_PREFIX, _PREFIX_SIMILARITY = 5, 0.8
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|[;:]\s")
 _NO_VECTOR = np.zeros(_SIZE, np.float32)
 
 
@@ -93,7 +96,8 @@ class _Answer:
             ],
             np.float32,
         ).reshape(7, count)
-        self.sentence = np.array([word.sentence for word in self.words])
+        self.prefixes = [{key[:_PREFIX] for key in word.keys if len(key) >= _PREFIX} for word in self.words]
+        self.source = [_content(piece) for piece in _SENTENCE.split(prompt)]
 
 
 TRAITS = ("content", "novel", "number", "name", "calendar", "asks", "exclaims")
@@ -153,6 +157,7 @@ def compute_place_features(
     columns |= _words_columns(clause, answer, inside)
     rest = comment[: bounds[0]] + " " + comment[bounds[1] :]
     columns["context"] = _words_columns(rest, answer, inside)["exact"]
+    columns |= _source_columns(clause, answer, inside_f)
     columns |= _proposal_columns(document.text, prompt, proposals, inside_f, size)
     columns |= _code_columns(clause, candidates)
     constant: dict[str, float] = {f"says_{name}": float(bool(p.search(clause))) for name, p in _PATTERNS.items()}
@@ -174,7 +179,7 @@ def compute_place_features(
     for name in ("exact", "soft", "cosine", "density"):
         columns[f"{name}_below_best"] = columns[name].max(initial=0) - columns[name]
     columns |= {name: np.full(len(candidates), value, np.float32) for name, value in constant.items()}
-    return list(columns), np.stack(list(columns.values()), axis=1).astype(np.float32)
+    return list(columns), np.stack(list(columns.values()), axis=1).round(_DIGITS).astype(np.float32)
 
 
 def _words_columns(text: str, answer: _Answer, inside: NDArray[np.bool_]) -> dict[str, Floats]:
@@ -186,15 +191,17 @@ def _words_columns(text: str, answer: _Answer, inside: NDArray[np.bool_]) -> dic
     count, words = len(keys), len(answer.words)
     if not count or not words:
         zero = np.zeros(len(inside), np.float32)
-        return {name: zero for name in _WORD_COLUMNS}
+        return dict.fromkeys(_WORD_COLUMNS, zero)
     exact = np.zeros((words, count), np.float32)
     column = {key: i for i, key in enumerate(keys)}
     for i, word in enumerate(answer.words):
         for key in word.keys:
             if key in column:
                 exact[i, column[key]] = 1.0
+    starts = [key[:_PREFIX] if len(key) >= _PREFIX else "" for key in keys]
+    begins = np.array([[start in own for start in starts] for own in answer.prefixes], np.float32) * _PREFIX_SIMILARITY
     vectors = np.stack([v if (v := word_vector(spelt[key])) is not None else _NO_VECTOR for key in keys])
-    similar = np.maximum(exact, answer.vectors @ vectors.T)
+    similar = np.maximum(np.maximum(exact, begins), answer.vectors @ vectors.T)
     similar = np.where(similar < _MIN_SIMILARITY, 0.0, similar).astype(np.float32)
     weight = 1.0 / (1.0 + similar.sum(0))
     weight_exact = np.where(exact.any(0), 1.0 / np.maximum(1.0, exact.sum(0)), 0.5).astype(np.float32)
@@ -237,6 +244,10 @@ _WORD_COLUMNS = (
 )  # fmt: skip
 
 
+def _content(text: str) -> set[str]:
+    return {part_key(part) for part in split_parts(text) if not is_function_part(part)}
+
+
 def _max_inside(inside: NDArray[np.bool_], values: Floats) -> Floats:
     found: Floats = (inside * values).max(1)
     return found
@@ -244,6 +255,24 @@ def _max_inside(inside: NDArray[np.bool_], values: Floats) -> Floats:
 
 def _edges(inside: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return inside.argmax(1), inside.shape[1] - 1 - inside[:, ::-1].argmax(1)
+
+
+def _source_columns(clause: str, answer: _Answer, inside: Floats) -> dict[str, Floats]:
+    """Compute how far a place has the words of the source's sentence that the clause speaks of."""
+    keys = _content(clause)
+    scores = [len(keys & own) / (3 + len(own)) ** 0.5 for own in answer.source]
+    best = max(range(len(scores)), key=scores.__getitem__, default=0)
+    zero = np.zeros(len(inside), np.float32)
+    if not scores or not scores[best]:
+        return {"source_said": zero, "source_share": zero, "source_match": zero}
+    own = answer.source[best]
+    hits = np.array([bool(own.intersection(word.keys)) for word in answer.words], np.float32)
+    count = inside @ hits
+    return {
+        "source_said": count / max(1.0, float(hits.sum())),
+        "source_share": count / np.maximum(1, inside.sum(1)),
+        "source_match": np.full(len(inside), scores[best], np.float32),
+    }
 
 
 def _proposal_columns(
