@@ -1,4 +1,4 @@
-"""Train the ranker of places: src/text2grad/align/learned/weights/places.json.
+"""Train the ranker of places: src/text2grad/align/weights/places.json.
 
 Needs lightgbm and scikit-learn (`pip install lightgbm scikit-learn`); the ranker itself does not.
 
@@ -26,11 +26,11 @@ from train_freeform import arrays, calibrate
 from text2grad.align.comments import cited_quotations
 from text2grad.align.document import Document
 from text2grad.align.learned.boosted_trees import BoostedTrees
-from text2grad.align.learned.place_features import masks
-from text2grad.align.learned.places import gather
+from text2grad.align.place_features import masks
+from text2grad.align.places import gather
 
 FOLDER = ROOT / "benchmarks" / "comments_train"
-OUT = ROOT / "src" / "text2grad" / "align" / "learned" / "weights" / "places.json"
+OUT = ROOT / "src" / "text2grad" / "align" / "weights" / "places.json"
 TREES = {
     "objective": "cross_entropy",
     "learning_rate": 0.06,

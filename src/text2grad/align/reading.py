@@ -1,7 +1,7 @@
 """Reading a comment: what each clause says of which part of the answer, what is missing, and what was not understood.
 
 Clauses and their stance come from `clauses`. Quotations are places by themselves. For the clauses of a short comment on
-an answer of several parts, `learned.places` ranks all places that any source proposes. Long comments, and those on an
+an answer of several parts, `places` ranks all places that any source proposes. Long comments, and those on an
 answer of one sentence, have their places from `targets` and, where a clause names none, from the learned aligner, which
 reads all clauses of one stance together: "The summary says A. The source says B." is one complaint. A clause that fits
 nothing is refused, with the reason.
@@ -20,9 +20,9 @@ from text2grad.align.corrected_spans import add_corrections
 from text2grad.align.corrections import find_corrections
 from text2grad.align.document import Document
 from text2grad.align.learned import aligner
-from text2grad.align.learned.places import rank_places
 from text2grad.align.learned.roles import content_keys, parse_mentions
 from text2grad.align.omissions import is_present, omission_text
+from text2grad.align.places import rank_places
 from text2grad.align.proposals import Proposal, Source
 from text2grad.align.quotes import Match
 from text2grad.align.stance import detect_stances
@@ -55,6 +55,7 @@ _NOT_SAID = re.compile(
     r"\W*(?:it|the (?:answer|summary|text|response)) (?:does not|doesn['’]t|never) (?:say|mention)s?:\s*(?P<what>\S.*)",
     re.DOTALL | re.IGNORECASE,
 )
+_INTERJECTION = re.compile(r"(?:\W|\b(?:yes|no|well|sure|indeed|really|hm+|oh|ah|right then|anyway)\b)+", re.IGNORECASE)
 _INSTRUCTION_PROBABILITY = 0.85
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 _SENTENCE_CONFIDENCE = 0.5
@@ -191,6 +192,9 @@ def _rank(
     """Settle a clause of a short comment: its quotations, else the place that the ranker finds most likely."""
     clause = item.clause
     if item.omission or item.refused:
+        return
+    if _INTERJECTION.fullmatch(comment, clause.start, clause.end):
+        item.refused = NO_OPINION
         return
     item.targets = [target for target in item.targets if target.source == "quotation"]
     if not item.targets:

@@ -5,6 +5,8 @@ numbers and dates, and the words that the clause shares with it. A program has i
 nested in them, their expressions and its comments.
 """
 
+# ruff: noqa: E501  one pattern per line
+
 from __future__ import annotations
 
 import ast
@@ -145,7 +147,7 @@ def _code(program: Program) -> Iterator[Candidate]:
             if isinstance(node, ast.Return) and node.value and (value := program.span(*node_extent(node.value))):
                 yield Candidate("expression", (value,), node.value)
         elif isinstance(node, _EXPRESSIONS) and not isinstance(node, ast.Name):
-            if place := program.span(*node_extent(node)):  # type: ignore[arg-type]
+            if place := program.span(*node_extent(node)):
                 yield Candidate("expression", (place,), node)
         elif isinstance(node, ast.arguments):
             own_args = [a for a in [*node.posonlyargs, *node.args, *node.kwonlyargs] if a.arg != "self"]

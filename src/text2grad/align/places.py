@@ -20,9 +20,9 @@ from text2grad.align.behaviour import find_behaviours
 from text2grad.align.code_comments import find_code_places
 from text2grad.align.document import Document
 from text2grad.align.learned.boosted_trees import BoostedTrees
-from text2grad.align.learned.candidates import Candidate, find_candidates
-from text2grad.align.learned.place_features import Matrix, compute_place_features
 from text2grad.align.parts import find_parts
+from text2grad.align.place_candidates import Candidate, find_candidates
+from text2grad.align.place_features import Matrix, compute_place_features
 from text2grad.align.proposals import Proposal, Source
 from text2grad.align.quotes import Match
 from text2grad.align.subjects import find_subjects
@@ -92,7 +92,7 @@ class _Model(NamedTuple):
 
 @lru_cache
 def _load_model() -> _Model:
-    return parse_model(json.loads(files("text2grad.align.learned").joinpath("weights/places.json").read_text("utf-8")))
+    return parse_model(json.loads(files("text2grad.align").joinpath("weights/places.json").read_text("utf-8")))
 
 
 def parse_model(data: dict[str, Any]) -> _Model:

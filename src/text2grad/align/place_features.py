@@ -4,6 +4,8 @@ Shared words, similar words (`text.vectors`), what the other sources propose, wh
 what the clause asks for: a part, a number, a behaviour of code, or the whole answer.
 """
 
+# ruff: noqa: E501  one pattern per line
+
 from __future__ import annotations
 
 import ast
@@ -15,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from text2grad.align.document import Document
-from text2grad.align.learned.candidates import Candidate, answer_words
 from text2grad.align.learned.roles import Role, parse_mentions
 from text2grad.align.learned.statement_features import CONCEPTS, CUES
+from text2grad.align.place_candidates import Candidate, answer_words
 from text2grad.align.program import statement_nodes
 from text2grad.align.proposals import Proposal
 from text2grad.align.whole import whole_words
@@ -135,12 +137,12 @@ def compute_place_features(
     inside = masks(document.text, prompt, [candidate.places for candidate in candidates])
     inside_f = inside.astype(np.float32)
     size = inside_f.sum(1)
-    total = max(1, len(answer.words))
+    total, length = max(1, len(answer.words)), max(1, len(document.text))
     columns: dict[str, Floats] = {
         "size": size,
         "share": size / total,
-        "start": np.array([c.places[0][0] for c in candidates], np.float32) / max(1, len(document.text)),
-        "end": np.array([c.places[-1][1] for c in candidates], np.float32) / max(1, len(document.text)),
+        "start": np.array([c.places[0][0] / length for c in candidates], np.float32),
+        "end": np.array([c.places[-1][1] / length for c in candidates], np.float32),
         "places": np.array([len(c.places) for c in candidates], np.float32),
     }
     for level in LEVELS:
@@ -279,7 +281,7 @@ def _proposal_columns(
     text: str, prompt: str, proposals: Sequence[tuple[str, Proposal]], inside: Floats, size: Floats
 ) -> dict[str, Floats]:
     """Compute how far each source proposes a place: its confidence times the F1 of the words, and the share inside."""
-    columns = {}
+    columns: dict[str, Floats] = {}
     for source in SOURCES:
         own = [proposal for name, proposal in proposals if name == source]
         fits, covered, agreed = (np.zeros(len(inside), np.float32) for _ in range(3))

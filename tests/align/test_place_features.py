@@ -3,8 +3,8 @@
 import numpy as np
 
 from text2grad.align.document import Document
-from text2grad.align.learned.candidates import Candidate
-from text2grad.align.learned.place_features import compute_place_features, masks
+from text2grad.align.place_candidates import Candidate
+from text2grad.align.place_features import compute_place_features, masks
 from text2grad.align.proposals import Proposal
 
 TEXT = "The cat sleeps. The dog barks loudly."
@@ -29,7 +29,7 @@ def test_shared_words_favour_their_sentence() -> None:
 
 
 def test_similar_words_favour_their_sentence() -> None:
-    found = _features("That puppy annoys me.")
+    found = _features("That horse annoys me.")
     assert found["exact"] == [0, 0]
     assert found["soft"][1] > found["soft"][0]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from text2grad.align.document import Document
-from text2grad.align.learned.candidates import find_candidates
+from text2grad.align.place_candidates import find_candidates
 from text2grad.align.proposals import Proposal
 
 LETTER = "Dear Ann,\n\nThe train leaves at 9:15, so be early. We meet on Friday.\n\nBest wishes,\nTom"

@@ -3,10 +3,11 @@
 import pytest
 
 from text2grad.align.document import Document
-from text2grad.align.learned.places import rank_places
+from text2grad.align.places import rank_places
 
 RECIPE = (
-    "Pancakes\n\n1. Mix 200 g flour with two eggs.\n2. Add the milk slowly and stir.\n3. Fry in hot butter for an hour.\n\n"
+    "Pancakes\n\n1. Mix 200 g flour with two eggs.\n2. Add the milk slowly and stir.\n"
+    "3. Fry in hot butter for an hour.\n\n"
     "Enjoy, and remember that cooking is the poetry of the kitchen!"
 )
 
