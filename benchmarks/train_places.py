@@ -49,7 +49,7 @@ TREES = {
 ROUNDS = 160
 POWER = 1.5  # of F1: a close fit counts for more than several rough ones
 FOLDS = ((1, 2), (3, 4), (5, 6), (7,))  # writers
-MAX_REFUSED = 0.06  # of the clauses that are about something
+MIN_FIT, MIN_CONFIDENCE = 0.1, 0.25  # of places that are calibrated; of those that are not refused
 OTHER_WEIGHT, OTHER_STEP = 0.5, 3
 RELATED, REFUSED, OTHER = "related", "refused", "other answer"
 
@@ -150,7 +150,11 @@ def settle(items: Sequence[Item], fits: Sequence[NDArray[np.float64]]) -> tuple[
     def own(kind: str, writer: int | None = None) -> Iterator[tuple[Item, NDArray[np.float64]]]:
         return ((i, fit) for i, fit in zip(items, fits, strict=True) if i.kind == kind and writer in (None, i.writer))
 
-    gate = round(float(np.quantile([fit.max() for _, fit in own(RELATED)], MAX_REFUSED)), 3)
+    kept = [(item, fit) for kind in (RELATED, REFUSED) for item, fit in own(kind) if fit.max() >= MIN_FIT]
+    best = np.array([fit.max() for _, fit in kept])
+    right = np.array([item.right[fit.argmax()] for item, fit in kept])
+    calibration = calibrate(best, right, np.ones(len(best)))
+    gate = round(float(np.interp(MIN_CONFIDENCE, calibration[1], calibration[0])), 3)
 
     def scores(writer: int | None) -> list[str]:
         f1 = [item.f1[fit.argmax()] * (fit.max() >= gate) for item, fit in own(RELATED, writer)]
@@ -160,10 +164,7 @@ def settle(items: Sequence[Item], fits: Sequence[NDArray[np.float64]]) -> tuple[
     writers = sorted({item.writer for item in items})
     rows = [[f"writer {w}" if w else "all", *scores(w)] for w in (*writers, None)]
     show(f"writers left out, gate {gate}", ["", "F1", "placed", "placed, to refuse", "placed, other answer"], rows)
-    kept = [(item, fit) for kind in (RELATED, REFUSED) for item, fit in own(kind) if fit.max() >= gate]
-    best = np.array([fit.max() for _, fit in kept])
-    right = np.array([item.right[fit.argmax()] for item, fit in kept])
-    return gate, calibrate(best, right, np.ones(len(best)))
+    return gate, calibration
 
 
 if __name__ == "__main__":
