@@ -351,7 +351,7 @@ def _save(
     items: Sequence[Item],
     **more: Any,
 ) -> None:
-    data = {**settings, "trees": _arrays(columns, model), **more}
+    data = {**settings, "trees": arrays(columns, model), **more}
     trees = BoostedTrees.from_dict(data["trees"])
     for item in items[:100]:  # NumPy inference must agree with LightGBM
         assert np.allclose(trees.predict_proba(columns, item.features), model.predict(item.features), atol=1e-3)
@@ -359,7 +359,7 @@ def _save(
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1000:.0f} kB")
 
 
-def _arrays(columns: Sequence[str], model: lightgbm.Booster) -> dict[str, Any]:
+def arrays(columns: Sequence[str], model: lightgbm.Booster) -> dict[str, Any]:
     """Convert LightGBM's trees to the format of `text2grad.align.learned.boosted_trees.BoostedTrees`."""
     nodes: dict[str, list[Any]] = {
         key: [] for key in ("feature", "threshold", "missing_left", "left", "right", "value")

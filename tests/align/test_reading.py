@@ -30,7 +30,7 @@ def spans(reading: Reading, answer: str) -> list[tuple[str, str]]:
         (
             "The loop is fine, but the return value is off by one.",
             FACTORIAL,
-            [("for i in range(1, n):\n        x *= i", "good"), ("x", "poor")],
+            [("for i in range(1, n):\n        x *= i", "good"), ("return x", "poor")],
         ),
         ("The code fails to handle negative inputs.", FACTORIAL, [("range(1, n)", "poor")]),
         ('"Mill Lane" is correct.', POOL, [("Mill Lane", "good")]),
@@ -159,3 +159,15 @@ _WORDS = st.sampled_from(
 def test_comments_of_these_words_are_read_without_a_crash(words: list[str], answer: str) -> None:
     for span in read_comment(" ".join(words), answer).spans:
         assert answer[span.start : span.end].strip()
+
+
+@pytest.mark.parametrize("comment", ['"Mill Lane" is wrong, yes; "Mill Lane" is wrong.', "Well, yes."])
+def test_interjection_says_nothing_of_the_answer(comment: str) -> None:
+    assert {span.label for span in read_comment(comment, POOL).spans} <= {"poor"}
+
+
+def test_words_that_the_answer_does_not_have_find_their_sentence() -> None:
+    answer = "Boil the potatoes for 20 minutes. Serve with butter. Remember: life is too short for bad food!"
+    reading = read_comment("The preachy remark at the end should go.", answer)
+    (span,) = reading.spans
+    assert (span.label, answer[span.start : span.end].strip("!")) == ("poor", "life is too short for bad food")

@@ -124,6 +124,13 @@ def find_kinds(comment: str, start: int, end: int, document: Document) -> Iterat
                 yield Proposal("kind", match.span(), tuple(chosen), _CONFIDENCE[certain])
 
 
+def find_values(document: Document) -> list[Range]:
+    """Return the numbers with their units, dates, prices and names of a text."""
+    patterns = (*_VALUES, re.compile(_ANY_NUMBER, re.IGNORECASE))
+    found = [place for pattern in patterns for place in _whole_words(pattern, document)]
+    return list(dict.fromkeys([*found, *_names(document)]))
+
+
 def _contradicted(comment: str, clause: Range, taken: list[Range], document: Document) -> Iterator[Proposal]:
     """Yield the values that stand where the clause gives another one of the same kind: "They visit in August."."""
     for pattern in _VALUES:

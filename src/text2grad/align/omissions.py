@@ -8,7 +8,7 @@ from text2grad.align.learned.roles import content_keys, parse_mentions
 from text2grad.schema import Range
 from text2grad.text.whitespace import part_key, split_parts
 
-_MIN_SHARE = 0.66  # of the content words that a completion has which has the thing
+_MIN_SHARE = 0.8  # of the content words that a completion has which has the thing
 _MAX_GAP = 60  # characters between the words of one thing
 # words that say how something should be told, not what
 _VAGUE = frozenset(

@@ -1,8 +1,10 @@
 """Reading a comment: what each clause says of which part of the answer, what is missing, and what was not understood.
 
-Clauses and their stance come from `clauses`, places from `targets` and, where a clause names none, from the learned
-aligner, which reads all clauses of one stance together: "The summary says A. The source says B." is one complaint. A
-sentence is the answer where no words can be told, and a clause that fits nothing is refused, with the reason.
+Clauses and their stance come from `clauses`. Quotations are places by themselves. For the clauses of a short comment on
+an answer of several parts, `places` ranks all places that any source proposes. Long comments, and those on an
+answer of one sentence, have their places from `targets` and, where a clause names none, from the learned aligner, which
+reads all clauses of one stance together: "The summary says A. The source says B." is one complaint. A clause that fits
+nothing is refused, with the reason.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from text2grad.align.document import Document
 from text2grad.align.learned import aligner
 from text2grad.align.learned.roles import content_keys, parse_mentions
 from text2grad.align.omissions import is_present, omission_text
+from text2grad.align.places import rank_places
 from text2grad.align.proposals import Proposal, Source
 from text2grad.align.quotes import Match
 from text2grad.align.stance import detect_stances
@@ -52,6 +55,7 @@ _NOT_SAID = re.compile(
     r"\W*(?:it|the (?:answer|summary|text|response)) (?:does not|doesn['’]t|never) (?:say|mention)s?:\s*(?P<what>\S.*)",
     re.DOTALL | re.IGNORECASE,
 )
+_INTERJECTION = re.compile(r"(?:\W|\b(?:yes|no|well|sure|indeed|really|hm+|oh|ah|right then|anyway)\b)+", re.IGNORECASE)
 _INSTRUCTION_PROBABILITY = 0.85
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 _SENTENCE_CONFIDENCE = 0.5
@@ -118,10 +122,14 @@ def read_comment(
     document = Document(completion, prompt or "")
     quotations = cited_quotations(comment, completion) if clauses else []
     read = [_read_clause(comment, clause, document, quotations) for clause in clauses]
-    for stance in ("poor", "good"):
-        _add_paraphrases(comment, stance, read, document, prompt, scorer)
-    for item in read:
-        _finish(comment, item, document)
+    if _has_parts(document) and len(comment.split()) < MIN_LONG:
+        for item in read:
+            _rank(comment, item, document, prompt or "", quotations)
+    else:
+        for stance in ("poor", "good"):
+            _add_paraphrases(comment, stance, read, document, prompt, scorer)
+        for item in read:
+            _finish(comment, item, document)
     if len(comment.split()) >= MIN_LONG:
         _drop_generalities(read)
     spans, omissions = _spans(comment, read, critic), [item.omission for item in read if item.omission]
@@ -171,6 +179,31 @@ def _read_clause(
 
 def _targets(proposal: Proposal) -> list[Target]:
     return [Target(proposal.source, place, proposal.phrase, proposal.confidence) for place in proposal.places]
+
+
+def _has_parts(document: Document) -> bool:
+    """Whether the answer has parts among which the ranker can choose."""
+    return document.program is not None or len(document.sentences) > 1
+
+
+def _rank(
+    comment: str, item: ReadClause, document: Document, prompt: str, quotations: Sequence[tuple[Range, Match | None]]
+) -> None:
+    """Settle a clause of a short comment: its quotations, else the place that the ranker finds most likely."""
+    clause = item.clause
+    if item.omission or item.refused:
+        return
+    if _INTERJECTION.fullmatch(comment, clause.start, clause.end):
+        item.refused = NO_OPINION
+        return
+    item.targets = [target for target in item.targets if target.source == "quotation"]
+    if not item.targets:
+        best = rank_places(comment, (clause.start, clause.end), clause.stance, document, prompt, quotations)
+        item.targets = _targets(best) if best else []
+    if clause.stance == "unsure":
+        item.refused = NOT_SURE
+    elif not item.targets:
+        item.refused = NO_PLACE
 
 
 def _add_paraphrases(

@@ -55,3 +55,10 @@ def speaks_of_whole(comment: str, clause: Clause, document: Document) -> bool:
         return False
     named = any(part_key(part) in _ANSWER_KEYS for part in parts)
     return (named and len(others) <= _MAX_OTHER_WORDS) or _WHOLE.search(text) is not None
+
+
+def whole_words(text: str) -> tuple[int, int]:
+    """Return how many content words of a text are opinions or names for the answer, and how many are others."""
+    parts = [part for part in split_parts(text) if not is_function_part(part)]
+    known = sum(part_key(part) in _KEYS for part in parts)
+    return known, len(parts) - known

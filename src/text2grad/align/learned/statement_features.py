@@ -27,7 +27,7 @@ def _signs(nodes: Sequence[ast.AST]) -> list[ast.AST]:
     return [*zeros, *of_kind(ast.USub)(nodes), *calls_of("abs", "range")(nodes)]
 
 
-_CONCEPTS: dict[str, tuple[str, NodeFilter]] = {
+CONCEPTS: dict[str, tuple[str, NodeFilter]] = {
     "loop": (r"loop\w*|iterat\w+|travers\w+", of_kind(ast.For, ast.While, ast.comprehension)),
     "condition": (r"condition\w*|if|check\w*|case|compar\w+|equal\w*|greater|less|edge", of_kind(ast.If, ast.Compare)),
     "return": (r"return\w*|output\w*|result\w*", of_kind(ast.Return)),
@@ -65,7 +65,7 @@ _CONCEPTS: dict[str, tuple[str, NodeFilter]] = {
     "import": (r"import\w*|module|library|package", of_kind(ast.Import, ast.ImportFrom)),
     "call": (r"call\w*|function|method|argument\w*|built.?in|recurs\w+", of_kind(ast.Call)),
 }
-_CUES = {name: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for name, (words, _) in _CONCEPTS.items()}
+CUES = {name: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for name, (words, _) in CONCEPTS.items()}
 _INPUT = re.compile(r"\b(?:inputs?|arguments?|parameters?|given|values?|numbers?)\b", re.IGNORECASE)
 
 
@@ -92,8 +92,8 @@ def _row(
     text = ast.unparse(statement.node).partition("\n")[0]
     words = {part_key(part) for part in split_parts(text)}
     agreeing = {
-        name: float(_CUES[name].search(comment) is not None and bool(find(nodes)))
-        for name, (_, find) in _CONCEPTS.items()
+        name: float(CUES[name].search(comment) is not None and bool(find(nodes)))
+        for name, (_, find) in CONCEPTS.items()
     }
     names = {name.id for name in of_kind(ast.Name)(nodes)} | {call_name(call) for call in of_kind(ast.Call)(nodes)}
     return {

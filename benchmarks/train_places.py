@@ -1,0 +1,171 @@
+"""Train the ranker of places: src/text2grad/align/weights/places.json.
+
+Needs lightgbm and scikit-learn (`pip install lightgbm scikit-learn`); the ranker itself does not.
+
+Training data: `comments_train`, 1 960 comments by seven writers, each labelled clause with its stance; and the same
+clauses on another answer of the same kind, of which they are about nothing. Figures, gate and calibration come from
+predictions for writers who were left out; the shipped trees are trained on all. `--leave-out 1 2` trains without
+these writers into `--out`, so that the package can be measured on them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import lightgbm
+import numpy as np
+from comment_labels import LabelledComment, Opinion, labelled, load
+from harness import ROOT, show
+from numpy.typing import NDArray
+from train_freeform import arrays, calibrate
+
+from text2grad.align.comments import cited_quotations
+from text2grad.align.document import Document
+from text2grad.align.learned.boosted_trees import BoostedTrees
+from text2grad.align.place_features import masks
+from text2grad.align.places import gather
+
+FOLDER = ROOT / "benchmarks" / "comments_train"
+OUT = ROOT / "src" / "text2grad" / "align" / "weights" / "places.json"
+TREES = {
+    "objective": "cross_entropy",
+    "learning_rate": 0.06,
+    "num_leaves": 10,
+    "min_child_samples": 40,
+    "feature_fraction": 0.4,
+    "bagging_fraction": 0.7,
+    "bagging_freq": 1,
+    "lambda_l2": 5,
+    "max_bin": 63,
+    "num_threads": 2,
+    "seed": 0,
+    "deterministic": True,
+    "verbose": -1,
+}
+ROUNDS = 160
+POWER = 1.5  # of F1: a close fit counts for more than several rough ones
+FOLDS = ((1, 2), (3, 4), (5, 6), (7,))  # writers
+MIN_FIT, MIN_CONFIDENCE = 0.1, 0.25  # of places that are calibrated; of those that are not refused
+OTHER_WEIGHT, OTHER_STEP = 0.5, 3
+RELATED, REFUSED, OTHER = "related", "refused", "other answer"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One clause: a row of features per candidate, the F1 of its words, and whether it is right at least by half."""
+
+    kind: str
+    writer: int
+    names: list[str]
+    features: NDArray[np.float32]
+    f1: NDArray[np.float32]
+    right: NDArray[np.bool_]
+    is_whole: NDArray[np.bool_]
+
+    @property
+    def goal(self) -> NDArray[np.float32]:
+        """What the trees predict: the whole answer is right only where it is meant."""
+        exact = np.where(self.is_whole, self.f1 > 0.999, self.f1)
+        return (exact**POWER).astype(np.float32)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--leave-out", type=int, nargs="*", default=[], help="writers that are not trained on")
+    parser.add_argument("--out", type=Path, default=OUT)
+    args = parser.parse_args()
+    items = [item for item in load_items() if item.writer not in args.leave_out]
+    fits: list[NDArray[np.float64]] = [np.zeros(0)] * len(items)
+    for fold in FOLDS:
+        model = fit([item for item in items if item.writer not in fold])
+        for i, item in enumerate(items):
+            if item.writer in fold:
+                fits[i] = model.predict(item.features)
+    gate, calibration = settle(items, fits)
+    model = fit(items)
+    trees = arrays(items[0].names, model)
+    for item in items[:100]:  # NumPy inference must agree with LightGBM
+        found = BoostedTrees.from_dict(trees).predict_proba(item.names, item.features)
+        assert np.allclose(found, model.predict(item.features), atol=1e-3)
+    data = {"gate": gate, "calibration": calibration, "trees": trees}
+    args.out.write_text(json.dumps(data, separators=(",", ":")) + "\n", encoding="utf-8")
+    print(f"{args.out.name}: {args.out.stat().st_size / 1000:.0f} kB")
+
+
+def load_items() -> list[Item]:
+    """Return the labelled clauses that do not say that something is missing, and some of them on other answers."""
+    comments = load([FOLDER])
+    rows = [json.loads(line) for line in (FOLDER / "labels.jsonl").read_text("utf-8").splitlines()]
+    labels = {row["id"]: row["clauses"] for row in rows}
+    kinds = {
+        row["id"]: row["kind"] for row in map(json.loads, (FOLDER / "answers.jsonl").read_text("utf-8").splitlines())
+    }
+    found = []
+    by_kind: dict[tuple[str, str], list[LabelledComment]] = {}
+    for comment in comments:
+        by_kind.setdefault((comment.id[:2], kinds[comment.id.rpartition("-")[0]]), []).append(comment)
+    for comment in comments:
+        opinions = [o for o in labelled(comment, labels[comment.id]) if o.words or not o.is_omission]
+        found += [_item(comment, o, RELATED if o.has_target else REFUSED) for o in opinions]
+    for own in by_kind.values():
+        for comment, other in zip(own[::OTHER_STEP], [*own[7::OTHER_STEP], *own[:7:OTHER_STEP]], strict=False):
+            if other.completion == comment.completion:
+                continue
+            moved = LabelledComment(comment.id, comment.comment, other.completion, other.prompt)
+            for opinion in labelled(comment, labels[comment.id]):
+                if opinion.words and not opinion.is_whole:
+                    nothing = Opinion(opinion.bounds, opinion.stance, frozenset(), False, False, None)
+                    found.append(_item(moved, nothing, OTHER))
+    return found
+
+
+def _item(comment: LabelledComment, opinion: Opinion, kind: str) -> Item:
+    prompt = comment.prompt or ""
+    document, cited = Document(comment.completion, prompt), cited_quotations(comment.comment, comment.completion)
+    found = gather(comment.comment, opinion.bounds, opinion.stance, document, prompt, cited)
+    inside = masks(comment.completion, prompt, [candidate.places for candidate in found.candidates])
+    gold = np.zeros(inside.shape[1], np.float32)
+    gold[list(opinion.words)] = 1
+    shared, size = inside @ gold, inside.sum(1)
+    is_whole = np.array([candidate.level == "whole" for candidate in found.candidates])
+    f1 = (2 * shared / np.maximum(1, size + gold.sum())).astype(np.float32)
+    right = (shared >= size / 2) & (shared > 0)
+    return Item(kind, int(comment.id[1]), found.names, found.features, f1, right, is_whole)
+
+
+def fit(items: Sequence[Item]) -> lightgbm.Booster:
+    features = np.concatenate([item.features for item in items])
+    goals = np.concatenate([item.goal for item in items])
+    weights = np.concatenate([np.full(len(item.f1), OTHER_WEIGHT if item.kind == OTHER else 1.0) for item in items])
+    return lightgbm.train(TREES, lightgbm.Dataset(features, goals, weight=weights), ROUNDS)
+
+
+def settle(items: Sequence[Item], fits: Sequence[NDArray[np.float64]]) -> tuple[float, list[list[float]]]:
+    """Return the gate and the calibration, and print the figures of writers who were left out."""
+
+    def own(kind: str, writer: int | None = None) -> Iterator[tuple[Item, NDArray[np.float64]]]:
+        return ((i, fit) for i, fit in zip(items, fits, strict=True) if i.kind == kind and writer in (None, i.writer))
+
+    kept = [(item, fit) for kind in (RELATED, REFUSED) for item, fit in own(kind) if fit.max() >= MIN_FIT]
+    best = np.array([fit.max() for _, fit in kept])
+    right = np.array([item.right[fit.argmax()] for item, fit in kept])
+    calibration = calibrate(best, right, np.ones(len(best)))
+    gate = round(float(np.interp(MIN_CONFIDENCE, calibration[1], calibration[0])), 3)
+
+    def scores(writer: int | None) -> list[str]:
+        f1 = [item.f1[fit.argmax()] * (fit.max() >= gate) for item, fit in own(RELATED, writer)]
+        placed = [[fit.max() >= gate for _, fit in own(kind, writer)] for kind in (RELATED, REFUSED, OTHER)]
+        return [f"{np.mean(f1):.3f}", *(f"{np.mean(kind):.3f}" for kind in placed)]
+
+    writers = sorted({item.writer for item in items})
+    rows = [[f"writer {w}" if w else "all", *scores(w)] for w in (*writers, None)]
+    show(f"writers left out, gate {gate}", ["", "F1", "placed", "placed, to refuse", "placed, other answer"], rows)
+    return gate, calibration
+
+
+if __name__ == "__main__":
+    main()
