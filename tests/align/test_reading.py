@@ -171,3 +171,9 @@ def test_words_that_the_answer_does_not_have_find_their_sentence() -> None:
     reading = read_comment("The preachy remark at the end should go.", answer)
     (span,) = reading.spans
     assert (span.label, answer[span.start : span.end].strip("!")) == ("poor", "life is too short for bad food")
+
+
+def test_the_details_of_a_statement_of_support_are_not_blamed() -> None:
+    comment = "The summary is supported by the source text: that a man died in a crash, that he was not found."
+    reading = read_comment(comment, "A man died in a helicopter crash and was not found.", "A man died in a crash.")
+    assert [span for span in reading.spans if span.label == "poor"] == []

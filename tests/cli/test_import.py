@@ -17,7 +17,7 @@ TABLE = """ID;User question;Model answer;Reviewer comment;Verdict
 TABLE += """Well said.;good
 2;Who pays?;Ann pays everything.;"The word ""everything"" is wrong.";Fluff
 3;Who pays?;Ann pays.;That is short;name;them
-4;Who pays?;Ann pays.;"No ""budget"" is named.";
+4;Who pays?;Ann pays.;"The ""lions"" are badly drawn.";
 """
 
 
@@ -40,7 +40,7 @@ def test_a_table_becomes_feedback_and_a_page(comments, tmp_path):
     assert [(first.completion[s.start : s.end], s.label) for s in first.feedback.spans] == [("Friday", "poor")]
     assert first.feedback.critique == 'It is not on "Friday" but on Monday.\nWell said.'
     assert [(second.completion[s.start : s.end], s.label) for s in second.feedback.spans] == [("everything", "poor")]
-    assert (third.id, third.feedback.unmatched) == ("4", ["budget"])
+    assert (third.id, third.feedback.unmatched) == ("4", ["lions"])
     for shown in ("User question", "Model answer", "Reviewer comment", "Verdict", "skipped", "comments.csv:5: the row"):
         assert shown in done.output
     assert invoke("report", out).output.strip() == str(tmp_path / "feedback.html")

@@ -51,6 +51,16 @@ _INSTRUCTION = re.compile(
     r"\b(?:Remove|Delete|Replace|Modify|Rewrite)\s+(?:the|this|that|all|any|it)\b"
     r"|\bmakes? up (?:that|the|his|her|its|their|it)\b"
 )
+_SUPPORT = re.compile(
+    r"\b(?:consistent with|support(?:s|ed)|(?:in)? ?accordance|accurate|match(?:es|ed)?|found in the (?:source|text|article)"
+    r"|correct because)\b",
+    re.IGNORECASE,
+)
+_OBJECTION = re.compile(
+    r"\b(?:but|however|except|although|though|yet|apart|wrong\w*|incorrect\w*|errors?|mistakes?|false\w*|inaccura\w+"
+    r"|should|remove|replace|change|never|too|invent\w*|made up|unsupported)\b",
+    re.IGNORECASE,
+)
 _NOT_SAID = re.compile(
     r"\W*(?:it|the (?:answer|summary|text|response)) (?:does not|doesn['’]t|never) (?:say|mention)s?:\s*(?P<what>\S.*)",
     re.DOTALL | re.IGNORECASE,
@@ -119,6 +129,7 @@ def read_comment(
     label: overrides the stance of all clauses. A span's confidence is the probability that place and stance are right.
     """
     clauses = [_settle(comment, clause, label) for clause in read_clauses(comment)] if completion.strip() else []
+    clauses = _doubt_details_of_support(comment, clauses) if label is None else clauses
     document = Document(completion, prompt or "")
     quotations = cited_quotations(comment, completion) if clauses else []
     read = [_read_clause(comment, clause, document, quotations) for clause in clauses]
@@ -143,6 +154,22 @@ def read_comment(
         refused=[((item.clause.start, item.clause.end), item.refused) for item in read if item.refused],
         clauses=read,
     )
+
+
+def _doubt_details_of_support(comment: str, clauses: Sequence[Clause]) -> list[Clause]:
+    """Take no stance from what follows a statement of support and blames nothing in words of its own.
+
+    "The summary is supported by the source: that a man died, that he was not found" says what is supported.
+    """
+    settled: list[Clause] = []
+    supported = False
+    for clause in clauses:
+        text = comment[clause.start : clause.end]
+        if supported and clause.stance == "poor" and clause.missing is None and not _OBJECTION.search(text):
+            clause = replace(clause, stance="unsure")
+        supported = supported or (clause.stance == "good" and _SUPPORT.search(text) is not None)
+        settled.append(clause)
+    return settled
 
 
 def _settle(comment: str, clause: Clause, label: Label | None) -> Clause:
