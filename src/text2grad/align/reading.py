@@ -52,7 +52,7 @@ _INSTRUCTION = re.compile(
     r"|\bmakes? up (?:that|the|his|her|its|their|it)\b"
 )
 _SUPPORT = re.compile(
-    r"\b(?:consistent with|support(?:s|ed)|(?:in)? ?accordance|accurate|match(?:es|ed)?|found in the (?:source|text|article)"
+    r"\b(?:consistent with|support(?:s|ed)|accordance|accurate|match(?:es|ed)?|found in the (?:source|text|article)"
     r"|correct because)\b",
     re.IGNORECASE,
 )
