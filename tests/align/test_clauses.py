@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from text2grad.align.clauses import MIN_PROBABILITY, Clause, combine_stances, read_clauses, read_stance
@@ -123,6 +123,7 @@ _WORDS = st.sampled_from([*_TOKENS.split(), "\n"])
 
 
 @given(st.one_of(st.text(max_size=80), st.lists(_WORDS, max_size=25).map(" ".join)))
+@example("H0 EXCEPT 0")
 def test_clauses_are_inside_the_comment_in_order(comment: str) -> None:
     end = 0
     for clause in read_clauses(comment):

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
-NEEDS = {"train_freeform": "lightgbm"}  # extras that the development environment may lack
+NEEDS = {"train_freeform": "lightgbm", "train_places": "lightgbm"}  # extras that the development environment may lack
 
 
 def imported_names(source: str) -> Iterator[tuple[str, str]]:

@@ -171,4 +171,7 @@ def _except(stance: ClauseStance, probability: float) -> tuple[ClauseStance, flo
     """Return the stance on what is excepted."""
     if stance == "unsure":
         return "unsure", probability
-    return "poor" if stance == "good" else "good", probability * _EXCEPTION_CERTAINTY
+    certainty = probability * _EXCEPTION_CERTAINTY
+    if certainty < MIN_PROBABILITY:
+        return "unsure", 1.0 - certainty
+    return "poor" if stance == "good" else "good", certainty
