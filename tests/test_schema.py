@@ -116,7 +116,11 @@ def test_files_may_be_gzipped_and_may_start_with_a_byte_order_mark(tmp_path: Pat
     ("name", "content", "says"),
     [
         ("latin.jsonl", b'{"id": "0", "prompt": "\xe9"}\n', "not UTF-8"),
-        ("torn.jsonl.gz", gzip.compress(b'{"id": "0", "prompt": "p"}\n' * 99, mtime=0)[:-9], "not a complete gzip file"),
+        (
+            "torn.jsonl.gz",
+            gzip.compress(b'{"id": "0", "prompt": "p"}\n' * 99, mtime=0)[:-9],
+            "not a complete gzip file",
+        ),
         ("plain.jsonl.gz", b'{"id": "0", "prompt": "p"}\n', "not a complete gzip file"),
     ],
 )
