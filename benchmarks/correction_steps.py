@@ -8,7 +8,6 @@ does greedy decoding after the same prefix write it now, and how far did words m
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from itertools import islice
 from statistics import fmean, median
@@ -63,7 +62,7 @@ class Effect(NamedTuple):
 
 def main() -> None:
     args = options(__doc__ or "")
-    name = os.environ.get("TEXT2GRAD_MODEL", DEFAULT_MODEL)
+    name = DEFAULT_MODEL
     tokenizer = load_tokenizer(name)
     policy = Policy(load_model(name, torch.float32), keep_reference=False).to(args.device)
     start = {key: value.clone() for key, value in policy.model.state_dict().items()}

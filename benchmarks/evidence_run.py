@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -33,12 +32,12 @@ WARM_UP_STEPS, WARM_UP_BATCH, WARM_UP_RATE = 120, 32, 1e-4
 
 def start_folder(task: Task, folder: Path) -> str:
     """Return the starting model of a task: the default model, or the one that `warm_up` wrote."""
-    return str(folder / task.name) if task.warm_up else os.environ.get("TEXT2GRAD_MODEL", DEFAULT_MODEL)
+    return str(folder / task.name) if task.warm_up else DEFAULT_MODEL
 
 
 def warm_up(task: Task, folder: Path, device: str, steps: int = WARM_UP_STEPS) -> None:
     """Write the model that all arms of a task start from: a few supervised steps on answers with faults."""
-    name = os.environ.get("TEXT2GRAD_MODEL", DEFAULT_MODEL)
+    name = DEFAULT_MODEL
     assert task.warm_up is not None
     tokenizer, examples = load_tokenizer(name), task.warm_up()
     model: Any = load_model(name, torch.float32).to(device)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import time
@@ -52,7 +51,7 @@ def run(left_out: str, corruptions: bool, seed: int, device: str, out: Path, qui
         train += corrupted(texts, int(share * num_real), seed)
         rate = (len(train) - num_real) / (time.process_time() - began)
     settings = RewardTrainingSettings(
-        model=os.environ.get("TEXT2GRAD_MODEL", DEFAULT_MODEL),
+        model=DEFAULT_MODEL,
         max_steps=steps or (ALL_STEPS if left_out == "none" else STEPS),
         heldout_share=0.05,
         save_steps=100_000,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -102,8 +101,6 @@ def train(task: str, estimator: EstimatorName, folder: Path, quick: bool, change
         *changes,
         *([f"policy.num_generations={GROUP}"] if ESTIMATORS[estimator].needs_groups else []),
     ]
-    if model := os.environ.get("TEXT2GRAD_MODEL"):
-        settings.append(f"model.name={model}")
     command = [sys.executable, "-m", "text2grad", "run", task, *settings, "-o", str(output)]
     log = output.with_suffix(".log")
     with log.open("w", encoding="utf-8") as out:
