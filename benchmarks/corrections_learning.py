@@ -41,10 +41,9 @@ from text2grad.critics.base import collect_feedback
 from text2grad.evaluation.significance import paired_bootstrap
 
 SPANS, BOTH = "spans", "spans, corrections"
-ARMS = (SPANS, BOTH, "corrections", "whole answers", "replacements")
 SUPERVISED = ("whole answers", "replacements")
 FAULTS = ("every", "one")
-SEEDS, TUNING_SEEDS, BATCHES = range(5), (100, 101), (8, 32)
+SEEDS, BATCHES = range(5), (8, 32)
 RUNS = harness.ROOT / "runs" / "corrections_learning"
 RATES_FILE = Path(__file__).with_name("corrections_rates.json")  # written by --tune
 
@@ -79,7 +78,7 @@ def main() -> None:
         sys.exit(f"{RATES_FILE}: no learning rates for {args.task}; run with --tune first")
     setups = [
         Setup(args.task, faults, batch, arm, seed, rates[f"{faults} {batch} {arm}"], steps, args.device)
-        for faults, batch, seed, arm in product(FAULTS, batches, seeds, ARMS)
+        for seed, faults, batch, arm in product(seeds, FAULTS, batches, task.arms)
     ]
     if args.only:
         list(run_all([setup for setup in setups if args.only in setup.name], args.runs, args.parallel))
@@ -89,7 +88,8 @@ def main() -> None:
     bars: dict[str, harness.Bar] = {}
     for faults, batch in product(FAULTS, batches):
         of_regime = {
-            arm: [run for s, run in runs.items() if (s.faults, s.batch, s.arm) == (faults, batch, arm)] for arm in ARMS
+            arm: [run for s, run in runs.items() if (s.faults, s.batch, s.arm) == (faults, batch, arm)]
+            for arm in task.arms
         }
         regime = compare(of_regime, task.every)
         results["regimes"][f"{faults}_{batch}"] = regime
@@ -118,8 +118,8 @@ def options() -> argparse.Namespace:
 def tune(args: argparse.Namespace) -> None:
     """Choose for each arm the rate with the best mean score over the course of training, and save it."""
     task = TASKS[args.task]
-    batches, seeds = ((8,), TUNING_SEEDS[:1]) if args.quick else (BATCHES, TUNING_SEEDS)
-    regimes = list(product(FAULTS, batches, ARMS))
+    batches, seeds = ((8,), task.tuning_seeds[:1]) if args.quick else (BATCHES, task.tuning_seeds)
+    regimes = list(product(FAULTS, batches, task.arms))
     setups = [
         Setup(args.task, *regime, seed, rate, task.tuning_steps, args.device)
         for regime in regimes

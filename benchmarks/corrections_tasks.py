@@ -32,18 +32,21 @@ OTHER_TASK, OTHER_PROMPTS = "scitldr", 64  # where drift is measured
 
 
 class Task(NamedTuple):
-    """steps, every: of training, and between evaluations. rates: learning rates to choose from."""
+    """steps, every: of training, and between evaluations. rates: learning rates to choose from, on tuning_seeds."""
 
     steps: int
     tuning_steps: int
     every: int
     rates: tuple[float, ...]
+    tuning_seeds: tuple[int, ...]
+    arms: tuple[str, ...]
     drifts: bool = False
 
 
+ARMS = ("spans", "spans, corrections", "whole answers", "replacements")
 TASKS = {
-    "copy_fields": Task(120, 60, 5, (5e-4, 1e-3, 2e-3, 4e-3)),
-    "xquad": Task(80, 40, 10, (5e-5, 1e-4, 3e-4, 1e-3), drifts=True),
+    "copy_fields": Task(120, 60, 5, (1e-3, 2e-3, 4e-3), (100, 101), (*ARMS, "corrections")),
+    "xquad": Task(40, 20, 4, (1e-4, 3e-4, 1e-3), (100,), ARMS, drifts=True),
 }
 
 
