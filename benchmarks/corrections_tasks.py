@@ -45,7 +45,7 @@ class Task(NamedTuple):
 
 ARMS = ("spans", "spans, corrections", "whole answers", "replacements")
 TASKS = {
-    "copy_fields": Task(120, 60, 5, (1e-3, 2e-3, 4e-3), (100, 101), (*ARMS, "corrections")),
+    "copy_fields": Task(120, 60, 5, (5e-4, 1e-3, 2e-3), (100, 101), (*ARMS, "corrections")),
     "xquad": Task(40, 20, 4, (1e-4, 3e-4, 1e-3), (100,), ARMS, drifts=True),
 }
 
