@@ -61,7 +61,7 @@ def corrected(
         ((0, 2, "They"), 0, "|They"),
         ((3, 3, "all "), 0, "We| all| meet"),
         ((2, 2, " all"), 0, "We| all"),
-        ((26, 26, " Bring cake."), 0, "We meet on Friday at noon.| Bring| cake|."),
+        ((26, 26, " Bring cake."), 0, "We meet on Friday at noon.| Bring| cake|.|<|im_end|>"),
         ((11, 17, "Friday"), 0, "-"),
         ((0, 26, " "), 0, "-"),
     ],
@@ -162,12 +162,16 @@ def test_feedback_to_edits() -> None:
         Span(start=18, end=25, label="poor", replacement="", severity=0.25),
         Span(start=3, end=7, label="poor", replacement="met", confidence=0),
     ]
-    omissions = [Omission(text="cake"), Omission(text="cake", insert_at=26, insertion=" Cake!", severity=0.75)]
+    omissions = [
+        Omission(text="cake"),
+        Omission(text="cake", insert_at=26, insertion=" Cake!", severity=0.5),
+        Omission(text="tea", insert_at=26, insertion=" Tea!", severity=0.75),
+    ]
     feedback = Feedback(spans=spans, omissions=omissions, critic="c")
     assert list(edits(feedback, TEXT)) == [
         Edit(11, 17, "Monday", 0.25),
         Edit(17, 25, "", 0.25),
-        Edit(26, 26, " Cake!", 0.75),
+        Edit(26, 26, " Cake! Tea!", 0.75),
     ]
     assert list(edits(Feedback.failure("c", "no"), TEXT)) == []
 

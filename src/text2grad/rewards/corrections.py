@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from text2grad.align.tokens import decode, offsets, overlapping
-from text2grad.schema import Feedback, Range
+from text2grad.schema import Feedback, Omission, Range
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -75,7 +75,8 @@ def find_corrections(
 def edits(feedback: Feedback, text: str) -> Iterator[Edit]:
     """Yield the replacements of spans and the insertions of omissions; failed feedback has none.
 
-    text: the completion. A deletion of words takes one of the spaces around them along.
+    text: the completion. A deletion of words takes one of the spaces around them along. Insertions at one place are
+    written one after the other.
     """
     if feedback.status == "failed":
         return
@@ -83,9 +84,13 @@ def edits(feedback: Feedback, text: str) -> Iterator[Edit]:
         if span.replacement is not None and span.confidence > 0:
             start, end = (span.start, span.end) if span.replacement else _with_space(span.start, span.end, text)
             yield Edit(start, end, span.replacement, span.severity * span.confidence)
+    insertions: dict[int, list[Omission]] = {}
     for omission in feedback.omissions:
         if omission.insert_at is not None and omission.insertion is not None:
-            yield Edit(omission.insert_at, omission.insert_at, omission.insertion, omission.severity)
+            insertions.setdefault(omission.insert_at, []).append(omission)
+    for place, omissions in insertions.items():
+        inserted = "".join(omission.insertion or "" for omission in omissions)
+        yield Edit(place, place, inserted, max(omission.severity for omission in omissions))
 
 
 def _with_space(start: int, end: int, text: str) -> Range:
@@ -101,7 +106,8 @@ def correct(
     """Return the branch of an edit, or None where there is none.
 
     encode: text -> ids, without special tokens. continuation: tokens after the replacement, which lead back into the
-    completion; for a deletion at least `DELETION_CONTINUATION`.
+    completion; for a deletion at least `DELETION_CONTINUATION`, and for what is added at the end all: without the end
+    token, it would teach to write on, and never to stop.
     None: the edit changes nothing, or leaves no text, or nothing follows a deletion, or the tokenizer cannot spell it.
     """
     text, ranges = completion.text, completion.ranges
@@ -131,6 +137,8 @@ def correct(
     if differs is None:
         return None
     more = continuation if edit.replacement else max(continuation, DELETION_CONTINUATION)
+    if edit.start == edit.end and not text[edit.end :].strip():
+        more = len(written)
     stop = _cut(offsets(written, tokenizer), start, edit.start + len(edit.replacement), more, differs + 1)
     if not wanted.startswith(decode(written[:stop], tokenizer)):
         return None
