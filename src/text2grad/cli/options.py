@@ -16,8 +16,15 @@ FeedbackFile = Annotated[
 ]
 Model = Annotated[str | None, typer.Option(help="Short for model.name=...: smollm2, a hub name, or a folder.")]
 OutputDir = Annotated[Path | None, typer.Option("--output-dir", "-o", help="Short for output_dir=...: the run folder.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in output_dir from its last checkpoint.")]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Retry records whose feedback failed.")]
+
+
+def check_output(output: Path, overwrite: bool) -> None:
+    """Refuse a file that exists, unless it is to be replaced."""
+    if output.exists() and not overwrite:
+        raise UserError(f"{output} exists; give another file, or --overwrite to replace it")
 
 
 def to_overrides(values: dict[str, object]) -> list[str]:
