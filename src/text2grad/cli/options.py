@@ -14,7 +14,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback if
 FeedbackFile = Annotated[
     Path, typer.Option("--output", "-o", help="JSON lines with the records and their feedback; continued if it exists.")
 ]
-Model = Annotated[str | None, typer.Option(help="Short for model.name=...: smollm2, a hub name, or a folder.")]
+Model = Annotated[str | None, typer.Option(help="Short for model.name=...: smollm2, a hub name, a folder, or a run.")]
 OutputDir = Annotated[Path | None, typer.Option("--output-dir", "-o", help="Short for output_dir=...: the run folder.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in output_dir from its last checkpoint.")]

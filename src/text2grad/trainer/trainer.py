@@ -18,6 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from text2grad.checkpoint.checkpoint import check_models, find_checkpoint, load_checkpoint, save_checkpoint
 from text2grad.checkpoint.model_card import describe_trained, model_card, read_names
 from text2grad.checkpoint.run_folder import RunFolder
+from text2grad.checkpoint.trained import find_model, load_adapted
 from text2grad.checkpoint.weights import check_weights, read_weights, write_weights
 from text2grad.critics.base import Critic, collect_feedback, critic_traits
 from text2grad.distributed.learner import Learner
@@ -60,7 +61,7 @@ def ignore_progress(done: int, total: int) -> None:
 class Text2GradTrainer:
     """Train a causal language model from a critic's written feedback.
 
-    model: a name, a path, or a model. critic: anything with `critique(examples) -> list[Feedback]`.
+    model: a name, a path, a run whose training to continue, or a model. critic: anything with `critique(examples) -> list[Feedback]`.
     train_dataset: examples, or a Hugging Face dataset with a `prompt` column.
     eval_dataset: held-out prompts in the same form, for an evaluation every `eval_steps` steps.
     callbacks: called at every stage of the run; they may end it.
@@ -92,11 +93,13 @@ class Text2GradTrainer:
         self.accelerator = make_accelerator(args.bf16, args.report_to, self.run.trackers)
         self.args = args = args.for_device(self.accelerator.device.type)
         self.processes = Processes.from_accelerator(self.accelerator)
-        self.base_model = str(model) if isinstance(model, str | Path) else str(model.config.name_or_path)
+        self.base_model = "" if isinstance(model, str | Path) else str(model.config.name_or_path)
         if isinstance(model, str | Path):
-            processing_class = processing_class or loading.load_tokenizer(model)
-            frozen_in_bf16 = args.bf16 and peft_config is not None
-            model = loading.load_model(model, torch.bfloat16 if frozen_in_bf16 else torch.float32)
+            source = find_model(model)
+            self.base_model = source.base
+            processing_class = processing_class or loading.load_tokenizer(source.tokenizer)
+            frozen_in_bf16 = args.bf16 and (peft_config is not None or source.adapter is not None)
+            model = load_adapted(source, torch.bfloat16 if frozen_in_bf16 else torch.float32, is_trainable=True)
         self.tokenizer = processing_class or loading.load_tokenizer(str(model.config.name_or_path))
         self.end_ids = loading.end_ids(model, self.tokenizer)
         self.context = int(getattr(model.config, "max_position_embeddings", 1 << 30))
