@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from text2grad.cli.console import Console
-from text2grad.cli.options import Debug
+from text2grad.cli.options import Debug, PlainPrompts
 from text2grad.cli.progress import silence_libraries
 
 
@@ -20,9 +20,7 @@ def explain(
     step_size: Annotated[
         float, typer.Option(min=1e-6, help="Mean change of a rewarded token's log-probability, in nats.")
     ] = 0.5,
-    plain_prompts: Annotated[
-        bool, typer.Option("--plain-prompts", help="Use the prompt without a chat template.")
-    ] = False,
+    plain_prompts: PlainPrompts = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     debug: Debug = False,
 ) -> None:

@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from text2grad.cli.console import Console
-from text2grad.cli.options import Debug, Overwrite, check_output
+from text2grad.cli.options import Debug, Overwrite, check_output, pairs
 from text2grad.data.importing import FEEDBACK_SETS, ImportSummary
 from text2grad.errors import UserError
 from text2grad.text.printable import printable
@@ -58,7 +58,7 @@ def import_(
     from text2grad.annotate.import_file import import_comments, import_set, show_columns
 
     check_output(output, overwrite)
-    columns, labels = _pairs(column, "--column prompt=Frage"), _pairs(label, "--label Fluff=poor")
+    columns, labels = pairs(column, "--column prompt=Frage"), pairs(label, "--label Fluff=poor")
     console = Console()
     if len(source) == 2:
         if columns or labels:
@@ -124,13 +124,3 @@ def _print_skipped(console: Console, skipped: list[str]) -> None:
         console.print(f"[yellow]skipped[/yellow] {escape(printable(sentence))}", soft_wrap=True, highlight=False)
     if len(skipped) > _SHOWN:
         console.print(f"[yellow]skipped[/yellow] {len(skipped) - _SHOWN} more rows")
-
-
-def _pairs(values: list[str] | None, example: str) -> dict[str, str]:
-    pairs = {}
-    for value in values or []:
-        name, equals, content = value.partition("=")
-        if not equals or not name or not content:
-            raise UserError(f'"{value}" is not of the form name=value, as in {example}')
-        pairs[name.strip()] = content.strip()
-    return pairs

@@ -18,6 +18,11 @@ Model = Annotated[str | None, typer.Option(help="Short for model.name=...: smoll
 OutputDir = Annotated[Path | None, typer.Option("--output-dir", "-o", help="Short for output_dir=...: the run folder.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in output_dir from its last checkpoint.")]
+AnsweringModel = Annotated[str, typer.Argument(help="smollm2, a hub name, a folder with a model, or a run folder.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; default: a GPU where there is one.")]
+PlainPrompts = Annotated[
+    bool, typer.Option("--plain-prompts", help="Use prompts as plain text, for models without a chat template.")
+]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Retry records whose feedback failed.")]
 
 
@@ -49,3 +54,14 @@ def given(values: dict[str, Any], options: list[str] | None = None) -> dict[str,
         except yaml.YAMLError as error:
             raise UserError(f'--option "{option}": the value is not valid YAML; put quotes around it') from error
     return result
+
+
+def pairs(values: list[str] | None, example: str) -> dict[str, str]:
+    """Parse options of the form name=value. example: one of them, for the error."""
+    found = {}
+    for value in values or []:
+        name, equals, content = value.partition("=")
+        if not equals or not name or not content:
+            raise UserError(f'"{value}" is not of the form name=value, as in {example}')
+        found[name.strip()] = content.strip()
+    return found

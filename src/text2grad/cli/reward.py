@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from text2grad.cli.annotate import annotate_with_progress
 from text2grad.cli.console import Console
-from text2grad.cli.options import Debug, FeedbackFile, Overwrite, check_output, given
+from text2grad.cli.options import Debug, Device, FeedbackFile, Overwrite, check_output, given
 from text2grad.cli.progress import ProgressDisplay, silence_libraries
 from text2grad.errors import UserError
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from text2grad.schema import Example
 
 reward = typer.Typer(help="Train and use a reward model that predicts good and poor words.", no_args_is_help=True)
-Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; default: a GPU where there is one.")]
 ModelFolder = Annotated[str, typer.Argument(help="The folder that `reward train` wrote, or a Hugging Face name.")]
 Method = Annotated[
     str | None,
