@@ -4,16 +4,16 @@ from pathlib import Path
 from typing import Any
 
 from text2grad.files import replace_text
+from text2grad.report.columns import is_number, metric_columns, select_steps, shorten
 from text2grad.report.html import embed_json, render_page
 from text2grad.report.metrics_table import metric_rows
-from text2grad.report.read import MAX_EXAMPLES, MAX_STEPS, Run, Sample, Token, read_run
+from text2grad.report.read import MAX_EXAMPLES, Run, Sample, Token, read_run
 from text2grad.report.subsample import subsample
 
 COMPONENTS = ("tooltip", "curves", "completion", "critique", "samples", "examples")
 STYLES = ("metrics.css", *(f"{name}.css" for name in COMPONENTS))
 SCRIPTS = ("dom.js", "theme.js", *(f"{name}.js" for name in COMPONENTS), "report.js")
 TOKEN_NUMBERS = ("start", "end", "reward", "advantage", "logprob_before", "logprob_after")
-EVAL_SCORE = "eval/score"  # recorded by the steps after which the policy was evaluated
 
 
 def build_report(run_dir: Path) -> Path:
@@ -32,7 +32,7 @@ def render_report(run: Run) -> str:
     """Render the page of a run."""
     examples = run.evaluation.examples if run.evaluation else []
     shown = [examples[i] for i in subsample(range(len(examples)), MAX_EXAMPLES)]
-    steps = _select_steps(run.metrics)
+    steps = select_steps(run.metrics)
     return render_page(
         "report.html.j2",
         STYLES,
@@ -40,7 +40,7 @@ def render_report(run: Run) -> str:
         run=run,
         data=embed_json(
             {
-                "metrics": _metric_columns(steps),
+                "metrics": metric_columns(steps),
                 "samples": [_sample(sample) for sample in run.samples],
                 "examples": [example.model_dump(mode="json", exclude_none=True) for example in shown],
             }
@@ -53,29 +53,6 @@ def render_report(run: Run) -> str:
     )
 
 
-def _select_steps(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Subsample all steps and, separately, the evaluated ones, which are few and would be missed."""
-    evaluated = [i for i, record in enumerate(metrics) if EVAL_SCORE in record]
-    selected = {*subsample(range(len(metrics)), MAX_STEPS), *subsample(evaluated, MAX_STEPS)}
-    return [metrics[i] for i in sorted(selected)]
-
-
-def _metric_columns(records: list[dict[str, Any]]) -> dict[str, list[float | None]]:
-    """Return one column per metric, including `step`, with None where a step has no number."""
-    numbers = [{name: _round(value) for name, value in record.items() if _is_number(value)} for record in records]
-    names = dict.fromkeys(name for record in numbers for name in record)
-    return {name: [record.get(name) for record in numbers] for name in names}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _round(value: float | None) -> float | None:
-    """Round to six significant digits, which halves the bytes of the page; integers are kept."""
-    return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
 def _sample(sample: Sample) -> dict[str, Any]:
     record = sample.model_dump(mode="json", exclude_none=True, exclude={"tokens"})
     return record | {"tokens": _token_columns(sample.tokens, sample.completion)}
@@ -84,7 +61,7 @@ def _sample(sample: Sample) -> dict[str, Any]:
 def _token_columns(tokens: list[Token], completion: str) -> dict[str, list[Any]]:
     """Return one list per token attribute; `text` is None where it equals the completion at the token's offsets."""
     texts = [None if token.text == completion[token.start : token.end] else token.text for token in tokens]
-    numbers = {name: [_round(getattr(token, name)) for token in tokens] for name in TOKEN_NUMBERS}
+    numbers = {name: [shorten(getattr(token, name)) for token in tokens] for name in TOKEN_NUMBERS}
     return {"text": texts} | {name.removeprefix("logprob_"): column for name, column in numbers.items()}
 
 
@@ -104,7 +81,7 @@ def _summary(metrics: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _total(metrics: list[dict[str, Any]], name: str) -> float | None:
-    known = [row[name] for row in metrics if _is_number(row.get(name))]
+    known = [row[name] for row in metrics if is_number(row.get(name))]
     return sum(known) if known else None
 
 

@@ -13,7 +13,7 @@ from text2grad.report.html import embed_json, render_page
 from text2grad.report.subsample import subsample
 from text2grad.schema import Example, read_examples
 
-STYLES = ("tooltip.css", "completion.css", "critique.css", "samples.css", "examples.css", "feedback.css")
+STYLES = ("tooltip.css", "completion.css", "critique.css", "samples.css", "examples.css", "filters.css", "feedback.css")
 SCRIPTS = (
     "dom.js",
     "theme.js",

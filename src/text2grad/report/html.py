@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 BASE_STYLE = "base.css"  # colours, typography, header and cards of every page
@@ -20,8 +20,14 @@ def render_page(template: str, styles: Sequence[str], scripts: Sequence[str] = (
     """
     style = "\n".join(map(load_asset, (BASE_STYLE, *styles)))
     script = "\n".join(map(load_asset, scripts))
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(load_asset(template)).render(
+    environment = Environment(
+        loader=FunctionLoader(load_asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(
         style=Markup(style), script=Markup(script), policy=content_security_policy(style, script), **context
     )
 

@@ -12,7 +12,6 @@ from text2grad.files import parse_json, read_json_lines
 from text2grad.report.subsample import subsample_by_step
 from text2grad.schema import Feedback, Message, validate
 
-MAX_STEPS = 2_000
 MAX_SAMPLES = 400
 MAX_SAMPLE_BYTES = 32 * 2**20
 MAX_EXAMPLES = 60
