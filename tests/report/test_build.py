@@ -166,7 +166,7 @@ def test_an_unfinished_run_says_what_is_not_there_yet(make_run: Callable[..., Pa
     assert "No step has been recorded yet." in page.words
     assert "No sample has been recorded yet." in page.words
     assert "No config.yaml in the run folder" in page.words
-    assert page.data == {"metrics": {}, "samples": [], "examples": []}
+    assert page.data == {"metrics": {}, "only_recorded": False, "samples": [], "examples": []}
 
 
 def test_missing_and_null_metrics_are_gaps(make_run: Callable[..., Path]):

@@ -62,9 +62,9 @@ def compare(
     Example: text2grad compare runs/first runs/second -o compare.html
     """
     from text2grad.evaluation.pairwise import shared_prompts
-    from text2grad.files import replace_text
     from text2grad.report.answer_sets import read_answer_sets
     from text2grad.report.compare_page import render_comparison
+    from text2grad.report.html import write_page
 
     if len(sources) < 2:
         raise UserError("give at least two runs or evaluations to compare")
@@ -81,8 +81,7 @@ def compare(
     if settings:
         contenders = _add_verdicts(baseline, contenders, prompts, settings, resamples, seed, console)
     if output is not None:
-        page = render_comparison(baseline, contenders, prompts)
-        replace_text(output, page.encode("utf-8", errors="replace").decode("utf-8"))  # lone surrogates
+        write_page(output, render_comparison(baseline, contenders, prompts))
     if as_json:
         print(json.dumps(_to_dict(baseline, contenders, prompts)))
         return

@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from text2grad.files import replace_text
+from text2grad.errors import UserError
 from text2grad.report.columns import is_number, metric_columns, select_steps, shorten
-from text2grad.report.html import embed_json, render_page
+from text2grad.report.html import check_page, embed_json, render_page, write_page
 from text2grad.report.metrics_table import metric_rows
 from text2grad.report.read import MAX_EXAMPLES, Run, Sample, Token, read_run
 from text2grad.report.subsample import subsample
+from text2grad.report.token_exports import has_token_exports, read_token_exports
+from text2grad.report.trl_logs import has_logged_completions, read_trl_run
 
 COMPONENTS = ("tooltip", "curves", "completion", "critique", "samples", "examples")
 STYLES = ("metrics.css", *(f"{name}.css" for name in COMPONENTS))
@@ -16,16 +18,30 @@ SCRIPTS = ("dom.js", "theme.js", *(f"{name}.js" for name in COMPONENTS), "report
 TOKEN_NUMBERS = ("start", "end", "reward", "advantage", "logprob_before", "logprob_after")
 
 
-def build_report(run_dir: Path) -> Path:
-    """Write `run_dir/report.html` atomically and return its path.
+def build_report(folder: Path, tokenizer: str | None = None) -> Path:
+    """Write `report.html` into the folder of a run atomically and return its path.
 
-    Raises UserError if the folder is not a run, if a record in it is damaged (an incomplete last line is not),
-    or if the page cannot be written.
+    The folder may also be the output of TRL's GRPOTrainer with logged completions, or have prime-rl's token exports;
+    tokenizer: the model whose tokenizer reads these. Raises UserError if it is none of them, if a record in it is
+    damaged (an incomplete last line is not), or if the page cannot be written.
     """
-    page = render_report(read_run(run_dir))
-    path = run_dir / "report.html"
-    replace_text(path, page.encode("utf-8", errors="replace").decode("utf-8"))  # lone surrogates cannot be encoded
+    run, path = _read(folder, tokenizer), folder / "report.html"
+    if run.is_foreign:
+        check_page(path)
+    write_page(path, render_report(run))
     return path
+
+
+def _read(folder: Path, tokenizer: str | None) -> Run:
+    if has_logged_completions(folder):
+        return read_trl_run(folder)
+    if has_token_exports(folder):
+        if tokenizer is None:
+            raise UserError(f"{folder}: token exports hold ids, no text; name their model with --tokenizer")
+        from text2grad.models.loading import load_tokenizer
+
+        return read_token_exports(folder, load_tokenizer(tokenizer))
+    return read_run(folder)
 
 
 def render_report(run: Run) -> str:
@@ -41,6 +57,7 @@ def render_report(run: Run) -> str:
         data=embed_json(
             {
                 "metrics": metric_columns(steps),
+                "only_recorded": run.is_foreign,
                 "samples": [_sample(sample) for sample in run.samples],
                 "examples": [example.model_dump(mode="json", exclude_none=True) for example in shown],
             }

@@ -42,12 +42,13 @@ const NOTES = {
 const SPARSE = /^(eval\/|time\/evaluation$)/;
 const CHART = { height: 168, left: 46, right: 12, top: 10, bottom: 24 };
 
-function initCurves(metrics) {
+// onlyRecorded: leave out metrics without any value, of trainers that record others.
+function initCurves(metrics, onlyRecorded) {
   const main = document.getElementById("main-curves");
   const other = document.getElementById("other-curves");
   if (!main || !metrics.step) return;
   for (const curve of MAIN_CURVES) {
-    if (metrics[curve.name] || !SPARSE.test(curve.name)) main.append(chart(curve, metrics));
+    if (metrics[curve.name] || !(onlyRecorded || SPARSE.test(curve.name))) main.append(chart(curve, metrics));
   }
   const known = new Set(["step", ...MAIN_CURVES.map((curve) => curve.name)]);
   for (const name of Object.keys(metrics).filter((name) => !known.has(name))) {
