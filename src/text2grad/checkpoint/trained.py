@@ -73,8 +73,8 @@ def load_adapted(
     return PeftModel.from_pretrained(model, source.adapter, is_trainable=is_trainable, use_safetensors=True)
 
 
-def load_merged(source: ModelSource) -> PreTrainedModel:
-    """Load the model in float32 as a plain one, with its adapter merged into the weights."""
+def load_merged(source: ModelSource) -> Any:
+    """Load a plain PreTrainedModel in float32, with the adapter, if there is one, merged into the weights."""
     model: Any = load_adapted(source)
     if source.adapter is None:
         return model

@@ -170,8 +170,8 @@ def comparison_table(first: str, second: str, metrics: dict[str, dict[str, float
     """Return the metrics of two sets of answers, with the interval of each difference; bold: it excludes zero."""
     from text2grad.evaluation.answers import LABELS
 
-    names = [Text(printable(name)) for name in (first, second)]
-    right = [Column(name, justify="right") for name in (*names, "difference", "95% interval", "prompts")]
+    names = [printable(first), printable(second), "difference", "95% interval", "prompts"]
+    right = [Column(Text(name), justify="right") for name in names]
     table = Table(Column(no_wrap=True), *right, title=Text(printable(f"{second} against {first}")))
     for name, metric in metrics.items():
         interval = f"[{metric['low']:+.3f}, {metric['high']:+.3f}]"

@@ -1,6 +1,6 @@
 """The metrics of a run as columns of numbers, of as many steps as a page shows."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from text2grad.report.subsample import subsample
 
@@ -22,7 +22,7 @@ def metric_columns(records: list[dict[str, Any]]) -> dict[str, list[float | None
     return {name: [record.get(name) for record in numbers] for name in names}
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Whether a value of a metrics file is a number; True and False are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -85,8 +85,10 @@ class CodeCritic:
                 found.append(None if item.status == "failed" else False)  # an answer without a program passes nothing
                 continue
             report = next(reports)
-            is_broken = isinstance(report, SandboxError) or _find_problem(report, item[1]) is not None
-            found.append(None if is_broken else bool(report.results) and all(one.passed for one in report.results))
+            if isinstance(report, SandboxError) or _find_problem(report, item[1]) is not None:
+                found.append(None)
+            else:
+                found.append(bool(report.results) and all(result.passed for result in report.results))
         return found
 
     def _prepare(self, example: Example) -> tuple[Program, Suite] | Feedback:
