@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from support import PROMPTS, Silent, VowelCritic
 from transformers import AutoModelForCausalLM
+from typer.testing import CliRunner
 
 from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.checkpoint.export import export
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.checkpoint.trained import find_model, load_merged
+from text2grad.cli.app import app
 from text2grad.config.run import RunConfig, load_config
 from text2grad.errors import UserError
 from text2grad.pipeline import run
@@ -97,3 +101,16 @@ def test_names_folders_and_unfinished_runs(tiny_model: Path, first: RunFolder, t
     unfinished.metrics.touch()
     with pytest.raises(UserError, match="unfinished: no trained model; a finished run has one in"):
         find_model(unfinished.root)
+
+
+def test_a_comment_is_explained_on_the_model_of_a_run(first: RunFolder, tiny_model: Path) -> None:
+    given = ["--prompt", "Go.", "--completion", "We meet on Friday.", "--feedback", 'Not on "Friday".', "--json"]
+
+    def explain(model: Path) -> dict[str, Any]:
+        done = CliRunner().invoke(app, ["explain", "--model", str(model), *given], catch_exceptions=False)
+        result: dict[str, Any] = json.loads(done.stdout)
+        return result
+
+    before, after = explain(tiny_model), explain(first.root)
+    assert [token["reward"] for token in before["tokens"]] == [token["reward"] for token in after["tokens"]]
+    assert before["tokens"][0]["logprob_before"] != pytest.approx(after["tokens"][0]["logprob_before"], abs=1e-3)

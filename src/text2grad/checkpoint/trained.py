@@ -79,7 +79,7 @@ def load_merged(source: ModelSource) -> Any:
     if source.adapter is None:
         return model
     _untie(model.get_base_model())
-    return model.merge_and_unload()
+    return model.merge_and_unload().requires_grad_(True)  # as of any model that is loaded
 
 
 def _base_of_run(run: RunFolder) -> str:
