@@ -6,11 +6,12 @@ import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from text2grad.checkpoint.model_card import CARD
 from text2grad.checkpoint.run_folder import RunFolder
-from text2grad.config.run import RunConfig, changed_keys, load_config
+from text2grad.checkpoint.trained import find_model
+from text2grad.config.run import ModelSettings, RunConfig, changed_keys, load_config
 from text2grad.critics.registry import make_critic
 from text2grad.errors import UserError
 from text2grad.evaluation.comparison import compare
@@ -20,6 +21,9 @@ from text2grad.schema import Example, read_examples
 from text2grad.trainer.callbacks import Callback
 from text2grad.trainer.offline import OfflineTrainer, UsableFeedback
 from text2grad.trainer.trainer import Text2GradTrainer
+
+if TYPE_CHECKING:
+    from peft import LoraConfig
 
 log = logging.getLogger(__name__)
 LOGGED = "logged"  # the name of the critic of runs on logged feedback
@@ -106,10 +110,22 @@ def _trainer_options(config: RunConfig, display: Display) -> dict[str, Any]:
     return {
         "model": config.model.name,
         "args": config.trainer_args(),
-        "peft_config": config.model.lora.to_peft() if config.model.lora else None,
+        "peft_config": _new_adapter(config.model),
         "plain_prompts": config.model.plain_prompts,
         "callbacks": [display],
     }
+
+
+def _new_adapter(model: ModelSettings) -> LoraConfig | None:
+    """Return the adapter to train; None for all weights, and where the model is a run whose adapter is continued."""
+    if find_model(model.name).adapter is None:
+        return model.lora.to_peft() if model.lora else None
+    if model.lora is None:
+        raise UserError(
+            f"model.lora is null, which trains all weights, but {model.name} has an adapter; merge it first with "
+            f"`text2grad export {model.name} -o FOLDER`, and train that folder"
+        )
+    return None
 
 
 def _train(trainer: Text2GradTrainer, config: RunConfig, display: Display, resume: bool) -> RunFolder:

@@ -136,6 +136,12 @@ def test_corrupt_makes_training_data(run: Run, tmp_path: Path) -> None:
     corrupted = list(read_examples(out))
     spans = [span for example in corrupted if example.feedback for span in example.feedback.spans]
     assert f"{len(corrupted)} examples with {len(spans)} faults: {out}" in words(result.output)
+    said = out.read_bytes()
+    refused = run("corrupt", source, "-o", out)
+    assert f"{out} exists; give another file, or --overwrite" in str(refused.exception)
+    assert out.read_bytes() == said
+    assert run("corrupt", source, "-o", out, "--seed", "4", "--overwrite").exit_code == 0
+    assert out.read_bytes() != said
     assert len(spans) > 80
     assert all(span.replacement is not None for span in spans)
 

@@ -166,7 +166,7 @@ def test_an_unfinished_run_says_what_is_not_there_yet(make_run: Callable[..., Pa
     assert "No step has been recorded yet." in page.words
     assert "No sample has been recorded yet." in page.words
     assert "No config.yaml in the run folder" in page.words
-    assert page.data == {"metrics": {}, "samples": [], "examples": []}
+    assert page.data == {"metrics": {}, "only_recorded": False, "samples": [], "examples": []}
 
 
 def test_missing_and_null_metrics_are_gaps(make_run: Callable[..., Path]):
@@ -203,7 +203,7 @@ def test_tokens_are_stored_in_columns_without_the_text_of_the_completion(make_ru
 def test_a_large_run_is_subsampled_and_says_so(make_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch):
     run = make_run(steps=30, samples=2)
     assert "Showing" not in Page(build_report(run)).words
-    monkeypatch.setattr("text2grad.report.build.MAX_STEPS", 10)
+    monkeypatch.setattr("text2grad.report.columns.MAX_STEPS", 10)
     monkeypatch.setattr("text2grad.report.build.MAX_EXAMPLES", 2)
     lines = (run / "samples.jsonl").read_text().splitlines()
     records = [json.loads(lines[0]) | {"step": step, "sample": i} for step in range(50) for i in range(10)]
@@ -219,7 +219,7 @@ def test_a_large_run_is_subsampled_and_says_so(make_run: Callable[..., Path], mo
 
 def test_evaluated_steps_are_never_dropped(make_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch):
     run = make_run(steps=30, samples=2)
-    monkeypatch.setattr("text2grad.report.build.MAX_STEPS", 4)
+    monkeypatch.setattr("text2grad.report.columns.MAX_STEPS", 4)
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     for record in records:
         if record["step"] % 15 == 0:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 CARD = "README.md"
+PLACEHOLDER = "THIS FOLDER OR REPOSITORY"
 # Settings that do not affect the model.
 OMITTED_SETTINGS = {
     "output_dir",
@@ -63,7 +64,7 @@ Trained with text2grad: a critic commented on completions, and each comment beca
 ```python
 from transformers import AutoModelForCausalLM
 
-model = AutoModelForCausalLM.from_pretrained("THIS FOLDER OR REPOSITORY")
+model = AutoModelForCausalLM.from_pretrained("{PLACEHOLDER}")
 ```
 
 {table(["", ""], [[key, code(value)] for key, value in rows.items()])}{_results(scores, evaluation)}

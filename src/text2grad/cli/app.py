@@ -12,12 +12,16 @@ from rich.markup import escape
 
 from text2grad.cli.align import align
 from text2grad.cli.annotate import annotate
+from text2grad.cli.compare import compare
 from text2grad.cli.console import Console, guard_stderr
 from text2grad.cli.critic import critic
+from text2grad.cli.evaluate import evaluate
 from text2grad.cli.explain import explain
 from text2grad.cli.export import export
+from text2grad.cli.generate import generate
 from text2grad.cli.import_ import import_
 from text2grad.cli.init import init
+from text2grad.cli.push import push
 from text2grad.cli.report import report
 from text2grad.cli.reward import reward
 from text2grad.cli.run import run
@@ -33,7 +37,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, run, train, annotate, align, import_, explain, report, export):
+for command in (init, run, train, evaluate, compare, generate, annotate, align, import_, explain, report, export, push):
     app.command(command.__name__.rstrip("_"), no_args_is_help=command is not init)(command)
 app.add_typer(reward, name="reward")
 app.add_typer(critic, name="critic")

@@ -150,6 +150,7 @@ def _read_examples(data: str, answers: Path | None, limit: int) -> list[Example]
     """Return some examples at even distances, with the completions of `answers` where it is given."""
     from text2grad.data.registry import load_examples
     from text2grad.schema import read_examples
+    from text2grad.trainer.evaluation import fixed_subset
 
     examples = load_examples(data, "train")
     if answers is not None:
@@ -162,5 +163,4 @@ def _read_examples(data: str, answers: Path | None, limit: int) -> list[Example]
             for e in examples
             if e.id in completions
         ]
-    count = min(limit, len(examples))
-    return [examples[i * len(examples) // count] for i in range(count)]
+    return fixed_subset(examples, limit)

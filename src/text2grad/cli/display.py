@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,8 @@ from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
-from text2grad.cli.progress import LINE_SECONDS, ProgressDisplay
+from text2grad.cli.progress import PhaseDisplay
+from text2grad.evaluation.answers import LABELS
 from text2grad.schema import Example
 from text2grad.text.printable import printable
 from text2grad.trainer.callbacks import Callback, Metrics
@@ -20,25 +20,10 @@ if TYPE_CHECKING:
     from text2grad.trainer.offline import UsableFeedback
 
 GOOD, POOR = "bold blue", "bold dark_orange"  # a pair that is safe for colour blindness
-LABELS = {"score": "critic's score", "rouge_l": "ROUGE-L"}
 
 
-class TerminalDisplay(ProgressDisplay, Callback):
+class TerminalDisplay(PhaseDisplay, Callback):
     """A live line with step, reward, KL, tokens per second and remaining time; then the table of held-out metrics."""
-
-    def on_phase(self, name: str) -> None:
-        """Show the name of the phase that starts."""
-        self.progress.reset(self.task, total=None, description=name, metrics="")
-        self._phase, self._last_line = name, time.monotonic()
-        if not self.console.is_terminal:
-            self.console.print(name)
-
-    def on_progress(self, done: int, total: int) -> None:
-        """Update the bar; where there is no terminal, print a line now and then."""
-        self.progress.update(self.task, total=total, completed=done)
-        if not self.console.is_terminal and time.monotonic() - self._last_line >= LINE_SECONDS:
-            self._last_line = time.monotonic()
-            self.console.print(f"{self._phase}  {done}/{total}")
 
     def on_feedback(self, usable: UsableFeedback) -> None:
         """Print how many examples are trained on, and why the others are not."""

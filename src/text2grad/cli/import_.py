@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from text2grad.cli.console import Console
-from text2grad.cli.options import Debug
+from text2grad.cli.options import Debug, Overwrite, check_output, pairs
 from text2grad.data.importing import FEEDBACK_SETS, ImportSummary
 from text2grad.errors import UserError
 from text2grad.text.printable import printable
@@ -44,7 +44,7 @@ def import_(
         Path | None, typer.Option(help="The file that the rows refer to: RAGTruth's source_info.jsonl.")
     ] = None,
     align: Annotated[bool, typer.Option(help="Read the critiques of a feedback set as `text2grad align` does.")] = True,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")] = False,
+    overwrite: Overwrite = False,
     debug: Debug = False,
 ) -> None:
     """Turn people's comments, or a public feedback set, into feedback to train on.
@@ -57,9 +57,8 @@ def import_(
     """
     from text2grad.annotate.import_file import import_comments, import_set, show_columns
 
-    if output.exists() and not overwrite:
-        raise UserError(f"{output} exists; give another file, or --overwrite to replace it")
-    columns, labels = _pairs(column, "--column prompt=Frage"), _pairs(label, "--label Fluff=poor")
+    check_output(output, overwrite)
+    columns, labels = pairs(column, "--column prompt=Frage"), pairs(label, "--label Fluff=poor")
     console = Console()
     if len(source) == 2:
         if columns or labels:
@@ -125,13 +124,3 @@ def _print_skipped(console: Console, skipped: list[str]) -> None:
         console.print(f"[yellow]skipped[/yellow] {escape(printable(sentence))}", soft_wrap=True, highlight=False)
     if len(skipped) > _SHOWN:
         console.print(f"[yellow]skipped[/yellow] {len(skipped) - _SHOWN} more rows")
-
-
-def _pairs(values: list[str] | None, example: str) -> dict[str, str]:
-    pairs = {}
-    for value in values or []:
-        name, equals, content = value.partition("=")
-        if not equals or not name or not content:
-            raise UserError(f'"{value}" is not of the form name=value, as in {example}')
-        pairs[name.strip()] = content.strip()
-    return pairs

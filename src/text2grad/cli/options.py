@@ -14,10 +14,22 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback if
 FeedbackFile = Annotated[
     Path, typer.Option("--output", "-o", help="JSON lines with the records and their feedback; continued if it exists.")
 ]
-Model = Annotated[str | None, typer.Option(help="Short for model.name=...: smollm2, a hub name, or a folder.")]
+Model = Annotated[str | None, typer.Option(help="Short for model.name=...: smollm2, a hub name, a folder, or a run.")]
 OutputDir = Annotated[Path | None, typer.Option("--output-dir", "-o", help="Short for output_dir=...: the run folder.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in output_dir from its last checkpoint.")]
+AnsweringModel = Annotated[str, typer.Argument(help="smollm2, a hub name, a folder with a model, or a run folder.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; default: a GPU where there is one.")]
+PlainPrompts = Annotated[
+    bool, typer.Option("--plain-prompts", help="Use prompts as plain text, for models without a chat template.")
+]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Retry records whose feedback failed.")]
+
+
+def check_output(output: Path, overwrite: bool) -> None:
+    """Refuse a file that exists, unless it is to be replaced."""
+    if output.exists() and not overwrite:
+        raise UserError(f"{output} exists; give another file, or --overwrite to replace it")
 
 
 def to_overrides(values: dict[str, object]) -> list[str]:
@@ -42,3 +54,14 @@ def given(values: dict[str, Any], options: list[str] | None = None) -> dict[str,
         except yaml.YAMLError as error:
             raise UserError(f'--option "{option}": the value is not valid YAML; put quotes around it') from error
     return result
+
+
+def pairs(values: list[str] | None, example: str) -> dict[str, str]:
+    """Parse options of the form name=value. example: one of them, for the error."""
+    found = {}
+    for value in values or []:
+        name, equals, content = value.partition("=")
+        if not equals or not name or not content:
+            raise UserError(f'"{value}" is not of the form name=value, as in {example}')
+        found[name.strip()] = content.strip()
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -35,6 +36,24 @@ class ProgressDisplay:
 
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
+
+
+class PhaseDisplay(ProgressDisplay):
+    """A progress bar of several phases; without a terminal it prints their names, and a line now and then."""
+
+    def on_phase(self, name: str) -> None:
+        """Show the name of the phase that starts."""
+        self.progress.reset(self.task, total=None, description=name, metrics="")
+        self._phase, self._last_line = name, time.monotonic()
+        if not self.console.is_terminal:
+            self.console.print(name)
+
+    def on_progress(self, done: int, total: int) -> None:
+        """Update the bar; where there is no terminal, print a line now and then."""
+        self.progress.update(self.task, total=total, completed=done)
+        if not self.console.is_terminal and time.monotonic() - self._last_line >= LINE_SECONDS:
+            self._last_line = time.monotonic()
+            self.console.print(f"{self._phase}  {done}/{total}")
 
 
 def terminal() -> Console:

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from text2grad.cli.annotate import annotate_with_progress
 from text2grad.cli.console import Console
-from text2grad.cli.options import Debug, FeedbackFile, given
+from text2grad.cli.options import Debug, Device, FeedbackFile, Overwrite, check_output, given
 from text2grad.cli.progress import ProgressDisplay, silence_libraries
 from text2grad.errors import UserError
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from text2grad.schema import Example
 
 reward = typer.Typer(help="Train and use a reward model that predicts good and poor words.", no_args_is_help=True)
-Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; default: a GPU where there is one.")]
 ModelFolder = Annotated[str, typer.Argument(help="The folder that `reward train` wrote, or a Hugging Face name.")]
 Method = Annotated[
     str | None,
@@ -173,6 +172,7 @@ def corrupt_texts(
     clean_share: Annotated[float | None, typer.Option(min=0, max=1, help="Share of them that stays right.")] = None,
     max_faults: Annotated[int | None, typer.Option(min=1, help="Faults per answer, at most.")] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    overwrite: Overwrite = False,
     debug: Debug = False,
 ) -> None:
     """Make training data from right answers: exchange names, numbers and relations, add and drop, by rule.
@@ -185,6 +185,7 @@ def corrupt_texts(
     from text2grad.reward_model.corruptions.corrupt import CorruptionSettings, corrupt, with_completion
     from text2grad.schema import write_examples
 
+    check_output(output, overwrite)
     named = {"per_text": per_text, "clean_share": clean_share, "max_faults": max_faults, "seed": seed}
     settings = CorruptionSettings.parse(given(named), where="reward corrupt")
     texts = [[with_completion(example) for example in _read([source])] for source in sources]

@@ -24,8 +24,10 @@ from text2grad.trainer.config import PolicySettings, Text2GradConfig
 class ModelSettings(Settings):
     """The model to train, and which of its weights."""
 
-    name: str = Field(DEFAULT_MODEL, description="`smollm2`, a Hugging Face name, or a folder")
-    lora: LoraSettings | None = Field(LoraSettings(), description="null trains all weights")
+    name: str = Field(DEFAULT_MODEL, description="`smollm2`, a Hugging Face name, a folder, or a run to continue from")
+    lora: LoraSettings | None = Field(
+        LoraSettings(), description="of a new adapter, while that of a run is kept as it is; null trains all weights"
+    )
     plain_prompts: bool = Field(False, description="take prompts as plain text, without a chat template")
 
 

@@ -75,6 +75,19 @@ def collect_feedback(critic: Critic, examples: Sequence[Example]) -> list[Feedba
     return validate_batch(feedback, examples, critic)
 
 
+def collect_in_batches(
+    critic: Critic, examples: Sequence[Example], on_progress: Callable[[int, int], object] = lambda done, total: None
+) -> list[Feedback]:
+    """As `collect_feedback`, in batches of the critic's size. on_progress: called with finished and all examples."""
+    traits = critic_traits(critic)
+    size = max(traits.batch_size, 4 * traits.concurrency)
+    feedback: list[Feedback] = []
+    while len(feedback) < len(examples):
+        feedback += collect_feedback(critic, examples[len(feedback) :][:size])
+        on_progress(len(feedback), len(examples))
+    return feedback
+
+
 async def acollect_feedback(critic: Critic, examples: Sequence[Example]) -> list[Feedback]:
     """As `collect_feedback`, from a critic with `acritique`."""
     acritique = critic_traits(critic).acritique

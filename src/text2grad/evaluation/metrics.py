@@ -9,6 +9,7 @@ from functools import cache
 
 from rouge_score.rouge_scorer import RougeScorer
 
+from text2grad.errors import UserError
 from text2grad.schema import Feedback
 
 
@@ -28,6 +29,16 @@ def exact_match(text: str, references: str | list[str]) -> float:
     """Return 1 if the text equals a reference but for case, punctuation and articles (SQuAD's exact match), else 0."""
     references = [references] if isinstance(references, str) else references
     return float(any(_squad_words(text) == _squad_words(reference) for reference in references))
+
+
+def sentence_bleu(text: str, references: str | list[str]) -> float:
+    """Return sacreBLEU's sentence BLEU, from 0 to 100: n-grams that do not occur are smoothed (exp)."""
+    try:
+        import sacrebleu
+    except ImportError as error:
+        raise UserError('BLEU needs the package sacrebleu: pip install "text2grad[eval]"') from error
+    references = [references] if isinstance(references, str) else references
+    return float(sacrebleu.sentence_bleu(text, references).score)
 
 
 def critic_score(feedback: Feedback) -> float:

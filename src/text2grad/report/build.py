@@ -3,36 +3,52 @@
 from pathlib import Path
 from typing import Any
 
-from text2grad.files import replace_text
-from text2grad.report.html import embed_json, render_page
+from text2grad.errors import UserError
+from text2grad.report.columns import is_number, metric_columns, select_steps, shorten
+from text2grad.report.html import check_page, embed_json, render_page, write_page
 from text2grad.report.metrics_table import metric_rows
-from text2grad.report.read import MAX_EXAMPLES, MAX_STEPS, Run, Sample, Token, read_run
+from text2grad.report.read import MAX_EXAMPLES, Run, Sample, Token, read_run
 from text2grad.report.subsample import subsample
+from text2grad.report.token_exports import has_token_exports, read_token_exports
+from text2grad.report.trl_logs import has_logged_completions, read_trl_run
 
 COMPONENTS = ("tooltip", "curves", "completion", "critique", "samples", "examples")
 STYLES = ("metrics.css", *(f"{name}.css" for name in COMPONENTS))
 SCRIPTS = ("dom.js", "theme.js", *(f"{name}.js" for name in COMPONENTS), "report.js")
 TOKEN_NUMBERS = ("start", "end", "reward", "advantage", "logprob_before", "logprob_after")
-EVAL_SCORE = "eval/score"  # recorded by the steps after which the policy was evaluated
 
 
-def build_report(run_dir: Path) -> Path:
-    """Write `run_dir/report.html` atomically and return its path.
+def build_report(folder: Path, tokenizer: str | None = None) -> Path:
+    """Write `report.html` into the folder of a run atomically and return its path.
 
-    Raises UserError if the folder is not a run, if a record in it is damaged (an incomplete last line is not),
-    or if the page cannot be written.
+    The folder may also be the output of TRL's GRPOTrainer with logged completions, or have prime-rl's token exports;
+    tokenizer: the model whose tokenizer reads these. Raises UserError if it is none of them, if a record in it is
+    damaged (an incomplete last line is not), or if the page cannot be written.
     """
-    page = render_report(read_run(run_dir))
-    path = run_dir / "report.html"
-    replace_text(path, page.encode("utf-8", errors="replace").decode("utf-8"))  # lone surrogates cannot be encoded
+    run, path = _read(folder, tokenizer), folder / "report.html"
+    if run.is_foreign:
+        check_page(path)
+    write_page(path, render_report(run))
     return path
+
+
+def _read(folder: Path, tokenizer: str | None) -> Run:
+    if has_logged_completions(folder):
+        return read_trl_run(folder)
+    if has_token_exports(folder):
+        if tokenizer is None:
+            raise UserError(f"{folder}: token exports hold ids, no text; name their model with --tokenizer")
+        from text2grad.models.loading import load_tokenizer
+
+        return read_token_exports(folder, load_tokenizer(tokenizer))
+    return read_run(folder)
 
 
 def render_report(run: Run) -> str:
     """Render the page of a run."""
     examples = run.evaluation.examples if run.evaluation else []
     shown = [examples[i] for i in subsample(range(len(examples)), MAX_EXAMPLES)]
-    steps = _select_steps(run.metrics)
+    steps = select_steps(run.metrics)
     return render_page(
         "report.html.j2",
         STYLES,
@@ -40,7 +56,8 @@ def render_report(run: Run) -> str:
         run=run,
         data=embed_json(
             {
-                "metrics": _metric_columns(steps),
+                "metrics": metric_columns(steps),
+                "only_recorded": run.is_foreign,
                 "samples": [_sample(sample) for sample in run.samples],
                 "examples": [example.model_dump(mode="json", exclude_none=True) for example in shown],
             }
@@ -53,29 +70,6 @@ def render_report(run: Run) -> str:
     )
 
 
-def _select_steps(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Subsample all steps and, separately, the evaluated ones, which are few and would be missed."""
-    evaluated = [i for i, record in enumerate(metrics) if EVAL_SCORE in record]
-    selected = {*subsample(range(len(metrics)), MAX_STEPS), *subsample(evaluated, MAX_STEPS)}
-    return [metrics[i] for i in sorted(selected)]
-
-
-def _metric_columns(records: list[dict[str, Any]]) -> dict[str, list[float | None]]:
-    """Return one column per metric, including `step`, with None where a step has no number."""
-    numbers = [{name: _round(value) for name, value in record.items() if _is_number(value)} for record in records]
-    names = dict.fromkeys(name for record in numbers for name in record)
-    return {name: [record.get(name) for record in numbers] for name in names}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _round(value: float | None) -> float | None:
-    """Round to six significant digits, which halves the bytes of the page; integers are kept."""
-    return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
 def _sample(sample: Sample) -> dict[str, Any]:
     record = sample.model_dump(mode="json", exclude_none=True, exclude={"tokens"})
     return record | {"tokens": _token_columns(sample.tokens, sample.completion)}
@@ -84,7 +78,7 @@ def _sample(sample: Sample) -> dict[str, Any]:
 def _token_columns(tokens: list[Token], completion: str) -> dict[str, list[Any]]:
     """Return one list per token attribute; `text` is None where it equals the completion at the token's offsets."""
     texts = [None if token.text == completion[token.start : token.end] else token.text for token in tokens]
-    numbers = {name: [_round(getattr(token, name)) for token in tokens] for name in TOKEN_NUMBERS}
+    numbers = {name: [shorten(getattr(token, name)) for token in tokens] for name in TOKEN_NUMBERS}
     return {"text": texts} | {name.removeprefix("logprob_"): column for name, column in numbers.items()}
 
 
@@ -104,7 +98,7 @@ def _summary(metrics: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _total(metrics: list[dict[str, Any]], name: str) -> float | None:
-    known = [row[name] for row in metrics if _is_number(row.get(name))]
+    known = [row[name] for row in metrics if is_number(row.get(name))]
     return sum(known) if known else None
 
 

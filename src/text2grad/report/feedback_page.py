@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from text2grad.errors import UserError
-from text2grad.files import replace_text
-from text2grad.report.html import embed_json, render_page
+from text2grad.report.html import check_page, embed_json, render_page, write_page
 from text2grad.report.subsample import subsample
 from text2grad.schema import Example, read_examples
 
-STYLES = ("tooltip.css", "completion.css", "critique.css", "samples.css", "examples.css", "feedback.css")
+STYLES = ("tooltip.css", "completion.css", "critique.css", "samples.css", "examples.css", "filters.css", "feedback.css")
 SCRIPTS = (
     "dom.js",
     "theme.js",
@@ -25,7 +24,6 @@ SCRIPTS = (
     "feedback.js",
 )
 MAX_SHOWN = 500
-_MARKER = " · text2grad</title>"
 _MAX_CAUSES = 20
 
 
@@ -85,8 +83,7 @@ def build_feedback_report(source: Path, limit: int = MAX_SHOWN) -> Path:
     another file of that name is there.
     """
     page = source.with_name(f"{source.name.partition('.')[0]}.html")
-    if page.exists() and _MARKER not in page.read_text(encoding="utf-8", errors="replace")[:10_000]:
-        raise UserError(f"{page} is no page of text2grad's; rename it, or {source}")
+    check_page(page)
     counts = FeedbackCounts()
     for example in read_examples(source):
         counts.add(example)
@@ -94,8 +91,7 @@ def build_feedback_report(source: Path, limit: int = MAX_SHOWN) -> Path:
         raise UserError(f"{source}: no examples; give a JSON lines file with one example per line")
     chosen = set(subsample(range(counts.completions), limit))
     shown = [example for number, example in enumerate(read_examples(source)) if number in chosen]
-    html = render_feedback(source.name, counts, shown)
-    replace_text(page, html.encode("utf-8", errors="replace").decode("utf-8"))  # lone surrogates cannot be encoded
+    write_page(page, render_feedback(source.name, counts, shown))
     return page
 
 

@@ -5,11 +5,16 @@ import hashlib
 import json
 from collections.abc import Sequence
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from text2grad.errors import UserError
+from text2grad.files import replace_text
+
+_MARKER = " · text2grad</title>"  # of all pages
 BASE_STYLE = "base.css"  # colours, typography, header and cards of every page
 
 
@@ -20,10 +25,27 @@ def render_page(template: str, styles: Sequence[str], scripts: Sequence[str] = (
     """
     style = "\n".join(map(load_asset, (BASE_STYLE, *styles)))
     script = "\n".join(map(load_asset, scripts))
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(load_asset(template)).render(
+    environment = Environment(
+        loader=FunctionLoader(load_asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(
         style=Markup(style), script=Markup(script), policy=content_security_policy(style, script), **context
     )
+
+
+def check_page(path: Path) -> None:
+    """Refuse to replace a file that is no page of text2grad's."""
+    if path.exists() and _MARKER not in path.read_text(encoding="utf-8", errors="replace")[:10_000]:
+        raise UserError(f"{path} is no page of text2grad's; rename it, or move it away")
+
+
+def write_page(path: Path, html: str) -> None:
+    """Write a page completely, or leave the old one; lone surrogates, which cannot be encoded, are replaced."""
+    replace_text(path, html.encode("utf-8", errors="replace").decode("utf-8"))
 
 
 def content_security_policy(style: str, script: str) -> str:

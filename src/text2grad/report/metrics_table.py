@@ -4,20 +4,31 @@ from typing import Any
 
 from text2grad.report.read import MetricChange
 
-TITLES = {"score": "Critic’s score", "rouge_1": "ROUGE-1", "rouge_2": "ROUGE-2", "rouge_l": "ROUGE-L", "bleu": "BLEU"}
+TITLES = {
+    "score": "Critic’s score",
+    "rouge_1": "ROUGE-1",
+    "rouge_2": "ROUGE-2",
+    "rouge_l": "ROUGE-L",
+    "bleu": "BLEU",
+    "token_f1": "Token F1",
+    "passed": "Tests passed",
+    "sentence_bleu": "Sentence BLEU",
+}
 
 
-def metric_rows(metrics: dict[str, MetricChange]) -> list[dict[str, Any]]:
-    """Return the fields of each row, in the order of the evaluation file."""
-    return [_row(name, metric) for name, metric in metrics.items()]
+def metric_rows(metrics: dict[str, MetricChange], rise: str = "rose", fall: str = "fell") -> list[dict[str, Any]]:
+    """Return the fields of each row, in the order of the evaluation file. rise, fall: words for a significant one."""
+    words = {"rose": rise, "fell": fall}
+    rows = [_row(TITLES.get(name, name.replace("_", " ").capitalize()), metric) for name, metric in metrics.items()]
+    return [row | {"change": words.get(row["change"], row["change"])} for row in rows]
 
 
-def _row(name: str, metric: MetricChange) -> dict[str, Any]:
+def _row(title: str, metric: MetricChange) -> dict[str, Any]:
     digits = _num_decimals(metric)
     known = metric.low is not None and metric.high is not None
     change = describe_change(metric)
     return {
-        "title": TITLES.get(name, name.replace("_", " ").capitalize()),
+        "title": title,
         "before": _format(metric.before, digits),
         "after": _format(metric.after, digits),
         "difference": _format(metric.difference, digits, sign="+"),

@@ -12,7 +12,6 @@ from text2grad.files import parse_json, read_json_lines
 from text2grad.report.subsample import subsample_by_step
 from text2grad.schema import Feedback, Message, validate
 
-MAX_STEPS = 2_000
 MAX_SAMPLES = 400
 MAX_SAMPLE_BYTES = 32 * 2**20
 MAX_EXAMPLES = 60
@@ -31,7 +30,11 @@ class Token(BaseModel):
 
 
 class Sample(BaseModel):
-    """One logged completion with its critique and tokens."""
+    """One logged completion with its critique and tokens.
+
+    scores: what single reward functions gave. is_whole: there is one token, the whole completion, for trainers that log
+    no others.
+    """
 
     step: int
     sample: int
@@ -42,6 +45,8 @@ class Sample(BaseModel):
     total: float | None = None
     outcome: float | None = None
     truncated: bool = False
+    scores: dict[str, float] = {}
+    is_whole: bool = False
     tokens: list[Token] = []
 
 
@@ -91,6 +96,7 @@ class Run:
     samples: list[Sample]
     num_samples_recorded: int
     evaluation: Evaluation | None
+    is_foreign: bool = False  # of another trainer, which records other metrics
 
 
 def read_run(folder: Path) -> Run:

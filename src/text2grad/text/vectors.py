@@ -19,14 +19,6 @@ def word_vector(word: str) -> Vector | None:
     return None if row is None else vectors[row]
 
 
-def similarity(one: str, other: str) -> float:
-    """Cosine between the vectors of two words: 1 for the same word, 0 where one is uncommon."""
-    if one.lower() == other.lower():
-        return 1.0
-    first, second = word_vector(one), word_vector(other)
-    return 0.0 if first is None or second is None else float(first @ second)
-
-
 @cache
 def _table() -> tuple[dict[str, int], NDArray[np.float32]]:
     data = load(files("text2grad.text").joinpath("weights/vectors.safetensors").read_bytes())

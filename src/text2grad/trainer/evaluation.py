@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from text2grad.evaluation.metrics import critic_score, rouge_l
+from text2grad.evaluation.answers import METRICS, valid_feedback
 from text2grad.schema import Example
 from text2grad.trainer.callbacks import Metrics
 from text2grad.trainer.config import PolicySettings
@@ -33,12 +33,14 @@ def eval_metrics(examples: Sequence[Example]) -> Metrics:
 
     ROUGE-L is over those with a reference, and absent where there is none.
     """
-    valid = [(e, e.feedback) for e in examples if e.feedback is not None and e.feedback.status == "ok"]
-    overlaps = [rouge_l(example.completion, example.reference) for example, _ in valid if example.reference is not None]
+    valid = [example for example in examples if valid_feedback(example) is not None]
+    scores, overlaps, words = (
+        [value for value in map(METRICS[name], valid) if value is not None] for name in ("score", "rouge_l", "words")
+    )
     return {
-        EVAL_SCORE: _mean([critic_score(feedback) for _, feedback in valid]),
+        EVAL_SCORE: _mean(scores),
         **({"eval/rouge_l": fmean(overlaps)} if overlaps else {}),
-        "eval/words": _mean([len(example.completion.split()) for example, _ in valid]),
+        "eval/words": _mean(words),
         "eval/samples": len(examples),
         "eval/failed": len(examples) - len(valid),
     }

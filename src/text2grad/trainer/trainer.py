@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -18,8 +18,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from text2grad.checkpoint.checkpoint import check_models, find_checkpoint, load_checkpoint, save_checkpoint
 from text2grad.checkpoint.model_card import describe_trained, model_card, read_names
 from text2grad.checkpoint.run_folder import RunFolder
+from text2grad.checkpoint.trained import find_model, load_adapted
 from text2grad.checkpoint.weights import check_weights, read_weights, write_weights
-from text2grad.critics.base import Critic, collect_feedback, critic_traits
+from text2grad.critics.base import Critic, collect_in_batches
 from text2grad.distributed.learner import Learner
 from text2grad.distributed.processes import Processes, make_accelerator
 from text2grad.distributed.sharding import place_policy
@@ -28,9 +29,9 @@ from text2grad.folders import remove_leftovers
 from text2grad.models import loading
 from text2grad.models.policy import Policy, Scores
 from text2grad.models.prompts import encode_prompts
-from text2grad.rollout.rng import Stream
+from text2grad.rollout.completing import BATCH_SIZE, OnProgress, complete_prompts, ignore_progress
 from text2grad.rollout.samplers import HFSampler, Sampler, SamplingRequest, gather_samples
-from text2grad.rollout.sampling import Sampled, noise
+from text2grad.rollout.sampling import Sampled
 from text2grad.rollout.vllm import TrainedPolicy, vllm_sampler
 from text2grad.schema import Example, Feedback, from_dataset
 from text2grad.trainer.batch import Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
@@ -49,18 +50,14 @@ from text2grad.trainer.update import update
 from text2grad.trainer.utils import StepTimer, learning_rate_factor, release_free_memory
 
 log = logging.getLogger(__name__)
-OnProgress = Callable[[int, int], object]
 NO_GRADIENT = "all advantages are 0, so nothing was learned: check that the critic comments on the completions"
-
-
-def ignore_progress(done: int, total: int) -> None:
-    """Show nothing."""
 
 
 class Text2GradTrainer:
     """Train a causal language model from a critic's written feedback.
 
-    model: a name, a path, or a model. critic: anything with `critique(examples) -> list[Feedback]`.
+    model: a name, a path, a run to continue from, or a model.
+    critic: anything with `critique(examples) -> list[Feedback]`.
     train_dataset: examples, or a Hugging Face dataset with a `prompt` column.
     eval_dataset: held-out prompts in the same form, for an evaluation every `eval_steps` steps.
     callbacks: called at every stage of the run; they may end it.
@@ -92,11 +89,13 @@ class Text2GradTrainer:
         self.accelerator = make_accelerator(args.bf16, args.report_to, self.run.trackers)
         self.args = args = args.for_device(self.accelerator.device.type)
         self.processes = Processes.from_accelerator(self.accelerator)
-        self.base_model = str(model) if isinstance(model, str | Path) else str(model.config.name_or_path)
+        self.base_model = "" if isinstance(model, str | Path) else str(model.config.name_or_path)
         if isinstance(model, str | Path):
-            processing_class = processing_class or loading.load_tokenizer(model)
-            frozen_in_bf16 = args.bf16 and peft_config is not None
-            model = loading.load_model(model, torch.bfloat16 if frozen_in_bf16 else torch.float32)
+            source = find_model(model)
+            self.base_model = source.base
+            processing_class = processing_class or loading.load_tokenizer(source.tokenizer)
+            frozen_in_bf16 = args.bf16 and (peft_config is not None or source.adapter is not None)
+            model = load_adapted(source, torch.bfloat16 if frozen_in_bf16 else torch.float32, is_trainable=True)
         self.tokenizer = processing_class or loading.load_tokenizer(str(model.config.name_or_path))
         self.end_ids = loading.end_ids(model, self.tokenizer)
         self.context = int(getattr(model.config, "max_position_embeddings", 1 << 30))
@@ -319,17 +318,7 @@ class Text2GradTrainer:
 
     def add_feedback(self, completed: Sequence[Example], on_progress: OnProgress = ignore_progress) -> list[Example]:
         """Return the examples with the critic's feedback. on_progress: as in `generate`."""
-        traits = critic_traits(self.critic)
-        size = max(traits.batch_size, 4 * traits.concurrency)
-
-        def critique(share: list[Example]) -> list[Feedback]:
-            feedback: list[Feedback] = []
-            while len(feedback) < len(share):
-                feedback += collect_feedback(self.critic, share[len(feedback) :][:size])
-                on_progress(len(feedback), len(share))
-            return feedback
-
-        feedback = self.processes.map(critique, completed)
+        feedback = self.processes.map(lambda share: collect_in_batches(self.critic, share, on_progress), completed)
         return [e.model_copy(update={"feedback": item}) for e, item in zip(completed, feedback, strict=True)]
 
     def generate(
@@ -337,23 +326,31 @@ class Text2GradTrainer:
         examples: Sequence[Example],
         temperature: float,
         reference: bool = False,
-        batch_size: int = 24,
+        batch_size: int = BATCH_SIZE,
         on_progress: OnProgress = ignore_progress,
     ) -> list[Example]:
         """Return one completion per prompt; temperature 0 is greedy. reference: sample from the untrained model.
 
         on_progress: called on each process with the numbers of finished and all examples of its share.
         """
-        completions: list[list[int]] = []
         prompts = self.encode_prompts(examples)
         own = self.processes.local_slice(len(examples))
+
+        def report(done: int, total: int) -> None:
+            on_progress(done, total)
+            release_free_memory()
+
         with self.hf_sampler.session(reference) as generate:
-            for start in range(own.start, own.stop, batch_size):
-                rows = range(start, min(start + batch_size, own.stop))
-                uniforms = noise(Stream.EVALUATION, self.args.seed, 0, rows, self.args.max_completion_length)
-                completions += generate([prompts[i] for i in rows], uniforms, temperature).completions
-                on_progress(len(completions), len(own))
-                release_free_memory()
+            completions = complete_prompts(
+                generate,
+                [prompts[i] for i in own],
+                temperature,
+                self.args.max_completion_length,
+                self.args.seed,
+                first=own.start,
+                batch_size=batch_size,
+                on_progress=report,
+            )
         sampled = gather_samples(Sampled(completions, None), self.processes)
         return make_rollout(examples, prompts, sampled, self.end_ids, self.tokenizer).examples
 

@@ -249,3 +249,17 @@ def test_no_token_is_named_where_none_helps(critic: CodeCritic) -> None:
 def test_a_negative_number_of_trials_is_refused(critic: CodeCritic) -> None:
     with pytest.raises(UserError, match="max_mutants is -1"):
         CodeCritic(max_mutants=-1, sandbox=critic.sandbox)
+
+
+def test_a_program_passes_if_it_passes_all_tests(critic: CodeCritic) -> None:
+    tests = "assert f(1) == 2\nassert f(2) == 3"
+    programs = {
+        "def f(x):\n    return x + 1\n": True,
+        "def f(x):\n    return 2\n": False,
+        "def f(x)\n": False,
+        "I cannot.": False,
+    }
+    examples = [Example(id="1", prompt="Write f.", completion=program, tests=tests) for program in programs]
+    assert critic.passes_tests(examples) == list(programs.values())
+    broken = [examples[0].model_copy(update={"tests": source}) for source in (None, "assert (", "undefined()\n")]
+    assert critic.passes_tests(broken)[:2] == [None, None]

@@ -73,6 +73,24 @@ class CodeCritic:
         reports = run_suites(jobs, self.sandbox, self.test_timeout, self.total_timeout)
         return [item if isinstance(item, Feedback) else self._feedback(*item, next(reports)) for item in prepared]
 
+    def passes_tests(self, examples: Sequence[Example]) -> list[bool | None]:
+        """Return whether the program of each completion passes all of its tests; None where they cannot be run."""
+        check_judge(self.sandbox)
+        prepared = [self._prepare(example) for example in examples]
+        jobs = [(item[0].source, item[1]) for item in prepared if not isinstance(item, Feedback)]
+        reports = run_suites(jobs, self.sandbox, self.test_timeout, self.total_timeout)
+        found: list[bool | None] = []
+        for item in prepared:
+            if isinstance(item, Feedback):
+                found.append(None if item.status == "failed" else False)  # an answer without a program passes nothing
+                continue
+            report = next(reports)
+            if isinstance(report, SandboxError) or _find_problem(report, item[1]) is not None:
+                found.append(None)
+            else:
+                found.append(bool(report.results) and all(result.passed for result in report.results))
+        return found
+
     def _prepare(self, example: Example) -> tuple[Program, Suite] | Feedback:
         if not example.tests or not example.tests.strip():
             return Feedback.failure(self.name, "the example has no tests")

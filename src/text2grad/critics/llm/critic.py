@@ -8,13 +8,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from text2grad.critics.llm.endpoint import CompletionError, Endpoint
 from text2grad.critics.llm.prompt_templates import PromptTemplate
 from text2grad.critics.llm.reply import reply_to_feedback
 from text2grad.critics.llm.settings import LLMSettings, fingerprint_settings
 from text2grad.schema import Example, Feedback
+
+T = TypeVar("T")
 
 
 class LLMCritic:
@@ -41,7 +43,7 @@ class LLMCritic:
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """Return one Feedback per example, in order; also works inside a running event loop, as in a notebook."""
-        return _run(self._critique_and_close(examples))
+        return run_coroutine(self._critique_and_close(examples))
 
     async def acritique(self, examples: Sequence[Example]) -> list[Feedback]:
         """As `critique`, in the running event loop, with at most `concurrency` examples in flight.
@@ -80,7 +82,8 @@ class LLMCritic:
         return feedback
 
 
-def _run(coroutine: Coroutine[Any, Any, list[Feedback]]) -> list[Feedback]:
+def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, also inside a running event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

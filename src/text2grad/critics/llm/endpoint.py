@@ -21,7 +21,6 @@ _MIN_KEY_LENGTH = 8  # shorter "keys" are placeholders, and words that texts con
 _MAX_EXCERPT = 300
 _PARAMETER_REJECTED = (400, 415, 422, 501)
 _CONNECT_ERRORS = ("ConnectError", "ConnectTimeout")  # by name: the HTTP library depends on openai's version
-_RESPONSE_FORMAT = {"type": "json_schema", "json_schema": {"name": "feedback", "strict": True, "schema": SCHEMA}}
 
 
 class CompletionError(Exception):
@@ -62,26 +61,30 @@ class RequestParameters:
             return replace(self, response_format=False)
         return None
 
-    def body(self, prompt: str, settings: LLMSettings) -> dict[str, Any]:
-        """Return the body of a request."""
+    def body(self, prompt: str, settings: LLMSettings, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the body of a request. schema: of the reply, which is JSON."""
         body: dict[str, Any] = {"model": settings.model, "messages": [{"role": "user", "content": prompt}]}
         body[self.token_limit] = settings.max_tokens
         if self.temperature and settings.temperature is not None:
             body["temperature"] = settings.temperature
         if self.response_format:
-            body["response_format"] = _RESPONSE_FORMAT
+            form = {"name": "feedback", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body | settings.extra_body
 
 
 class Endpoint:
-    """Client of one endpoint. Timeouts, retries and Retry-After are those of the OpenAI SDK."""
+    """Client of one endpoint. Timeouts, retries and Retry-After are those of the OpenAI SDK.
 
-    def __init__(self, settings: LLMSettings) -> None:
+    schema: of the replies, for servers that can hold to one.
+    """
+
+    def __init__(self, settings: LLMSettings, schema: dict[str, Any] = SCHEMA) -> None:
         try:
             import openai  # noqa: F401
         except ImportError as error:
             raise UserError('the llm critic needs the package openai: pip install "text2grad[llm]"') from error
-        self.settings = settings
+        self.settings, self._schema = settings, schema
         self.url = settings.base_url
         self.ledger = CostLedger(settings.price_in, settings.price_out, settings.max_cost)
         self._key = self._read_key()
@@ -119,7 +122,8 @@ class Endpoint:
             try:
                 # Not chat.completions.create: it transforms all parameters anew per request, and drops the body of a
                 # response that it cannot parse.
-                body = await client.post("/chat/completions", cast_to=str, body=parameters.body(prompt, self.settings))
+                request = parameters.body(prompt, self.settings, self._schema)
+                body = await client.post("/chat/completions", cast_to=str, body=request)
                 break
             except ResponseLimitError as error:
                 raise self._failure(str(error)) from None

@@ -145,7 +145,7 @@ def parse_reply(raw: str) -> Reply:
     are several critiques: one may be the answer's own, which the model has quoted.
     """
     error = "the reply has no JSON object"
-    for value in _json_objects(_without_thinking(raw)):
+    for value in _json_objects(without_thinking(raw)):
         if critique := _text(value.get("critique")):
             return _build_reply(critique, value)
         error = "the reply has no finished critique"
@@ -157,7 +157,7 @@ def replace_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _without_thinking(raw: str) -> str:
+def without_thinking(raw: str) -> str:
     """Return what follows the last thought, whose start tag the chat template may have kept; drop an unfinished one.
 
     A reply that is valid JSON is returned as it is: it may quote such tags.

@@ -42,12 +42,13 @@ const NOTES = {
 const SPARSE = /^(eval\/|time\/evaluation$)/;
 const CHART = { height: 168, left: 46, right: 12, top: 10, bottom: 24 };
 
-function initCurves(metrics) {
+// onlyRecorded: leave out metrics without any value, of trainers that record others.
+function initCurves(metrics, onlyRecorded) {
   const main = document.getElementById("main-curves");
   const other = document.getElementById("other-curves");
   if (!main || !metrics.step) return;
   for (const curve of MAIN_CURVES) {
-    if (metrics[curve.name] || !SPARSE.test(curve.name)) main.append(chart(curve, metrics));
+    if (metrics[curve.name] || !(onlyRecorded || SPARSE.test(curve.name))) main.append(chart(curve, metrics));
   }
   const known = new Set(["step", ...MAIN_CURVES.map((curve) => curve.name)]);
   for (const name of Object.keys(metrics).filter((name) => !known.has(name))) {
@@ -117,6 +118,17 @@ function plot(image, points, measured, curve, show) {
   image.setAttribute("viewBox", `0 0 ${width} ${CHART.height}`);
   image.scales = { x, y };
   image.replaceChildren(
+    ...axes(yTicks, stepTicks(firstStep, lastStep, width), x, y, width, show),
+    ...(curve.bars
+      ? bars(measured, x, y, (width - CHART.left - CHART.right) / (lastStep - firstStep + 1))
+      : line(SPARSE.test(curve.name) ? measured : points, x, y)),
+    svgElement("line", { class: "cursor", y1: CHART.top, y2: CHART.height - CHART.bottom, visibility: "hidden" }),
+    svgElement("circle", { class: "picked", r: 4.5, visibility: "hidden" }),
+  );
+}
+
+function axes(yTicks, xTicks, x, y, width, show) {
+  return [
     ...yTicks.flatMap((tick) => [
       svgElement("line", {
         class: tick === 0 ? "axis" : "grid",
@@ -131,15 +143,10 @@ function plot(image, points, measured, curve, show) {
         show(tick),
       ),
     ]),
-    ...stepTicks(firstStep, lastStep, width).map((tick) =>
+    ...xTicks.map((tick) =>
       svgElement("text", { x: x(tick), y: CHART.height - 6, "text-anchor": "middle" }, number(tick)),
     ),
-    ...(curve.bars
-      ? bars(measured, x, y, (width - CHART.left - CHART.right) / (lastStep - firstStep + 1))
-      : line(SPARSE.test(curve.name) ? measured : points, x, y)),
-    svgElement("line", { class: "cursor", y1: CHART.top, y2: CHART.height - CHART.bottom, visibility: "hidden" }),
-    svgElement("circle", { class: "picked", r: 4.5, visibility: "hidden" }),
-  );
+  ];
 }
 
 function bars(measured, x, y, slot) {

@@ -25,6 +25,26 @@ function comparison(example, open) {
   );
 }
 
+// An entry of a list; its body is made when it is opened first: a page may have hundreds.
+function lazyEntry(example, open, bodyOf) {
+  const entry = element(
+    "details",
+    { class: "example", open },
+    element(
+      "summary",
+      {},
+      element("strong", {}, example.id),
+      element("span", { class: "note", dir: "auto" }, excerpt(example.prompt)),
+    ),
+  );
+  const fill = () => {
+    if (entry.open && entry.childElementCount === 1) entry.append(bodyOf());
+  };
+  entry.addEventListener("toggle", fill);
+  fill();
+  return entry;
+}
+
 function excerpt(prompt) {
   const text = turnsOf(prompt).findLast((turn) => turn.role === "user")?.content ?? "";
   return text.slice(0, 300).replace(/\s+/g, " ").trim();

@@ -67,20 +67,8 @@ function searchText({ id, prompt, completion, feedback }) {
   return [id, ...turnsOf(prompt).map(({ content }) => content), completion, ...said].join("\n").toLowerCase();
 }
 
-// The body of an entry is made when it is opened first: a page may have hundreds.
 function feedbackEntry(example, open) {
-  const entry = element(
-    "details",
-    { class: "example", open },
-    element(
-      "summary",
-      {},
-      element("strong", {}, example.id),
-      element("span", { class: "note", dir: "auto" }, excerpt(example.prompt)),
-    ),
-  );
-  const fill = () => {
-    if (!entry.open || entry.childElementCount > 1) return;
+  return lazyEntry(example, open, () => {
     const { completion, feedback } = example;
     const body = element(
       "div",
@@ -99,11 +87,8 @@ function feedbackEntry(example, open) {
       ),
     );
     linkHighlights(body);
-    entry.append(body);
-  };
-  entry.addEventListener("toggle", fill);
-  fill();
-  return entry;
+    return body;
+  });
 }
 
 initTheme();

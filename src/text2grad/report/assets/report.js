@@ -3,6 +3,6 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 initTheme();
 initTooltip();
-initCurves(data.metrics);
+initCurves(data.metrics, data.only_recorded);
 initSamples(data.samples);
 initExamples(data.examples);

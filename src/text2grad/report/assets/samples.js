@@ -130,9 +130,10 @@ function sampleView(sample) {
         element(
           "p",
           { class: "badges" },
-          badge(`${tokens.length} tokens`),
+          sample.is_whole ? null : badge(`${tokens.length} tokens`),
           sample.total === undefined ? null : badge(`total reward ${signed(sample.total)}`),
           sample.outcome == null ? null : badge(`of that, for the whole ${signed(sample.outcome)}`),
+          Object.entries(sample.scores).map(([name, value]) => badge(`${name} ${number(value)}`)),
           sample.truncated ? badge("cut at the length limit", "warning") : null,
           hasValues ? null : badge("no token rewards: masked out of training", "warning"),
         ),

@@ -18,7 +18,7 @@ from text2grad.critics.code.judging.probes import MIN_PROBES, variants
 from text2grad.critics.code.judging.remote import set_label
 from text2grad.critics.code.judging.session import AnswerEnded, Call, Session, Unsupported
 from text2grad.critics.code.judging.show import show
-from text2grad.critics.code.judging.starter import Starter
+from text2grad.critics.code.judging.starter import Starter, preload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,11 +78,7 @@ class _Judge:
         error = self.starter.configure({name: self.payload[name] for name in names})
         if error is not None:
             return {"invalid_syntax": error}
-        for name in self.payload["preload_tests"]:
-            try:
-                __import__(name)
-            except Exception:  # a missing one is reported by the test
-                continue
+        preload(self.payload["preload_tests"])
         results: list[Result] = []
         failures = 0  # processes that had to be stopped, or stopped themselves
         for case in self.payload["cases"]:

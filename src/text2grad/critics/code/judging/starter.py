@@ -71,15 +71,20 @@ class Starter:
         return reply
 
 
-def _serve(control: Any, data: Any, lines: mmap.mmap) -> None:
-    settings: Any = receive(control.fileno())
-    program = prepare_filter()
-    code, error = _compile(settings["source"])
-    for name in settings["preload"]:  # once here instead of in each process, where a missing one is reported
+def preload(names: list[str]) -> None:
+    """Import modules; one that cannot be imported is reported where it is used."""
+    for name in names:
         try:
             __import__(name)
         except Exception:  # whatever an import raises
             continue
+
+
+def _serve(control: Any, data: Any, lines: mmap.mmap) -> None:
+    settings: Any = receive(control.fileno())
+    program = prepare_filter()
+    code, error = _compile(settings["source"])
+    preload(settings["preload"])  # once here instead of in each process
     send(control.fileno(), dump({"invalid_syntax": error}))
     while True:
         command = control.recv(1)
