@@ -1,0 +1,4 @@
+"""stub"""
+
+
+def compare_on_questions(device, quick): ...
