@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 ROWS = [{"id": str(i), "prompt": f"Write the word number {i}."} for i in range(8)]
 WIDTH = 10
+EXAMPLE = Path(__file__).parents[2] / "examples" / "trl_grpo.py"
 
 
 class ScoringCritic(VowelCritic):
@@ -313,3 +316,23 @@ def _gather_advantages(model: Path, folder: Path) -> None:
     output = trainer._generate_and_score_completions([ROWS[0]] * 2)
     values = {"ids": kept[0], "advantages": output["advantages"], "num_items": output["num_items_in_batch"]}
     torch.save(values, folder / f"rank{trainer.processes.rank}.pt")
+
+
+def test_the_example_runs(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--model", str(tiny_model), "--output_dir", str(tmp_path), "--max_steps", "2"]
+    monkeypatch.setattr(sys, "argv", ["trl_grpo.py", *arguments, "--max_completion_length", "8"])
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    assert "step 2: reward " in capsys.readouterr().out
+    assert (tmp_path / "adapter_model.safetensors").is_file()
+
+
+def test_the_critic_of_the_example_blames_what_shouts() -> None:
+    calm = runpy.run_path(str(EXAMPLE))["Calm"]()
+    text = "The best kettle, really!!"
+    feedback = calm.comment(text)
+    assert [text[span.start : span.end] for span in feedback.spans] == ["best", "really", "!!"]
+    assert feedback.score == -0.5
+    assert calm.comment("A kettle.").score == 1
+    assert calm.comment("").score == -1
