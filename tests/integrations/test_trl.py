@@ -232,6 +232,36 @@ def test_a_resumed_run_continues_the_scale_of_rewards(tiny_model: Path, tmp_path
     assert resumed.reward_scale.count == 16
 
 
+def test_a_checkpoint_of_another_trainer_is_refused(tiny_model: Path, tmp_path: Path) -> None:
+    make(tiny_model, tmp_path, save_strategy="steps", save_steps=1, max_steps=1).train()
+    (tmp_path / "checkpoint-1" / "reward_scale.json").unlink()
+    with pytest.raises(UserError, match=r"checkpoint-1: no reward_scale\.json; resume from a checkpoint that"):
+        make(tiny_model, tmp_path).train(resume_from_checkpoint=str(tmp_path / "checkpoint-1"))
+
+
+def test_advantages_are_as_wide_as_padded_completions(tiny_model: Path, tmp_path: Path) -> None:
+    trainer = make(tiny_model, tmp_path, pad_to_multiple_of=16)
+    sampled = end_some(trainer)
+    trainer.model.train()
+    output = trainer._generate_and_score_completions(generation_batch(trainer))
+    assert output["advantages"].shape == output["completion_mask"].shape == output["completion_ids"].shape == (8, 16)
+    assert output["completion_mask"].sum(1).tolist() == [len(ids) for ids in sampled[0]]
+    assert not output["advantages"][:, WIDTH + 1 :].any()
+
+
+def test_masks_of_an_environment_are_refused(tiny_model: Path, tmp_path: Path) -> None:
+    trainer = make(tiny_model, tmp_path)
+    generate = trainer._generate
+    trainer._generate = lambda prompts: (
+        *(output := generate(prompts))[:2],
+        [[1] * len(i) for i in output[1]],
+        *output[3:],
+    )
+    trainer.model.train()
+    with pytest.raises(UserError, match="rollout_func returned an env_mask"):
+        trainer._generate_and_score_completions(generation_batch(trainer))
+
+
 REFUSED = [
     ({"importance_sampling_level": "sequence"}, "importance_sampling_level is 'sequence', .* set it to \"token\""),
     ({"loss_type": "luspo"}, "loss_type is 'luspo', .* choose another"),

@@ -69,18 +69,19 @@ class SpanGRPOConfig(GRPOConfig):  # type: ignore[misc]
 
 def check_settings(args: SpanGRPOConfig) -> None:
     """Raise UserError where a setting assumes one advantage or one scalar reward per completion, or has no meaning."""
-    for name, kind in (("estimator", EstimatorName), ("advantage_normalization", Normalization), ("credit", Credit)):
+    kinds: dict[str, Any] = {"estimator": EstimatorName, "advantage_normalization": Normalization, "credit": Credit}
+    for name, kind in kinds.items():
         value = getattr(args, name)
         try:
             TypeAdapter(kind).validate_python({} if value is None else value)
         except ValidationError as error:
             raise UserError(f"{name} is {value!r}: {describe(error)}") from error
     estimator = ESTIMATORS[args.estimator]  # type: ignore[index]
-    gamma, lam = (args.gamma, estimator.gamma)[args.gamma is None], (args.lam, estimator.lam)[args.lam is None]
-    groups = min(args.num_generations, args.num_generations_eval or args.num_generations)
+    decay = (estimator.gamma if args.gamma is None else args.gamma) * (estimator.lam if args.lam is None else args.lam)
+    group_size = min(args.num_generations, args.num_generations_eval or args.num_generations)
     per_sequence = "assumes one advantage per completion"
-    scalar = "applies to scalar rewards, and span advantages have none"
-    refused = {
+    scalar = "applies to scalar rewards, of which there are none"
+    refused = {  # setting: whether it is refused, why, and what to do
         "importance_sampling_level": (args.importance_sampling_level != "token", per_sequence, 'set it to "token"'),
         "loss_type": (args.loss_type in ("luspo", "vespo"), per_sequence, 'choose another, as "dapo"'),
         "off_policy_mask_threshold": (args.off_policy_mask_threshold is not None, per_sequence, "leave it out"),
@@ -93,14 +94,14 @@ def check_settings(args: SpanGRPOConfig) -> None:
         ),
         "estimator": (estimator.values == "required", "needs a value head, which GRPO has not", 'choose "local"'),
         "num_generations_eval": (
-            estimator.needs_groups and groups < 2,
+            estimator.needs_groups and group_size < 2,
             f"leaves the estimator {args.estimator} nothing to compare a completion with",
             "set it to 2 or more",
         ),
-        "lam": (estimator.needs_decay and gamma * lam >= 1, "makes gamma * lam 1 or more", "lower it"),
+        "lam": (estimator.needs_decay and decay >= 1, "makes gamma * lam 1 or more", "lower it"),
     }
-    for name, (wrong, problem, remedy) in refused.items():
-        if wrong:
+    for name, (is_refused, problem, remedy) in refused.items():
+        if is_refused:
             raise UserError(f"{name} is {getattr(args, name)!r}, which {problem}: {remedy}")
 
 
@@ -213,9 +214,14 @@ class SpanGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
-        if checkpoint is not None:
-            saved = Path(checkpoint, REWARD_SCALE).read_text(encoding="utf-8")
-            self.reward_scale = RunningScale(**json.loads(saved))
+        if checkpoint is None:
+            return
+        path = Path(checkpoint, REWARD_SCALE)
+        if not path.is_file():
+            raise UserError(
+                f"{checkpoint}: no {REWARD_SCALE}; resume from a checkpoint that SpanGRPOTrainer has written"
+            )
+        self.reward_scale = RunningScale(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def span_metrics(found: CritiqueRewards) -> dict[str, float]:

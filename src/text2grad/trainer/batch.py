@@ -133,8 +133,8 @@ def stack_rewards(found: Sequence[TokenRewards]) -> RolloutRewards:
 
 def scale_rewards(rewards: RolloutRewards, scale: RunningScale, clip: float) -> RolloutRewards:
     """Divide token rewards and outcomes by the standard deviation of all totals so far, and clip them."""
-    scaled = ((part / scale.std).clamp(-clip, clip) for part in (rewards.tokens, rewards.outcomes))
-    return RolloutRewards(*scaled, rewards.valid)
+    tokens, outcomes = ((part / scale.std).clamp(-clip, clip) for part in (rewards.tokens, rewards.outcomes))
+    return RolloutRewards(tokens, outcomes, rewards.valid)
 
 
 def make_batch(
