@@ -183,6 +183,32 @@ def reward_policy(results: Results) -> str:
     )
 
 
+def trl_spans(results: Results) -> str:
+    gain = f"{results['gain']:+.3f} [{results['gain_low']:+.3f}, {results['gain_high']:+.3f}]"
+    rows = []
+    for name, arm in results["arms"].items():
+        steps, score = _learning(arm)
+        seeds = " ".join(f"{last:.2f}" for last in arm["last"])
+        rows.append([name, score, seeds, steps, gain if arm["settings"]["spans"] else ""])
+    columns = ["", f"score after {results['steps']} steps", "by seed", "steps to 90% of the best", "gain [95%, paired]"]
+    return _table(columns, rows)
+
+
+def trl_spans_gpu(results: Results) -> str:
+    rows = []
+    for name in ("TRL", "TRL with spans"):
+        arm = results[name]
+        cells = _changes({"figures": arm}, {"score": 2, "f1": 3})
+        rows.append([name, *cells, f"{arm['seconds_per_step']:.2f}"])
+    versus = results["spans_over_total"]
+    cells = [
+        f"{versus[key]['difference']:+.3f} [{versus[key]['low']:+.3f}, {versus[key]['high']:+.3f}]"
+        for key in ("score", "f1")
+    ]
+    rows.append(["spans over total", *cells, ""])
+    return _table([f"{results['heldout']} questions", "critic's score", "token F1", "seconds per step"], rows)
+
+
 def trl_speed(results: Results) -> str:
     runs = {name: run for name, run in results.items() if isinstance(run, dict)}
     ours = runs["ours"]
@@ -356,6 +382,8 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "reward_model": reward_model,
     "reward_policy": reward_policy,
     "reward_transfer": reward_transfer,
+    "trl_spans": trl_spans,
+    "trl_spans_gpu": trl_spans_gpu,
     "trl_speed": trl_speed,
     "trl_speed_cpu": trl_speed,
     "growth": growth,
@@ -397,7 +425,9 @@ def result_section(name: str) -> str:
         results = {key: value for key, value in results.items() if key in bars}
     table = TABLES[name](results) if name in TABLES else plain(results, bars)
     processor = machine.get("gpu", f"{machine['cpu']}, {machine['cores']} cores")
-    source = f"`benchmarks/{name.removesuffix('_cpu')}.py` on {processor}, torch {machine['torch']}"
+    source = (
+        f"`benchmarks/{name.removesuffix('_cpu').removesuffix('_gpu')}.py` on {processor}, torch {machine['torch']}"
+    )
     missed = [key for key, bar in bars.items() if not harness.Bar(**bar).reached(results[key])]
     shortfall = f" Bars missed: {', '.join(missed)}." if missed else ""
     return f"{table}\n\n{source}; commit {_commit(result['commit'])}.{shortfall}"

@@ -3,7 +3,8 @@
 The public API, imported on first use so that `import text2grad` stays fast:
 
 - `Example`, `Feedback`, `Span`: the data model. `Critic`: the protocol of a critic.
-- `token_rewards(feedback, offsets)` and `span_advantages(rewards, mask)`: the method without the trainer.
+- `critique_to_rewards(critic, examples, completion_ids, tokenizer)`, `token_rewards(feedback, offsets)` and
+  `span_advantages(rewards, mask)`: the method without the trainer.
 - `Text2GradTrainer` with `Text2GradConfig`: the trainer, with TRL's argument names.
 - `SpanRewardModel`: the trained critic.
 """
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from text2grad.critics.base import Critic
+    from text2grad.integrations.critique_rewards import critique_to_rewards
     from text2grad.reward_model.model import SpanRewardModel
     from text2grad.rewards.credit import token_rewards
     from text2grad.schema import Example, Feedback, Span
@@ -31,6 +33,7 @@ __all__ = [
     "Text2GradConfig",
     "Text2GradTrainer",
     "__version__",
+    "critique_to_rewards",
     "span_advantages",
     "token_rewards",
 ]
@@ -43,6 +46,7 @@ _MODULES = {
     "SpanRewardModel": "text2grad.reward_model.model",
     "Text2GradConfig": "text2grad.trainer.config",
     "Text2GradTrainer": "text2grad.trainer.trainer",
+    "critique_to_rewards": "text2grad.integrations.critique_rewards",
     "span_advantages": "text2grad.trainer.advantages",
     "token_rewards": "text2grad.rewards.credit",
 }

@@ -257,3 +257,12 @@ def test_below_the_floor_nothing_is_paid() -> None:
 def test_a_span_without_any_confidence_is_never_paid() -> None:
     feedback = Feedback(critic="c", spans=[poor(4, 8).model_copy(update={"confidence": 0.0})])
     assert signed_ranges(feedback) == []
+
+
+def test_the_total_is_the_sum_of_rewards_and_outcome() -> None:
+    blamed = token_rewards(BLAMED, OFFSETS)
+    assert blamed.total == pytest.approx(-1.3)
+    scored = token_rewards(BLAMED.model_copy(update={"score": 0.25}), OFFSETS, truncated=True)
+    assert scored.outcome == pytest.approx(0.05)
+    assert scored.total == pytest.approx(-0.75)
+    assert token_rewards(Feedback.failure("c", "no answer"), OFFSETS).total is None

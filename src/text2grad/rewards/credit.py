@@ -60,6 +60,11 @@ class TokenRewards(NamedTuple):
     outcome: float | None
     valid: bool
 
+    @property
+    def total(self) -> float | None:
+        """What the completion earned in all, as a scalar reward; None for a sample to mask."""
+        return float(self.rewards.sum(dtype=np.float64)) + (self.outcome or 0.0) if self.valid else None
+
 
 DEFAULT_CREDIT = Credit()
 

@@ -15,14 +15,14 @@ from text2grad.align.tokens import decode
 from text2grad.align.tokens import offsets as token_offsets
 from text2grad.models.batching import stack_rows
 from text2grad.models.policy import Scores
-from text2grad.rewards.credit import Credit, token_rewards
+from text2grad.rewards.credit import Credit, TokenRewards, token_rewards
 from text2grad.rollout.rng import Stream, stream
 from text2grad.rollout.sampling import Sampled
 from text2grad.schema import Example, Feedback, Range
 from text2grad.trainer.advantages import explained_variance, normalize, span_advantages
 from text2grad.trainer.config import PolicySettings
 from text2grad.trainer.losses import truncated_importance_weights
-from text2grad.trainer.state import TrainerState
+from text2grad.trainer.state import RunningScale, TrainerState
 
 
 @dataclass(frozen=True)
@@ -119,11 +119,22 @@ def rollout_rewards(
         )
         for i, (item, offsets, ended) in enumerate(zip(feedback, rollout.offsets, rollout.ended, strict=True))
     ]
+    return stack_rewards(found)
+
+
+def stack_rewards(found: Sequence[TokenRewards]) -> RolloutRewards:
+    """Return the rewards of all samples as tensors that are padded on the right with 0."""
     return RolloutRewards(
-        tokens=stack_rows([torch.from_numpy(one.rewards) for one in found], max(map(len, rollout.completions))),
+        tokens=stack_rows([torch.from_numpy(one.rewards) for one in found], max(len(one.rewards) for one in found)),
         outcomes=torch.tensor([math.nan if one.outcome is None else one.outcome for one in found]),
         valid=torch.tensor([one.valid for one in found]),
     )
+
+
+def scale_rewards(rewards: RolloutRewards, scale: RunningScale, clip: float) -> RolloutRewards:
+    """Divide token rewards and outcomes by the standard deviation of all totals so far, and clip them."""
+    tokens, outcomes = ((part / scale.std).clamp(-clip, clip) for part in (rewards.tokens, rewards.outcomes))
+    return RolloutRewards(tokens, outcomes, rewards.valid)
 
 
 def make_batch(
@@ -147,13 +158,10 @@ def make_batch(
     trained_on = valid & torch.tensor(rollout.ended) if args.mask_truncated_completions else valid
     mask = rollout.mask * trained_on.unsqueeze(1)
     state.reward_scale.update(rewards.totals[valid])
-    scaled, outcomes = (
-        (part / state.reward_scale.std).clamp(-args.reward_clip, args.reward_clip)
-        for part in (rewards.tokens, rewards.outcomes)
-    )
-    penalised = scaled - beta * (old.logprobs - reference.logprobs) if in_reward else scaled
+    scaled = scale_rewards(rewards, state.reward_scale, args.reward_clip)
+    penalised = scaled.tokens - beta * (old.logprobs - reference.logprobs) if in_reward else scaled.tokens
     advantages, returns = span_advantages(
-        penalised, mask, args.estimator, old.values, args.num_generations, args.gamma, args.lam, outcomes
+        penalised, mask, args.estimator, old.values, args.num_generations, args.gamma, args.lam, scaled.outcomes
     )
     clip_max, sampled = args.importance_sampling_clip_max, rollout.sampled_logprobs
     weights = None
