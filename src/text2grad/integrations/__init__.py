@@ -1,0 +1,1 @@
+"""Critics, alignment and credit inside other people's trainers."""
