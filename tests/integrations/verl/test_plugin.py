@@ -79,7 +79,7 @@ def sampled(tiny_model: Path) -> list[list[int]]:
     tokenizer = load_tokenizer(tiny_model)
     texts = ["a zoo", "bcdfgha", "xyz", "q a"]
     ids = [tokenizer(text, add_special_tokens=False)["input_ids"][:LIMIT] for text in texts]
-    ended = [one + [tokenizer.eos_token_id] if i != 1 else (one * LIMIT)[:LIMIT] for i, one in enumerate(ids)]
+    ended = [[*one, tokenizer.eos_token_id] if i != 1 else (one * LIMIT)[:LIMIT] for i, one in enumerate(ids)]
     return [one[:LIMIT] for one in ended]
 
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -98,7 +99,7 @@ def test_a_server_that_restarts_in_a_rollout_is_waited_for(
 def test_a_server_that_stays_down_ends_the_run_with_a_way_to_resume(make_trainer: MakeTrainer, served: Server) -> None:
     trainer = make_trainer(**(settings(served) | {"vllm_server_timeout": 0.05}))
     served.down = True
-    with pytest.raises(UserError, match="no vLLM server answers at .*; start one: .*--enable-lora.*--resume"):
+    with pytest.raises(UserError, match=r"no vLLM server answers at .*; start one: .*--enable-lora.*--resume"):
         trainer.rollout(1)
 
 
@@ -112,10 +113,10 @@ def test_a_server_that_keeps_failing_ends_the_run(make_trainer: MakeTrainer, ser
 
 def test_a_refusal_is_not_waited_for(make_trainer: MakeTrainer, served: Server) -> None:
     served.lora_updating = False
-    with pytest.raises(UserError, match="answers 404 to /v1/load_lora_adapter .*VLLM_ALLOW_RUNTIME_LORA_UPDATING=1"):
+    with pytest.raises(UserError, match=r"answers 404 to /v1/load_lora_adapter .*VLLM_ALLOW_RUNTIME_LORA_UPDATING=1"):
         make_trainer(**settings(served))
     served.dev_mode = False
-    with pytest.raises(UserError, match="answers 404 to /is_paused .*VLLM_SERVER_DEV_MODE=1"):
+    with pytest.raises(UserError, match=r"answers 404 to /is_paused .*VLLM_SERVER_DEV_MODE=1"):
         make_trainer("other", **settings(served, "disk"))
 
 
@@ -127,7 +128,7 @@ def test_an_adapter_needs_lora(make_trainer: MakeTrainer, served: Server) -> Non
 def test_another_model_is_refused_and_the_server_not_left_paused(make_trainer: MakeTrainer, served: Server) -> None:
     trainer = make_trainer(**settings(served, "disk"))
     del served.engine.model.model.layers[1]
-    with pytest.raises(UserError, match="answers 500 to /collective_rpc .*other names.*; start it with"):
+    with pytest.raises(UserError, match=r"answers 500 to /collective_rpc .*other names.*; start it with"):
         trainer.rollout(1)
     assert not served.paused
 
@@ -139,15 +140,13 @@ def test_something_else_that_answers_is_named(make_trainer: MakeTrainer, served:
 
 
 def test_the_command_of_a_transfer_has_what_it_needs() -> None:
-    class Model:
-        peft_config = {"default": LoraConfig(r=24)}
-
-    assert transfer.server_command("adapter", Model()) == (
+    model = SimpleNamespace(peft_config={"default": LoraConfig(r=24)})
+    assert transfer.server_command("adapter", model) == (
         "VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve MODEL --logprobs-mode processed_logprobs --enable-lora "
         "--max-lora-rank 24"
     )
-    assert transfer.server_command("disk", Model()).startswith("VLLM_SERVER_DEV_MODE=1 vllm serve")
-    assert '--weight-transfer-config \'{"backend": "nccl"}\'' in transfer.server_command("nccl", Model())
+    assert transfer.server_command("disk", model).startswith("VLLM_SERVER_DEV_MODE=1 vllm serve")
+    assert '--weight-transfer-config \'{"backend": "nccl"}\'' in transfer.server_command("nccl", model)
 
 
 def test_a_closed_port_is_not_healthy() -> None:
