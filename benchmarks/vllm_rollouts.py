@@ -106,7 +106,7 @@ class Killer(Callback):
 
     def _kill_and_restart(self) -> None:
         while not self.engine.running_requests():
-            time.sleep(0.05)
+            time.sleep(0.2)
         self.engine.stop()
         self.restarts += 1
         self.engine.start()
@@ -128,13 +128,15 @@ def train(
         Text2GradConfig(
             output_dir=folder,
             max_steps=steps,
-            per_device_train_batch_size=8,
+            per_device_train_batch_size=4,
             num_generations=2,
-            max_completion_length=32,
+            max_completion_length=24,
             temperature=TEMPERATURE,
             learning_rate=1e-3 if lora else 1e-5,
             bf16=False,
             max_tokens_per_batch=1024,
+            corrections={"weight": 0},
+            num_logged_completions=0,
             rollouts="vllm_server",
             vllm_server_base_url=engine.url,
             vllm_server_timeout=400,

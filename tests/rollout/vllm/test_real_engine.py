@@ -1,4 +1,4 @@
-"""A real vLLM server on the CPU: started, trained with, killed and started again. Named by TEXT2GRAD_VLLM, or on PATH."""
+"""A real vLLM server on the CPU, killed and started again. TEXT2GRAD_VLLM names the program, or it is on the PATH."""
 
 from __future__ import annotations
 
