@@ -13,7 +13,7 @@ import threading
 import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from peft import PeftModel
+from safetensors.torch import load_file
 from torch import Tensor
 
 from text2grad.models.loading import load_model, load_tokenizer
@@ -275,18 +277,24 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, module)
     network: Any = sys.modules["vllm.utils.network_utils"]
     network.get_ip, network.get_open_port = lambda: "127.0.0.1", lambda: len(WIRES) + 1
-    monkeypatch.delitem(sys.modules, "text2grad.rollout.vllm_client", raising=False)
+    monkeypatch.delitem(sys.modules, "text2grad.rollout.vllm.engine", raising=False)
     monkeypatch.setenv("VLLM_ALLOW_INSECURE_SERIALIZATION", "0")
 
 
 class Server:
     """`vllm serve`: models, tokenize, completions, and the routes of a weight update in development mode."""
 
-    def __init__(self, folder: Path, logprobs_mode: str = "processed_logprobs", dev_mode: bool = True) -> None:
-        self.engine = Engine(folder, logprobs_mode)
+    def __init__(
+        self, folder: Path, logprobs_mode: str = "processed_logprobs", dev_mode: bool = True, port: int = 0
+    ) -> None:
+        self.folder, self.engine = folder, Engine(folder, logprobs_mode)
         self.tokenizer = load_tokenizer(folder)
         self.max_model_len = 512
         self.dev_mode = dev_mode
+        self.lora_updating = True
+        self.down = self.aborts = False
+        self.when_down: Callable[[], object] = lambda: None
+        self.adapters: dict[str, Any] = {}
         self.paused = False
         outer = self
 
@@ -298,13 +306,18 @@ class Server:
                 self.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"])) or "{}"))
 
             def answer(self, body: dict[str, Any]) -> None:
+                if outer.down:
+                    outer.when_down()
+                    outer.when_down = lambda: None
+                    self.close_connection = True  # as a killed process does: no answer
+                    return
                 try:
                     status, reply = 200, outer.route(self.path, body)
                 except KeyError:
                     status, reply = 404, {"error": "Not Found"}
                 except ValueError as error:
                     status, reply = 500, {"error": str(error)}
-                payload = json.dumps(reply).encode()
+                payload = (reply if isinstance(reply, str) else json.dumps(reply)).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(payload)))
                 self.end_headers()
@@ -316,7 +329,7 @@ class Server:
             request_queue_size = 256
             daemon_threads = True
 
-        self._http = Patient(("127.0.0.1", 0), Handler)
+        self._http = Patient(("127.0.0.1", port), Handler)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
         self._thread.start()
         self.url = f"http://127.0.0.1:{self._http.server_port}"
@@ -328,9 +341,14 @@ class Server:
 
     def route(self, path: str, body: dict[str, Any]) -> Any:
         routes = {"/v1/models": self.models, "/tokenize": self.tokenize, "/v1/completions": self.complete}
+        routes |= {"/health": dict}
+        if self.lora_updating:
+            routes |= {"/v1/load_lora_adapter": self.load_adapter, "/v1/unload_lora_adapter": self.unload_adapter}
         if self.dev_mode:
             routes |= {
                 "/get_world_size": lambda: {"world_size": 1},
+                "/is_paused": lambda: {"is_paused": self.paused},
+                "/collective_rpc": self.reload,
                 "/pause": self.pause,
                 "/resume": self.resume,
                 "/init_weight_transfer_engine": self.engine.init,
@@ -359,10 +377,34 @@ class Server:
         assert self.paused
         self.engine.update(update_info)
 
+    def reload(self, method: str, kwargs: dict[str, str]) -> dict[str, Any]:
+        assert self.paused
+        assert method == "reload_weights"
+        saved = load_file(Path(kwargs["weights_path"], "model.safetensors"))
+        if set(saved) != {name for name, _ in self.engine.model.named_parameters()}:
+            raise ValueError("other names")
+        self.engine.model.load_state_dict(saved, strict=False)  # without the tied ones
+        self.engine.calls.append("reload")
+        return {"results": [None]}
+
+    def load_adapter(self, lora_name: str, lora_path: str) -> str:
+        """The engine of an adapter is a copy of the base model with the adapter that was there when it was loaded."""
+        if lora_name in self.adapters:
+            raise ValueError("already loaded")
+        base = Engine(self.folder, self.engine.mode)
+        base.model = PeftModel.from_pretrained(load_model(self.folder), lora_path).merge_and_unload().eval()
+        self.adapters[lora_name] = base
+        return f"Success: LoRA adapter '{lora_name}' added successfully."
+
+    def unload_adapter(self, lora_name: str) -> str:
+        del self.adapters[lora_name]
+        return "Success"
+
     def complete(self, model: str, prompt: list[int], return_token_ids: bool = False, **params: Any) -> dict[str, Any]:
-        assert model == "tiny"
         assert not self.paused
-        drawn = self.engine.draw(prompt, SamplingParams(**params))
+        engine = self.engine if model == "tiny" else self.adapters[model]
+        engine.aborted = engine.aborted or self.aborts
+        drawn = engine.draw(prompt, SamplingParams(**params))
         logprobs = {
             "tokens": ["?"] * len(drawn.token_ids),
             "token_logprobs": [s[t].logprob for t, s in zip(drawn.token_ids, drawn.logprobs, strict=True)],

@@ -36,6 +36,8 @@ RESUMABLE_CHANGES = {
     "policy.per_device_train_batch_size",
     "policy.gradient_accumulation_steps",
     "policy.vllm_server_base_url",
+    "policy.vllm_server_timeout",
+    "policy.vllm_weight_transfer",
     "policy.vllm_gpu_memory_utilization",
     "policy.report_to",
     "policy.eval_steps",

@@ -30,6 +30,7 @@ class RunFolder:
         self.final = root / "checkpoints" / "final"
         self.trackers = root / "trackers"
         self.report = root / "report.html"
+        self.engine_weights = root / ".engine"  # for a sampling engine; hidden, since no part of the run's results
         self._is_locked = False
 
     @contextmanager

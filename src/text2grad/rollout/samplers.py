@@ -1,4 +1,4 @@
-"""Samplers of a step's completions: the policy itself here, vLLM in vllm.py."""
+"""Samplers of a step's completions: the policy itself here, vLLM in vllm/."""
 
 from __future__ import annotations
 

@@ -62,6 +62,12 @@ class PolicySettings(Settings):
         "transformers", description="what samples: the policy itself, or vLLM (docs/rollouts.md)"
     )
     vllm_server_base_url: str = Field("http://localhost:8000", description="address of the server, for `vllm_server`")
+    vllm_server_timeout: NonNegativeFloat = Field(
+        240.0, description="seconds to wait for a server that does not answer, at the start and at any rollout"
+    )
+    vllm_weight_transfer: Literal["nccl", "adapter", "disk"] = Field(
+        "nccl", description="how a server gets the weights: GPU to GPU, a LoRA adapter, or a folder (docs/rollouts.md)"
+    )
     vllm_gpu_memory_utilization: float = Field(
         0.3, gt=0, lt=1, description="share of the GPU's memory for `vllm_colocated`"
     )

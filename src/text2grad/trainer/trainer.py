@@ -32,7 +32,8 @@ from text2grad.models.prompts import encode_prompts
 from text2grad.rollout.completing import BATCH_SIZE, OnProgress, complete_prompts, ignore_progress
 from text2grad.rollout.samplers import HFSampler, Sampler, SamplingRequest, gather_samples
 from text2grad.rollout.sampling import Sampled
-from text2grad.rollout.vllm import TrainedPolicy, vllm_sampler
+from text2grad.rollout.vllm.completions import TrainedPolicy
+from text2grad.rollout.vllm.sampler import vllm_sampler
 from text2grad.schema import Example, Feedback, from_dataset
 from text2grad.trainer.batch import Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
 from text2grad.trainer.callbacks import Callback, Callbacks, Metrics, first_reason
@@ -448,14 +449,18 @@ class Text2GradTrainer:
         if args.rollouts == "transformers":
             return self.hf_sampler
         max_length = max(map(len, self.prompts)) + args.max_completion_length
-        trained = TrainedPolicy(self.policy.model, self.accelerator, self.tokenizer, self.end_ids, max_length)
+        trained = TrainedPolicy(
+            self.policy.model, self.accelerator, self.tokenizer, self.end_ids, max_length, self.run.engine_weights
+        )
         return vllm_sampler(
             args.rollouts,
             trained,
-            args.temperature,
-            args.bf16,
-            args.vllm_server_base_url,
-            args.vllm_gpu_memory_utilization,
+            temperature=args.temperature,
+            bf16=args.bf16,
+            server_base_url=args.vllm_server_base_url,
+            server_timeout=args.vllm_server_timeout,
+            weight_transfer=args.vllm_weight_transfer,
+            gpu_memory_utilization=args.vllm_gpu_memory_utilization,
         )
 
 

@@ -21,9 +21,11 @@ from vllm_support import LLM, Server
 from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.align.tokens import decode
 from text2grad.errors import UserError
-from text2grad.rollout import vllm as vllm_sampler
 from text2grad.rollout.samplers import SamplingRequest
-from text2grad.rollout.vllm import TrainedPolicy, sampling_params
+from text2grad.rollout.vllm import colocated
+from text2grad.rollout.vllm import sampler as vllm_sampler
+from text2grad.rollout.vllm import server as vllm_server
+from text2grad.rollout.vllm.completions import TrainedPolicy, sampling_params
 
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
 
@@ -31,7 +33,7 @@ HAS_VLLM = importlib.util.find_spec("vllm") is not None
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     vllm_support.install(monkeypatch)
-    monkeypatch.setattr(vllm_sampler, "require_gpu", lambda accelerator: None)
+    monkeypatch.setattr(vllm_sampler, "require_gpu", lambda *_: None)
 
 
 @pytest.fixture
@@ -127,7 +129,8 @@ def test_a_completion_that_stops_without_an_end_token_is_an_error(
 ) -> None:
     trainer = make_trainer(max_completion_length=60, per_device_train_batch_size=24, **settings)
     more = trainer.end_ids + list(range(2, 60))  # the engine also stops where the trainer knows no end
-    monkeypatch.setattr(vllm_sampler, "sampling_params", lambda request, _: sampling_params(request, more))
+    for module in (vllm_server, colocated):
+        monkeypatch.setattr(module, "sampling_params", lambda request, _: sampling_params(request, more))
     with pytest.raises(UserError, match="without an end token"):
         trainer.rollout(1)
 
@@ -150,7 +153,7 @@ def test_a_server_that_is_not_there_is_named(make_trainer: MakeTrainer, stand_in
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        said = refusal(make_trainer, url)
+        said = refusal(make_trainer, url, vllm_server_timeout=0)
     assert re.search(f"no vLLM server answers at {url} .*; start one: VLLM_SERVER_DEV_MODE=1 vllm serve", said)
 
 
@@ -187,22 +190,31 @@ def test_log_probabilities_before_the_temperature_are_refused(make_trainer: Make
 
 def test_the_package_must_be_there(make_trainer: MakeTrainer, stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vllm", None)
-    assert "need its package; `pip install text2grad[vllm]`" in refusal(make_trainer, "http://localhost:1")
+    assert "needs its package; `pip install text2grad[vllm]`" in refusal(make_trainer, "http://localhost:1")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_a_trainer_on_the_cpu_is_refused(make_trainer: MakeTrainer) -> None:
-    with pytest.raises(UserError, match="need the trainer on a GPU"):
+    with pytest.raises(UserError, match="vllm_colocated needs the trainer on a GPU; set rollouts to vllm_server"):
         make_trainer(rollouts="vllm_colocated")
+    with pytest.raises(UserError, match="nccl needs the trainer on a GPU; set vllm_weight_transfer to adapter or disk"):
+        make_trainer("other", rollouts="vllm_server")
 
 
 @pytest.mark.parametrize("rollouts", ["vllm_server", "vllm_colocated"])
-def test_several_training_processes_are_refused(rollouts: str) -> None:
+def test_several_training_processes_are_refused(rollouts: Any) -> None:
     processes: Any = SimpleNamespace(num_processes=2)
-    trained = TrainedPolicy(torch.nn.Identity(), processes, None, [], 10)
+    trained = TrainedPolicy(torch.nn.Identity(), processes, None, [], 10, Path())
     with pytest.raises(UserError, match=f"{rollouts} serves one training process, but 2 were launched; set rollouts"):
         vllm_sampler.vllm_sampler(
-            rollouts, trained, temperature=1.0, bf16=True, server_base_url="", gpu_memory_utilization=0.5
+            rollouts,
+            trained,
+            temperature=1.0,
+            bf16=True,
+            server_base_url="",
+            server_timeout=0,
+            weight_transfer="nccl",
+            gpu_memory_utilization=0.5,
         )
 
 

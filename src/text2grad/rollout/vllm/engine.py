@@ -1,4 +1,4 @@
-"""All calls into the package `vllm`; imported only where it is installed (see vllm.py).
+"""All calls into the package `vllm`; imported only where it is installed (see colocated.py).
 
 Written against the documentation of vLLM 0.32: weight transfer, offline inference, engine arguments.
 """
