@@ -111,7 +111,15 @@ def test_a_correction_alone_can_be_explained(tiny_model: Path) -> None:
     completion, corrected = gradient_step(policy, [5, 6], [7, 8], [0.0, 0.0], 0.1, [correction])
     assert [len(part) for part in completion] == [2, 2]
     moved = [after - before for before, after in zip(*corrected, strict=True)]
-    assert sum(moved) / 2 == pytest.approx(0.1, rel=0.1)
+    assert sum(moved) / 2 == pytest.approx(0.4, rel=0.05), "four times the step"
+
+
+def test_tokens_without_a_reward_are_held(tiny_model: Path) -> None:
+    policy = Policy(load_model(tiny_model), keep_reference=False)
+    ((before, after),) = gradient_step(policy, [5, 6], [7, 8, 9, 10], [0.0, -1.0, 0.0, 0.0], step_size=0.5)
+    moved = [b - a for a, b in zip(before, after, strict=True)]
+    assert moved[1] == pytest.approx(-0.5, abs=0.05)
+    assert max(abs(moved[i]) for i in (0, 2, 3)) < 0.1
 
 
 def test_a_comment_without_a_match_is_an_error() -> None:

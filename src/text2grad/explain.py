@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,8 @@ from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Omission, Span
 
 EXPLAINED_CREDIT = Credit(mode="uniform")
+PARTS = 4  # of a step: one straight step misses its aims and moves words that nobody spoke of
+CORRECTION_SIZE, TARGET_PROBABILITY = 4.0, 0.9  # corrections are pulled further than rewarded words, up to there
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def explain(
 
     refused: parts of the comment that have no effect, each with the reason; they are passed on to the explanation.
 
-    step_size: how far rewarded tokens and corrections move, in nats of log-probability, to first order and on average.
+    step_size: how far rewarded tokens move on average, in nats of log-probability; see `gradient_step`.
     Changes the weights of `model` in place.
     """
     example = Example(id="explain", prompt=prompt, completion=completion, feedback=feedback)
@@ -174,11 +177,13 @@ def gradient_step(
     step_size: float,
     corrections: Sequence[Correction] = (),
 ) -> list[Change]:
-    """Take one gradient step along the token rewards and corrections; return the change of the completion and of each.
+    """Take one step along the token rewards and corrections; return the change of the completion and of each.
 
-    g_1 = grad of sum_t d_t * log pi(y_t), and g_2 = grad of sum_c w_c * mean_t log pi(z_ct) over the tokens z of the
-    corrections. Weights move by eta_1 * g_1 + eta_2 * g_2, such that to first order rewarded tokens and corrections
-    each move by step_size on average, in the direction of their reward, whatever the model.
+    The step goes along the gradients of three sums: log-probabilities of the completion's tokens times their rewards,
+    mean log-probabilities of corrections times their weights, and minus half of the squared changes of tokens without
+    a reward. It is taken in `PARTS`, each as long as needed for the rest of the way to first order: rewarded tokens
+    move by step_size on average, corrections by `CORRECTION_SIZE` times that, at most to `TARGET_PROBABILITY`, and
+    other tokens back to where they were.
     """
     if not any(rewards) and not corrections:
         raise UserError("praise and blame of the same words cancel out; write a comment with one opinion per word")
@@ -186,22 +191,31 @@ def gradient_step(
     device = next(policy.parameters()).device
     branches = [Branch(0, correction.start, correction.ids) for correction in corrections]
     batch = pad_rows([prompt], [completion], [[0]], device, branches)
-    before = policy(batch, temperature=1.0).logprobs
-    weights = torch.zeros_like(before)
-    weights[0, : len(completion)] = torch.tensor(list(rewards))
-    for line, correction in enumerate(corrections, 1):
-        weights[line, : len(correction.ids)] = correction.weight / len(correction.ids)
-    groups = [lines for lines in (slice(0, 1), slice(1, None)) if bool(weights[lines].any())]
-    trained = [parameter for parameter in policy.model.parameters() if parameter.requires_grad]
-    gradients = [
-        torch.autograd.grad((weights[lines] * before[lines]).sum(), trained, retain_graph=True, materialize_grads=True)
-        for lines in groups
-    ]
-    wanted = [step_size * float(weights[lines].abs().sum()) for lines in groups]
     with torch.no_grad():
-        for eta, gradient in zip(_step_lengths(gradients, wanted), gradients, strict=True):
-            for parameter, part in zip(trained, gradient, strict=True):
-                parameter.add_(part, alpha=eta)
+        before = policy(batch, temperature=1.0).logprobs
+    weights, pulls, held = torch.zeros_like(before), torch.zeros_like(before), torch.zeros_like(before)
+    weights[0, : len(completion)] = torch.tensor(list(rewards))
+    held[0, : len(completion)] = (weights[0, : len(completion)] == 0).to(held.dtype)
+    for line, correction in enumerate(corrections, 1):
+        pulls[line, : len(correction.ids)] = correction.weight / len(correction.ids)
+    target = torch.full_like(before, math.log(TARGET_PROBABILITY)).minimum(before + CORRECTION_SIZE * step_size)
+    trained = [parameter for parameter in policy.model.parameters() if parameter.requires_grad]
+    for part in range(PARTS):
+        scores = policy(batch, temperature=1.0).logprobs
+        change, missing = scores.detach() - before, (target - scores.detach()).clamp(min=0)
+        aims = [  # what to raise, and by how much
+            ((weights * scores).sum(), step_size * float(weights.abs().sum()) - float((weights * change).sum())),
+            ((pulls * (missing > 0) * scores).sum(), float((pulls * missing).sum())),
+        ]
+        ways = [(aim, length / (PARTS - part)) for aim, length in aims if length > 0]
+        if part:
+            ways.append((-0.5 * (held * (scores - before)).square().sum(), float((held * change).square().sum())))
+        gradients = [torch.autograd.grad(aim, trained, retain_graph=True, materialize_grads=True) for aim, _ in ways]
+        with torch.no_grad():
+            for eta, gradient in zip(_step_lengths(gradients, [length for _, length in ways]), gradients, strict=True):
+                for parameter, direction in zip(trained, gradient, strict=True):
+                    parameter.add_(direction, alpha=eta)
+    with torch.no_grad():
         after = policy(batch, temperature=1.0).logprobs
     lengths = [len(completion), *(len(correction.ids) for correction in corrections)]
     return [(before[i, :length].tolist(), after[i, :length].tolist()) for i, length in enumerate(lengths)]
@@ -210,7 +224,7 @@ def gradient_step(
 def _step_lengths(gradients: Sequence[Sequence[Tensor]], wanted: Sequence[float]) -> list[float]:
     """Return eta with sum_j eta_j * <g_i, g_j> = wanted_i, or nearest to it: how far to go along each gradient."""
     products = [[sum(float((a * b).sum()) for a, b in zip(g, h, strict=True)) for g in gradients] for h in gradients]
-    solution: list[float] = np.linalg.lstsq(np.array(products), np.array(wanted))[0].tolist()
+    solution: list[float] = np.linalg.lstsq(np.array(products), np.array(wanted), rcond=1e-6)[0].tolist()
     return solution
 
 
