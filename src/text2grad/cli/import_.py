@@ -59,7 +59,7 @@ def import_(
 
     if output.exists() and not overwrite:
         raise UserError(f"{output} exists; give another file, or --overwrite to replace it")
-    columns, labels = _pairs(column, "--column prompt=Frage"), _pairs(label, "--label Fluff=poor")
+    columns, labels = parse_pairs(column, "--column prompt=Frage"), parse_pairs(label, "--label Fluff=poor")
     console = Console()
     if len(source) == 2:
         if columns or labels:
@@ -127,7 +127,8 @@ def _print_skipped(console: Console, skipped: list[str]) -> None:
         console.print(f"[yellow]skipped[/yellow] {len(skipped) - _SHOWN} more rows")
 
 
-def _pairs(values: list[str] | None, example: str) -> dict[str, str]:
+def parse_pairs(values: list[str] | None, example: str) -> dict[str, str]:
+    """Parse options of the form name=value; example: one, for the error message."""
     pairs = {}
     for value in values or []:
         name, equals, content = value.partition("=")

@@ -11,7 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 class BodyLimitMiddleware:
     """Responds with 413 to a body of more than max_bytes, and with 408 to one that takes longer than max_seconds.
 
-    remedy: what the sender of a large body can do. The limits apply while the body arrives, whatever its Content-Length says.
+    The limits apply while the body arrives, whatever its Content-Length says. remedy: what the sender of a large body
+    can do.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int, max_seconds: float, remedy: str) -> None:

@@ -17,8 +17,9 @@ from pydantic import Field, NonNegativeFloat, PositiveInt, model_validator
 from text2grad.critics.base import Critic
 from text2grad.reward_model.serving.batcher import Batcher, QueueFullError
 from text2grad.reward_model.serving.docs_page import docs_policy, render_docs
-from text2grad.reward_model.serving.messages import Health, Problem, ScoreRequest, ScoreResponse, describe_errors
+from text2grad.reward_model.serving.messages import Health, ScoreRequest, ScoreResponse
 from text2grad.web import server as web
+from text2grad.web.problems import Problem, describe_errors
 
 _TOO_LARGE = "send fewer examples per request, or start the server with a larger --max-body-bytes"
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
