@@ -62,6 +62,7 @@ export class AnnotateView {
           title: records.length > 1 ? `Answer ${"AB"[i]}` : "Answer",
           onState: this.context.onState,
           onStatus: () => this.list.load(),
+          onMarks: (count) => this.list.setMarks(record.index, count),
         }),
     );
     this.record = records[0];

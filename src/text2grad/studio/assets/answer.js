@@ -65,6 +65,7 @@ export class Answer {
       const ends = ranges.filter((range) => range.end === end && range.number);
       const starts = ranges.some((range) => range.start === start);
       const classes = [...labels, ranges.every((range) => range.suggested) ? "suggested" : "", starts ? "begins" : ""];
+      if (ranges.some((range) => range.pointed)) classes.push("pointed");
       const node = element(
         "mark",
         {

@@ -5,6 +5,8 @@ import { announce, button, element, key, percent, quoted, textArea } from "./dom
 import { SIGN } from "./marks.js";
 
 const PAUSE = 350;
+const WHOLE = 0.9; // of the answer
+const SHOWN = 5; // suggestions of a critic before the rest is asked for
 
 export class Comment {
   // onText(text), onAccept(suggestion), onHighlight(suggestions).
@@ -14,6 +16,7 @@ export class Comment {
     this.given = []; // [{name, critique, suggestions}] of critics
     this.notes = [];
     this.dropped = new Set();
+    this.unfolded = new Set();
     this.area = textArea(
       {
         class: "critique",
@@ -28,8 +31,8 @@ export class Comment {
     );
     this.list = element("div", { class: "suggestions", "aria-live": "polite" });
     this.node = element(
-      "section",
-      { class: "comment", "aria-label": "Comment" },
+      "div",
+      { class: "comment" },
       element("label", { for: `critique-${number}` }, element("h3", {}, "Comment"), key("c")),
       this.area,
       this.list,
@@ -104,7 +107,10 @@ export class Comment {
       const answer = await post(`${this.path}/suggestions`, { annotator: this.annotator, critique }, options);
       if (critique !== this.area.value) return;
       const characters = Array.from(critique);
-      this.read = answer.suggestions.map((one) => fromSuggestion(one, characters));
+      const place = (one) => (one.span ?? one.omission).phrase?.[0] ?? 0;
+      this.read = answer.suggestions
+        .sort((a, b) => place(a) - place(b))
+        .map((one) => fromSuggestion(one, characters));
       this.notes = [
         ...answer.not_understood.map(({ text, reason }) => `“${text}”: ${reason}`),
         ...answer.unmatched.map((text) => `“${text}” is not in the answer`),
@@ -134,10 +140,11 @@ export class Comment {
         ),
       );
     this.list.replaceChildren(...groups);
-    this.onHighlight(pending);
+    this.onHighlight(pending, null);
   }
 
   #group(title, suggestions, critique) {
+    const shown = this.unfolded.has(title) || suggestions.length <= SHOWN + 1 ? suggestions : suggestions.slice(0, SHOWN);
     return element(
       "div",
       { class: "group", role: "group", "aria-label": title },
@@ -150,16 +157,33 @@ export class Comment {
           : null,
       ),
       critique ? element("p", { class: "said", dir: "auto" }, critique) : null,
-      element("ul", {}, suggestions.map((one) => this.#row(one, one === this.pending[0]))),
+      element("ul", {}, shown.map((one) => this.#row(one, one === this.pending[0]))),
+      shown.length < suggestions.length
+        ? button(
+            `${suggestions.length - shown.length} more`,
+            () => {
+              this.unfolded.add(title);
+              this.draw();
+            },
+            { class: "quiet small" },
+          )
+        : null,
     );
   }
 
   #row(suggestion, isNext) {
-    const quote =
-      suggestion.label === "missing" ? suggestion.text : quoted(this.annotation.quote(suggestion), 120);
+    const isWhole = suggestion.end - suggestion.start > WHOLE * this.annotation.characters.length;
+    const words = suggestion.label === "missing" ? suggestion.text : quoted(this.annotation.quote(suggestion), 120);
+    const quote = isWhole ? "the whole answer" : words;
+    const about = element("span", { class: "visually-hidden" }, `: ${suggestion.label}, ${quote}`);
     const row = element(
       "li",
-      { class: `suggestion ${suggestion.label}` },
+      {
+        class: `suggestion ${suggestion.label}`,
+        mouseenter: () => this.onHighlight(this.pending, suggestion),
+        mouseleave: () => this.onHighlight(this.pending, null),
+        focusin: () => this.onHighlight(this.pending, suggestion),
+      },
       element("span", { class: `badge ${suggestion.label}` }, SIGN[suggestion.label]),
       element(
         "div",
@@ -175,13 +199,9 @@ export class Comment {
       element(
         "div",
         { class: "choices" },
-        button(["Accept", isNext ? key("a") : null], () => this.accept(suggestion), {
-          class: "small",
-          "aria-label": `Accept: ${suggestion.label}, ${quote}`,
-        }),
-        button(["Drop", isNext ? key("x") : null], () => this.drop(suggestion), {
+        button(["Accept", about, isNext ? key("a") : null], () => this.accept(suggestion), { class: "small" }),
+        button(["Drop", about.cloneNode(true), isNext ? key("x") : null], () => this.drop(suggestion), {
           class: "quiet small",
-          "aria-label": `Drop: ${suggestion.label}, ${quote}`,
         }),
       ),
     );

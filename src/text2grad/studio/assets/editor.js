@@ -8,13 +8,17 @@ import { MarkList, SIGN } from "./marks.js";
 import { Saver } from "./saver.js";
 import { Annotation } from "./state.js";
 
+const BROAD = 0.6;
+
 export class Editor {
   // record: of the server. onState(state, detail): of saving. onStatus(): open, done or skipped has changed.
-  constructor(record, { path, annotator, critic, onState, onStatus, title }) {
-    Object.assign(this, { record, annotator, onStatus });
+  // onMarks(count): so many marks are saved.
+  constructor(record, { path, annotator, critic, onState, onStatus, onMarks, title }) {
+    Object.assign(this, { record, annotator, onStatus, onMarks });
     this.path = `${path}/records/${record.index}`;
     this.annotation = new Annotation(record.completion, record.annotation);
     this.suggestions = [];
+    this.pointed = null;
     this.answer = new Answer(record.completion, {
       label: `Answer ${record.index + 1}`,
       code: record.is_code,
@@ -23,7 +27,10 @@ export class Editor {
     });
     this.saver = new Saver(`${this.path}/annotation`, {
       snapshot: () => this.annotation.toRequest(annotator),
-      onSaved: ({ version, can_undo: canUndo }) => Object.assign(this.annotation, { version, canUndo }),
+      onSaved: ({ version, can_undo: canUndo }) => {
+        Object.assign(this.annotation, { version, canUndo });
+        this.onMarks(this.annotation.marks.length);
+      },
       onState,
       onConflict: (current) => this.#showConflict(current),
     });
@@ -38,8 +45,9 @@ export class Editor {
       number: record.index,
       onText: () => this.saver.change(1),
       onAccept: (suggestions) => this.#accept(suggestions),
-      onHighlight: (suggestions) => {
-        this.suggestions = suggestions;
+      onHighlight: (suggestions, pointed) => {
+        this.suggestions = suggestions.filter((one) => one === pointed || !this.#isBroad(one));
+        this.pointed = pointed;
         this.draw();
       },
       onLeave: () => this.focus(),
@@ -61,8 +69,8 @@ export class Editor {
       ),
       this.banner,
       element("div", { class: "answer-box" }, this.answer.node, this.bar),
+      element("div", { class: "marked" }, this.#marksTitle(), this.marks.node),
       this.comment.node,
-      element("section", { class: "marked", "aria-label": "What you marked" }, this.#marksTitle(), this.marks.node),
     );
     this.marks.draw();
     this.comment.setGiven(record.suggested);
@@ -91,13 +99,19 @@ export class Editor {
     this.answer.draw(
       [
         ...marks.filter((mark) => mark.label !== "missing"),
-        ...suggested.map((one) => ({ ...one, id: "", suggested: true, number: null })),
+        ...suggested.map((one) => ({
+          ...one,
+          id: "",
+          suggested: true,
+          pointed: one === this.pointed,
+          number: null,
+        })),
       ],
       marks
         .filter((mark) => mark.label === "missing" && (mark.insertion || mark.at !== null))
         .map((mark) => ({ at: mark.at ?? this.answer.characters.length, number: mark.number, id: mark.id })),
     );
-    this.title.textContent = marks.length ? `Marked (${marks.length})` : "Marked";
+    this.title.hidden = !marks.length;
     this.hint.hidden = marks.length > 0;
   }
 
@@ -183,6 +197,11 @@ export class Editor {
     this.marks.draw();
     this.#changed("mark");
     announce(suggestions.length === 1 ? `accepted: ${suggestions[0].label}` : `accepted ${suggestions.length}`);
+  }
+
+  // Whether a suggestion is about most of the answer: it is shown only when it is pointed at.
+  #isBroad({ start, end }) {
+    return end - start > BROAD * this.answer.characters.length;
   }
 
   async #askCritic(name) {

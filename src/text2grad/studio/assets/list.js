@@ -79,6 +79,11 @@ export class RecordList {
     }
   }
 
+  setMarks(index, count) {
+    const node = this.rows.querySelector(`a[data-index="${index}"] .row-marks`);
+    if (node) node.textContent = count ? String(count) : "";
+  }
+
   // The answer `step` places further in the list as it is shown; null at its end.
   neighbour(index, step) {
     const at = this.indices.indexOf(index);
@@ -110,7 +115,7 @@ export class RecordList {
           element("span", { class: "excerpt", dir: "auto" }, excerpt),
         ),
         element("span", { class: "visually-hidden" }, status === "open" ? "to do" : status),
-        marks ? element("span", { class: "row-marks", title: "marks" }, String(marks)) : null,
+        element("span", { class: "row-marks", title: "marks" }, marks ? String(marks) : ""),
       ),
     );
   }

@@ -97,9 +97,11 @@ function drawHeader(file, current) {
   const files = session.files.length > 1;
   header.replaceChildren(
     element("span", { class: "brand" }, element("img", { src: "icon.svg", alt: "", width: 22, height: 22 }), "studio"),
-    files
-      ? element("a", { class: "file", href: "#/", title: "Choose another file" }, file.name)
-      : element("span", { class: "file" }, file.name),
+    element(
+      "h1",
+      { class: "file" },
+      files ? element("a", { href: "#/", title: "Choose another file" }, file.name) : file.name,
+    ),
     element(
       "nav",
       { class: "views", "aria-label": "Views" },

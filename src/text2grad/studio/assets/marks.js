@@ -2,7 +2,7 @@
 
 import { button, element, field, quoted, segmented, textArea } from "./dom.js";
 
-export const SIGN = { good: "＋", poor: "～", missing: "‸" };
+export const SIGN = { good: "+", poor: "−", missing: "^" };
 const SEVERITIES = [
   [0.3, "minor"],
   [0.6, "medium"],
@@ -100,7 +100,7 @@ export class MarkList {
           element(
             "span",
             { class: "hint" },
-            mark.at === null ? "They go to the end of the answer." : "They go where ‸ stands in the answer.",
+            mark.at === null ? "They go to the end of the answer." : "They go where ^ stands in the answer.",
           ),
         ),
       );

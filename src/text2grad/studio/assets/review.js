@@ -15,7 +15,7 @@ export class ReviewView {
     this.summary = element("section", { class: "card" });
     this.list = element("section", { class: "card" });
     this.detail = element("section", { class: "card", hidden: true });
-    this.node = element("div", { class: "page" }, element("h1", {}, "Review"), this.summary, this.list, this.detail);
+    this.node = element("div", { class: "page" }, this.summary, this.list, this.detail);
   }
 
   async show(index = null) {

@@ -12,7 +12,7 @@ export class TrainView {
     this.lessons = element("section", { class: "card" });
     this.start = element("section", { class: "card" });
     this.runs = element("div", { class: "runs" });
-    this.node = element("div", { class: "page" }, element("h1", {}, "Teach"), this.lessons, this.start, this.runs);
+    this.node = element("div", { class: "page" }, this.lessons, this.start, this.runs);
   }
 
   async show() {
