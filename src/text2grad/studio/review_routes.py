@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 
 from text2grad.studio.project import check_index
-from text2grad.studio.review import Opinion, differences, opinions
+from text2grad.studio.review import Opinion, Review, opinions, review
 from text2grad.studio.studio import Studio
 
 
@@ -16,9 +14,8 @@ def review_routes(studio: Studio) -> APIRouter:
     router = APIRouter(prefix="/api/files/{file}")
 
     @router.get("/review")
-    def review(file: str) -> dict[str, Any]:
-        project = studio.workspace.open(file)
-        return {"differences": differences(project), "annotators": project.store.annotators()}
+    def get_review(file: str) -> Review:
+        return review(studio.workspace.open(file))
 
     @router.get("/records/{index}/opinions")
     def get_opinions(file: str, index: int) -> list[Opinion]:

@@ -21,7 +21,7 @@ export class ReviewView {
   async show(index = null) {
     const review = await get(`${this.context.path}/review`);
     this.#drawSummary(review);
-    this.#drawList(review.differences, index);
+    this.#drawList(review.answers, index);
     if (index !== null) await this.#drawDetail(index);
   }
 
@@ -30,26 +30,22 @@ export class ReviewView {
     return true;
   }
 
-  #drawSummary({ annotators, agreement }) {
-    const rows = agreement?.pairs ?? [];
+  #drawSummary({ done, people, models, agreement }) {
+    const alpha = (value) => (value === null ? "–" : value.toFixed(2));
+    const kind = (name) => (models.includes(name) ? `${name} (model)` : name);
     this.summary.replaceChildren(
       element("h2", {}, "Agreement"),
       element(
         "dl",
         { class: "tiles" },
-        Object.entries(annotators).map(([name, done]) =>
-          element("div", {}, element("dt", {}, name), element("dd", {}, `${done} done`)),
+        Object.entries(done).map(([name, count]) =>
+          element("div", {}, element("dt", {}, name), element("dd", {}, `${count} done`)),
         ),
-        agreement && agreement.alpha !== null
-          ? element(
-              "div",
-              {},
-              element("dt", {}, "Krippendorff’s alpha, people"),
-              element("dd", {}, agreement.alpha.toFixed(2)),
-            )
-          : null,
+        people === null
+          ? null
+          : element("div", {}, element("dt", {}, "Krippendorff’s alpha, people"), element("dd", {}, alpha(people))),
       ),
-      rows.length
+      agreement.pairs.length
         ? element(
             "table",
             {},
@@ -59,20 +55,21 @@ export class ReviewView {
               element(
                 "tr",
                 {},
-                ["", "answers", "words", "alpha"].map((name) => element("th", { scope: "col" }, name)),
+                element("td", {}),
+                ["words", "equal", "alpha"].map((name) => element("th", { scope: "col" }, name)),
               ),
             ),
             element(
               "tbody",
               {},
-              rows.map((row) =>
+              agreement.pairs.map((pair) =>
                 element(
                   "tr",
                   {},
-                  element("th", { scope: "row" }, row.names.join(" and ")),
-                  element("td", {}, String(row.answers)),
-                  element("td", {}, String(row.tokens)),
-                  element("td", {}, row.alpha === null ? "–" : row.alpha.toFixed(2)),
+                  element("th", { scope: "row" }, pair.annotators.map(kind).join(" and ")),
+                  element("td", {}, String(pair.words)),
+                  element("td", {}, pair.equal === null ? "–" : percent(pair.equal)),
+                  element("td", {}, alpha(pair.alpha)),
                 ),
               ),
             ),
@@ -81,14 +78,14 @@ export class ReviewView {
     );
   }
 
-  #drawList(differences, current) {
+  #drawList(answers, current) {
     this.list.replaceChildren(
       element("h2", {}, "Answers with several opinions"),
-      differences.length
+      answers.length
         ? element(
             "ol",
             { class: "rows differences" },
-            differences.map((one) =>
+            answers.map((one) =>
               element(
                 "li",
                 {},
