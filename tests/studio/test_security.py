@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import http.client
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from studio_support import CHANGE, COMPLETIONS, make_studio, running, write_answers
 
+from text2grad.errors import UserError
 from text2grad.studio.access import COOKIE, HEADER, choose_token, is_loopback
 from text2grad.studio.app import PAGE_POLICY, load_assets
-from text2grad.errors import UserError
 
 TOKEN = "0123456789abcdef0123"
 
@@ -174,7 +175,7 @@ def test_scripts_in_texts_and_names_stay_text(connect: Any, tmp_path: Path) -> N
 @pytest.mark.parametrize("text", ["\\ud800", "\\udfff and more"])
 def test_half_characters_are_refused(connect: Any, text: str) -> None:
     client = connect()
-    body = '{"annotator": "Mia", "version": 0, "status": "done", "critique": "%s"}' % text
+    body = json.dumps({**BODY, "critique": "TEXT"}).replace("TEXT", text)
     refused = client.put(
         f"{files(client)}/records/0/annotation", content=body, headers={"Content-Type": "application/json"}
     )

@@ -97,7 +97,11 @@ export class AnnotateView {
   }
 
   go(index, other = null) {
-    this.context.go("annotate", index, other);
+    const shown = this.editors.map((editor) => editor.record.index);
+    if (shown[0] === index && (shown[1] ?? null) === other) {
+      this.toggleList(false);
+      this.editors[0].focus();
+    } else this.context.go("annotate", index, other);
   }
 
   step(by) {

@@ -24,15 +24,25 @@ export class Answer {
       "aria-describedby": "answer-keys",
       keydown: (event) => this.#onKey(event),
       click: (event) => this.#onClick(event),
+      pointerdown: () => {
+        this.isPressed = true; // what appears under the pointer would be selected too
+      },
     });
+    this.isPressed = false;
     this.current = null;
     this.listener = () => this.#onSelectionChange();
+    this.release = () => {
+      this.isPressed = false;
+      this.#onSelectionChange(true);
+    };
     document.addEventListener("selectionchange", this.listener);
+    for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, this.release);
     this.units = new Map();
   }
 
   close() {
     document.removeEventListener("selectionchange", this.listener);
+    for (const name of ["pointerup", "pointercancel"]) document.removeEventListener(name, this.release);
   }
 
   // marks: [{start, end, label, number, id, suggested}]; insertions: [{at, number, id}]
@@ -123,11 +133,12 @@ export class Answer {
     return node ? { node, offset: node.length } : { node: this.node, offset: 0 };
   }
 
-  #onSelectionChange() {
+  #onSelectionChange(isReleased = false) {
     const selected = this.selection();
-    if (selected?.start === this.current?.start && selected?.end === this.current?.end) return;
+    const isSame = selected?.start === this.current?.start && selected?.end === this.current?.end;
+    if (isSame && !isReleased) return;
     this.current = selected;
-    this.onSelect(selected);
+    this.onSelect(this.isPressed ? null : selected);
   }
 
   #onClick(event) {

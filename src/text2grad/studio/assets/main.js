@@ -121,11 +121,20 @@ function drawHeader(file, current) {
 }
 
 function exportMenu(file) {
+  const close = () => menu.removeAttribute("open");
   const link = (form, title) =>
-    element("li", {}, element("a", { href: `/api/files/${file.id}/export?form=${form}`, download: true }, title));
-  return element(
+    element(
+      "li",
+      {},
+      element("a", { href: `/api/files/${file.id}/export?form=${form}`, download: true, click: close }, title),
+    );
+  const menu = element(
     "details",
-    { class: "menu" },
+    {
+      class: "menu",
+      keydown: (event) => event.key === "Escape" && close(),
+      focusout: (event) => menu.contains(event.relatedTarget) || close(),
+    },
     element("summary", {}, "Export"),
     element(
       "ul",
@@ -135,6 +144,7 @@ function exportMenu(file) {
       link("argilla", "Argilla"),
     ),
   );
+  return menu;
 }
 
 function setState(name, detail = "") {
