@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Response
@@ -30,6 +31,7 @@ MAX_ROWS = 500
 def record_routes(studio: Studio) -> APIRouter:
     """Return the routes under /api/files/ID."""
     router = APIRouter(prefix="/api/files/{file}")
+    reading = threading.Lock()  # one comment at a time: many busy threads would keep those that save waiting
 
     @router.get("")
     def overview(file: str) -> dict[str, object]:
@@ -80,7 +82,8 @@ def record_routes(studio: Studio) -> APIRouter:
     @router.post("/records/{index}/suggestions")
     def suggestions(file: str, index: int, body: CommentRequest) -> Suggestions:
         example = check_index(studio.workspace.open(file), index)
-        return suggest(body.critique, example, critic_name(body.annotator))
+        with reading:
+            return suggest(body.critique, example, critic_name(body.annotator))
 
     @router.post("/records/{index}/critique")
     def critique(file: str, index: int) -> Feedback:

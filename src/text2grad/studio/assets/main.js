@@ -96,7 +96,7 @@ function drawHeader(file, current) {
   state = element("span", { class: "save-state saved", role: "status" }, "Saved");
   const files = session.files.length > 1;
   header.replaceChildren(
-    element("span", { class: "brand" }, element("img", { src: "icon.svg", alt: "", width: 22, height: 22 }), "studio"),
+    brand(),
     element(
       "h1",
       { class: "file" },
@@ -118,6 +118,11 @@ function drawHeader(file, current) {
     button(localStorage.getItem(NAME), askName, { class: "quiet name", title: "Change your name" }),
     button("?", showHelp, { class: "quiet", "aria-label": "Keys" }),
   );
+}
+
+function brand() {
+  const icon = element("img", { src: "icon.svg", alt: "", width: 22, height: 22 });
+  return element("span", { class: "brand" }, icon, element("span", {}, "studio"));
 }
 
 function exportMenu(file) {
@@ -214,7 +219,7 @@ function askName() {
 
 function chooseFile() {
   header.replaceChildren(
-    element("span", { class: "brand" }, element("img", { src: "icon.svg", alt: "", width: 22, height: 22 }), "studio"),
+    brand(),
   );
   view = null;
   shown = null;

@@ -91,6 +91,7 @@ export class MarkList {
         mark[name] ?? "",
       );
     const fields = [];
+    const choices = [];
     if (mark.label === "missing") {
       fields.push(field("What is missing?", input("text", {})));
       fields.push(
@@ -120,7 +121,7 @@ export class MarkList {
         fields.push(field("What it should have been", area), remove);
       }
       fields.push(field(mark.label === "poor" ? "Why it is poor" : "Why it is good", input("reason", {})));
-      fields.push(
+      choices.push(
         segmented(
           "Label",
           "label",
@@ -144,7 +145,7 @@ export class MarkList {
     )[0];
     const title = mark.label === "good" ? "How good" : "How bad";
     const labels = mark.label === "good" ? ["a little", "quite", "very"] : SEVERITIES.map(([, name]) => name);
-    fields.push(
+    choices.push(
       segmented(
         title,
         "severity",
@@ -170,6 +171,7 @@ export class MarkList {
         },
       },
       ...fields,
+      element("div", { class: "choices" }, choices),
       element(
         "div",
         { class: "row" },

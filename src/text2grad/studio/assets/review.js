@@ -157,10 +157,11 @@ export class ReviewView {
 
   #drawOpinions() {
     const number = (mark) => this.final.marks.indexOf(mark) + 1;
-    this.answer.draw(
-      this.final.spans.map((mark) => ({ ...mark, number: number(mark) })),
-      [],
-    );
+    const open = this.opinions.flatMap(({ marks }) => marks).filter((mark) => mark.label !== "missing");
+    this.answer.draw([
+      ...this.final.spans.map((mark) => ({ ...mark, number: number(mark) })),
+      ...open.filter((mark) => !this.final.has(mark)).map((mark) => ({ ...mark, id: "", suggested: true, number: null })),
+    ]);
     const same = (a, b) =>
       a.label === b.label && (a.label === "missing" ? a.text === b.text : a.start === b.start && a.end === b.end);
     this.table.replaceChildren(
@@ -201,9 +202,14 @@ export class ReviewView {
                     },
                   }),
                   element("span", { class: `badge ${mark.label}` }, SIGN[mark.label]),
-                  element("span", { class: "quote", dir: "auto" }, quote),
-                  mark.replacement ? element("ins", { dir: "auto" }, mark.replacement) : null,
-                  mark.reason ? element("span", { class: "reason", dir: "auto" }, mark.reason) : null,
+                  element(
+                    "span",
+                    { class: "what" },
+                    element("span", { class: "visually-hidden" }, `${mark.label}: `),
+                    element("span", { class: "quote", dir: "auto" }, quote),
+                    mark.replacement ? element("ins", { dir: "auto" }, mark.replacement) : null,
+                    mark.reason ? element("span", { class: "reason", dir: "auto" }, mark.reason) : null,
+                  ),
                 ),
               );
             }),

@@ -77,7 +77,7 @@ export class TrainView {
         "div",
         { class: "row" },
         button(
-          `Train on these ${count} comments`,
+          count === 1 ? "Train on this comment" : `Train on these ${count} comments`,
           async () => {
             try {
               await post(`${this.context.path}/train`);
