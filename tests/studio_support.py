@@ -19,7 +19,7 @@ import text2grad
 from text2grad.schema import Example, Feedback, write_examples
 from text2grad.studio.access import HEADER
 from text2grad.studio.app import create_app
-from text2grad.studio.lessons import Lessons
+from text2grad.studio.lessons import Lessons, TeacherLike
 from text2grad.studio.studio import Studio
 from text2grad.studio.training_runs import TrainingRuns
 from text2grad.studio.workspace import Workspace
@@ -108,7 +108,7 @@ class ScriptedTeacher:
 _ROW = ("reward", "before", "after")
 
 
-def make_studio(path: Path, teacher: ScriptedTeacher | None = None, **parts: Any) -> Studio:
+def make_studio(path: Path, teacher: TeacherLike | None = None, **parts: Any) -> Studio:
     workspace = Workspace(path)
     lessons = Lessons(teacher, "scripted") if teacher else None
     return Studio(workspace, TrainingRuns(workspace.folder, None), lessons=lessons, **parts)

@@ -7,14 +7,13 @@ from typing import Any
 
 from studio_support import COMPLETIONS
 
-from text2grad.studio.lessons import Lessons
 from text2grad.studio.teaching import Teacher
 
 PLAIN = COMPLETIONS["plain"]
 
 
 def test_a_lesson_changes_probabilities_and_can_be_taken_back(connect: Any, tiny_model: Path) -> None:
-    client = connect(lessons=Lessons(Teacher(str(tiny_model), "cpu"), "tiny"))
+    client = connect(teacher=Teacher(str(tiny_model), "cpu"))
     path = f"/api/files/{client.get('/api/session').json()['files'][0]['id']}/records/0"
     start = PLAIN.index("Friday")
     span = {"start": start, "end": start + 6, "quote": "Friday", "label": "poor", "replacement": "Monday"}
@@ -25,7 +24,7 @@ def test_a_lesson_changes_probabilities_and_can_be_taken_back(connect: Any, tiny
     (answer,) = lesson["answers"]
     assert "".join(token["text"] for token in answer["tokens"]).startswith(PLAIN[:20])
     (correction,) = answer["corrections"]
-    assert "".join(token["text"] for token in correction["tokens"]) == "Monday"
+    assert "".join(token["text"] for token in correction["tokens"]).startswith("Monday")
     assert correction["tokens"][0]["after"] > correction["tokens"][0]["before"]
     assert client.post(f"{path}/teach", json={"annotator": "Mia"}).status_code == 409  # one lesson at a time
     assert client.post(f"/api/lessons/{lesson['id']}/discard").json()["pending"] is None
