@@ -395,7 +395,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
 }
 
 
-BARS_ONLY = {"annotation", "quotes", "reward_serve"}  # results with many more numbers than bars
+BARS_ONLY = {"annotation", "quotes", "reward_serve", "studio_load"}  # results with many more numbers than bars
 
 
 def result_commits() -> str:

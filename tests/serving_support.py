@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from text2grad.reward_model.serving.app import ServeSettings, bind, create_server
+from text2grad.reward_model.serving.app import ServeSettings, create_server
 from text2grad.schema import Example, Feedback, Span
+from text2grad.web.server import bind
 
 
 class FirstWord:

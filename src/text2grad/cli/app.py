@@ -25,6 +25,7 @@ from text2grad.cli.push import push
 from text2grad.cli.report import report
 from text2grad.cli.reward import reward
 from text2grad.cli.run import run
+from text2grad.cli.studio import studio
 from text2grad.cli.train import train
 from text2grad.distributed.environment import is_local_main_process
 from text2grad.errors import SharedError, UserError, describe_exception
@@ -37,8 +38,23 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, run, train, evaluate, compare, generate, annotate, align, import_, explain, report, export, push):
-    app.command(command.__name__.rstrip("_"), no_args_is_help=command is not init)(command)
+for command in (
+    init,
+    run,
+    train,
+    evaluate,
+    compare,
+    generate,
+    annotate,
+    align,
+    import_,
+    explain,
+    report,
+    studio,
+    export,
+    push,
+):
+    app.command(command.__name__.rstrip("_"), no_args_is_help=command not in (init, studio))(command)
 app.add_typer(reward, name="reward")
 app.add_typer(critic, name="critic")
 

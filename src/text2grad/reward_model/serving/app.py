@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import uvicorn
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveInt, model_validator
 
 from text2grad.critics.base import Critic
-from text2grad.errors import UserError
 from text2grad.reward_model.serving.batcher import Batcher, QueueFullError
-from text2grad.reward_model.serving.body_limit import BodyLimitMiddleware
-from text2grad.reward_model.serving.connection_limit import LimitedProtocol
 from text2grad.reward_model.serving.docs_page import docs_policy, render_docs
-from text2grad.reward_model.serving.messages import Health, Problem, ScoreRequest, ScoreResponse, describe_errors
-from text2grad.reward_model.serving.request_guard import RequestGuardMiddleware
-from text2grad.settings import Settings
+from text2grad.reward_model.serving.messages import Health, ScoreRequest, ScoreResponse
+from text2grad.web import server as web
+from text2grad.web.problems import Problem, describe_errors
 
-_BACKLOG = 2048  # connections that the kernel queues, as uvicorn's default
+_TOO_LARGE = "send fewer examples per request, or start the server with a larger --max-body-bytes"
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "The body cannot be decoded."},
     403: {"model": Problem, "description": "A web page of another origin sent the request."},
@@ -39,26 +34,15 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-class ServeSettings(Settings):
+class ServeSettings(web.WebSettings):
     """Address, batching and limits of the server."""
 
     name: str = Field("reward", description="the model's name in /health")
-    host: str = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535)] = Field(8008, description="0 picks a free one")
-    allowed_hosts: list[str] = Field([], description='names of this server beside localhost and its address; "*": any')
     max_batch_size: PositiveInt = Field(32, description="examples per call of the model")
     max_wait_ms: NonNegativeFloat = Field(5.0, description="how long an idle model waits to fill a batch")
     max_queue_size: PositiveInt = Field(1024, description="examples waiting for the model; more get 503")
     max_examples: PositiveInt = Field(64, description="examples per request")
     max_completion_chars: PositiveInt = Field(20_000, description="characters per completion")
-    max_body_bytes: PositiveInt = Field(1 << 20, description="bytes per request body")
-    body_timeout: PositiveFloat = Field(30.0, description="seconds that a request body may take to arrive")
-    max_headers: PositiveInt = Field(64, description="headers per request")
-    max_header_bytes: PositiveInt = Field(1 << 14, description="bytes of a request's headers")
-    header_timeout: PositiveFloat = Field(10.0, description="seconds that the headers of a request may take")
-    response_timeout: PositiveFloat = Field(30.0, description="seconds that a client may leave a response unread")
-    max_connections: PositiveInt = Field(1024, description="open connections; more get 503")
-    shutdown_timeout: PositiveInt = Field(30, description="seconds that running requests have to finish at shutdown")
 
     @model_validator(mode="after")
     def _check_queue_size(self) -> Self:
@@ -88,13 +72,7 @@ def create_app(critic: Critic, settings: ServeSettings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    app.add_middleware(BodyLimitMiddleware, max_bytes=settings.max_body_bytes, max_seconds=settings.body_timeout)
-    app.add_middleware(
-        RequestGuardMiddleware,
-        allowed_hosts=[settings.host, *settings.allowed_hosts],
-        max_headers=settings.max_headers,
-        max_header_bytes=settings.max_header_bytes,
-    )
+    web.add_guards(app, settings, _TOO_LARGE)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
@@ -125,9 +103,8 @@ def create_app(critic: Critic, settings: ServeSettings) -> FastAPI:
 
 def serve(critic: Critic, settings: ServeSettings) -> None:
     """Serve until SIGINT or SIGTERM, then finish running requests. Prints the address."""
-    listener = bind(settings.host, settings.port)
-    host, port = listener.getsockname()[:2]
-    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    listener = web.bind(settings.host, settings.port)
+    address = web.address_of(listener)
     print(f"Serving {settings.name} at {address}/v1/score; API: {address}/docs; Ctrl-C stops the server.", flush=True)
     with suppress(KeyboardInterrupt):  # uvicorn raises it again once it has shut down
         create_server(critic, settings).run(sockets=[listener])
@@ -135,38 +112,7 @@ def serve(critic: Critic, settings: ServeSettings) -> None:
 
 def create_server(critic: Critic, settings: ServeSettings) -> uvicorn.Server:
     """Create the uvicorn server that runs the application."""
-    protocol: Any = functools.partial(
-        LimitedProtocol,
-        max_connections=settings.max_connections,
-        header_timeout=settings.header_timeout,
-        response_timeout=settings.response_timeout,
-    )
-    config = uvicorn.Config(
-        create_app(critic, settings),
-        http=protocol,
-        h11_max_incomplete_event_size=settings.max_header_bytes,
-        ws="none",
-        proxy_headers=False,
-        server_header=False,
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=settings.shutdown_timeout,
-    )
-    return uvicorn.Server(config)
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket; raises UserError if the address cannot be used."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a host name"
-        raise UserError(f"cannot listen on {host}:{port}: {reason}; choose another --host or --port") from error
-    # Accepted connections inherit it; without it every small response waits 40 ms for an acknowledgement.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listener
+    return web.create_server(create_app(critic, settings), settings)
 
 
 def _check_limits(body: ScoreRequest, settings: ServeSettings) -> None:

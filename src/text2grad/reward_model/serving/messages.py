@@ -1,15 +1,12 @@
-"""Requests and responses of the reward server, and its error messages."""
+"""Requests and responses of the reward server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from text2grad.schema import Example, Feedback, Message, Strict, field_path
-
-_MAX_ERROR_CHARS = 300
+from text2grad.schema import Example, Feedback, Message, Strict
 
 
 class ScoreExample(Strict):
@@ -44,17 +41,3 @@ class Health(Strict):
 
     model: str
     queue_size: int
-
-
-class Problem(Strict):
-    """The reason of an error in one sentence."""
-
-    detail: str
-
-
-def describe_errors(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Return one of pydantic's errors as `field: reason`; of the two variants of a prompt, the one that got further."""
-    error = max(errors, key=lambda error: len(error["loc"]))
-    parts = [part for part in error["loc"] if part != "str" and not str(part).startswith("list[")]
-    message = f"{field_path(parts).removeprefix('body.')}: {error['msg'].removeprefix('Value error, ')}"
-    return message[:_MAX_ERROR_CHARS].encode(errors="replace").decode()

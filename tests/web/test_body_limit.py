@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi import HTTPException
 
-from text2grad.reward_model.serving.body_limit import BodyLimitMiddleware
+from text2grad.web.body_limit import BodyLimitMiddleware
 
 SECONDS = 0.2
 
@@ -43,7 +43,7 @@ def read_through_limit(client: Client, max_bytes: int = 10) -> bytes:
             if not message.get("more_body", False):
                 return
 
-    middleware = BodyLimitMiddleware(app, max_bytes, SECONDS)
+    middleware = BodyLimitMiddleware(app, max_bytes, SECONDS, remedy="send less")
     asyncio.run(middleware({"type": "http", "headers": []}, client.receive, None))
     return b"".join(received)
 
@@ -55,7 +55,7 @@ def test_a_body_within_the_limit_passes(chunks):
 
 def test_one_byte_too_many_is_rejected_after_the_rest_is_discarded():
     client = Client([b"012345", b"67890", b"the", b"rest"])
-    with pytest.raises(HTTPException, match=r"larger than 10 bytes.*--max-body-bytes") as rejected:
+    with pytest.raises(HTTPException, match=r"larger than 10 bytes.*send less") as rejected:
         read_through_limit(client)
     assert rejected.value.status_code == 413
     assert client.chunks == []
@@ -81,6 +81,6 @@ def test_other_scopes_pass_untouched():
     async def app(scope, receive, send):
         passed.append((scope, receive, send))
 
-    asyncio.run(BodyLimitMiddleware(app, 10, SECONDS)({"type": "lifespan"}, "receive", "send"))
+    asyncio.run(BodyLimitMiddleware(app, 10, SECONDS, remedy="send less")({"type": "lifespan"}, "receive", "send"))
 
     assert passed == [({"type": "lifespan"}, "receive", "send")]

@@ -11,13 +11,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 class BodyLimitMiddleware:
     """Responds with 413 to a body of more than max_bytes, and with 408 to one that takes longer than max_seconds.
 
-    The limits apply while the body arrives, whatever its Content-Length says.
+    The limits apply while the body arrives, whatever its Content-Length says. remedy: what the sender of a large body
+    can do.
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int, max_seconds: float) -> None:
+    def __init__(self, app: ASGIApp, max_bytes: int, max_seconds: float, remedy: str) -> None:
         self._app = app
         self._max_bytes = max_bytes
         self._max_seconds = max_seconds
+        self._remedy = remedy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -38,11 +40,7 @@ class BodyLimitMiddleware:
             except TimeoutError:
                 raise _error(408, f"the body took longer than {self._max_seconds:g} seconds to arrive") from None
             if size > self._max_bytes:
-                raise _error(
-                    413,
-                    f"the body is larger than {self._max_bytes} bytes: send fewer examples per request, or start the "
-                    f"server with a larger --max-body-bytes",
-                )
+                raise _error(413, f"the body is larger than {self._max_bytes} bytes: {self._remedy}")
             return message
 
         await self._app(scope, limited_receive, send)
