@@ -35,8 +35,8 @@ def init(
 ) -> None:
     """Write an example run: a commented config.yaml, my_critic.py with a critic to change, and a few prompts.
 
-    With --comments, the run trains on these: feedback.jsonl has the comments, heldout.jsonl every fifth of their prompts,
-    to compare answers before and after. Existing files are never overwritten.
+    With --comments, the run trains on these: feedback.jsonl has the comments, heldout.jsonl every fifth of their
+    prompts, to compare answers before and after. Existing files are never overwritten.
 
     Example: text2grad init my-run, or text2grad init my-run --comments comments.csv
     """
