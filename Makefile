@@ -9,7 +9,7 @@ RUN := runs/quickstart$(if $(filter-out 0,$(SEED)),-seed$(SEED))
 # One thread per worker: two test processes with two threads each slow each other down on two cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: quickstart test test-all test-wheel mutation lint format model tables clean
+.PHONY: quickstart test test-all test-wheel docs mutation lint format model tables clean
 
 quickstart: $(INSTALLED)  ## train the default model on the CPU; continues an interrupted run
 	$(BIN)/text2grad run quickstart seed=$(SEED) output_dir=$(RUN) \
@@ -23,6 +23,9 @@ test-all: lint model test-wheel  ## with the slow tests: soak, load, commands of
 
 test-wheel: $(INSTALLED)  ## build the wheel, install it into an empty environment, run the quickstart there
 	$(BIN)/python tests/check_wheel.py
+
+docs: $(INSTALLED)  ## build the documentation site into site/; `.venv/bin/mkdocs serve` shows it while you write
+	$(BIN)/python -m mkdocs build
 
 mutation: $(INSTALLED)  ## whether the tests notice changes of the code: docs/mutation.md; about 10 minutes, continues
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutation.py
@@ -50,4 +53,4 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants
+	rm -rf $(VENV) dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants

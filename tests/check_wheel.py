@@ -23,6 +23,7 @@ def main() -> None:
         run([sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT], folder)
         (wheel,) = (folder / "dist").glob("*.whl")
         (_sdist,) = (folder / "dist").glob("*.tar.gz")
+        run([sys.executable, "-m", "twine", "check", "--strict", *(folder / "dist").iterdir()], folder)
         check_contents(wheel)
         venv.create(folder / "venv", with_pip=True)
         python = folder / "venv" / "bin" / "python"

@@ -118,7 +118,8 @@ def test_every_path_that_a_page_names_exists(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-    assert not [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    local = [link for link in links if "://" not in link and not link.startswith("reference/")]  # made by test_site
+    assert not [link for link in local if not (page.parent / link).exists()]
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=name)

@@ -30,7 +30,11 @@ class Strict(BaseModel):
 
 
 class Message(Strict):
-    """One message of a conversation, in the format of chat templates."""
+    """One message of a conversation, in the format of chat templates.
+
+    role: who speaks.
+    content: the text.
+    """
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
@@ -39,8 +43,15 @@ class Message(Strict):
 class Span(Strict):
     """A part of the completion that the feedback praises or blames.
 
-    `start` and `end` (exclusive) are offsets in code points of the completion, `phrase` in those of the critique.
-    `replacement` is what should stand there instead, "" nothing at all; None where the feedback does not say.
+    start, end: offsets in code points of the completion, `end` exclusive.
+    label: praised or blamed.
+    severity: how much it matters.
+    phrase: offsets, in the critique, of the words that are about this part.
+    reason: what is good or poor about it.
+    critic: who said so; by default the critic of the feedback.
+    match: how the part was found; `offset`: the critic gave its place.
+    confidence: how certain place and label are.
+    replacement: what should stand there instead, "" nothing at all; None where the feedback does not say.
     """
 
     start: Annotated[int, Field(ge=0)]
@@ -66,8 +77,11 @@ class Span(Strict):
 class Omission(Strict):
     """Something that is missing in the completion. It has no span, so the end token is charged for it.
 
-    `text` says what is missing. Where the words are known, `insertion` holds them, spaces included, and `insert_at` the
-    offset in code points of the completion before which they belong.
+    text: what is missing.
+    severity: how much it matters.
+    phrase: offsets, in the critique, of the words that say so.
+    insert_at: the offset of the completion before which `insertion` belongs.
+    insertion: the missing words, spaces included, where they are known.
     """
 
     text: str
@@ -87,7 +101,18 @@ class Omission(Strict):
 class Feedback(Strict):
     """The feedback of one critic on one completion. Failed feedback has an error and no effect on training.
 
-    `distance` is how unlike its training data a trained critic finds the completion, in standard deviations.
+    reasoning: what the critic thought before it wrote; not used.
+    critique: the comment in sentences.
+    spans: the parts of the completion that are praised or blamed.
+    omissions: what is missing.
+    unmatched: quotations of the critique that are not in the completion.
+    scores: (start, end, score) of single words, as a reward model gives them.
+    score: of the whole completion; the token rewards add up to it.
+    distance: how unlike its training data a trained critic finds the completion, in standard deviations.
+    critic: who gave the feedback.
+    raw: the reply of a language model that could not be parsed.
+    status: whether the feedback can be used.
+    error: why it failed.
     """
 
     reasoning: str | None = None
@@ -123,7 +148,16 @@ class Feedback(Strict):
 
 
 class Example(Strict):
-    """A prompt, a completion, and feedback on the completion. Unknown fields are kept in `meta`."""
+    """A prompt, a completion, and feedback on the completion. Unknown fields are kept in `meta`.
+
+    id: its name; feedback and reports refer to it.
+    prompt: a text, or a conversation.
+    completion: the answer to the prompt.
+    reference: one or several right answers, for critics and metrics that compare.
+    tests: a Python script with asserts, for the `code` critic.
+    feedback: what was said about the completion.
+    meta: everything else, such as the `document` that a summary is about.
+    """
 
     id: str
     prompt: str | list[Message]

@@ -11,10 +11,10 @@ import yaml
 from typer.testing import CliRunner
 
 from text2grad.cli.app import app
-from text2grad.config.packaged import TEMPLATE, accelerate_names
+from text2grad.config.packaged import COMMENTS_TEMPLATE, TEMPLATE, accelerate_names
 from text2grad.config.run import load_config
 from text2grad.errors import UserError
-from text2grad.schema import Example
+from text2grad.schema import Example, read_examples
 
 FILES = ["config.yaml", "heldout.jsonl", "my_critic.py", "prompts.jsonl"]
 SMALL = ["policy.max_steps=1", "policy.per_device_train_batch_size=2", "policy.max_completion_length=4"]
@@ -47,6 +47,63 @@ def test_the_current_folder_is_the_default(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "cd " not in invoke("init").output
     assert sorted(path.name for path in Path().iterdir()) == FILES
+
+
+@pytest.fixture
+def comments(tmp_path):
+    """A table of comments on six prompts, two of them on the second."""
+    rows = [f'When is meeting {i}?,On Friday.,"Not on ""Friday"" but on Monday."' for i in (1, 2, 2, 3, 4, 5, 6)]
+    (tmp_path / "comments.csv").write_text("Question,Bot answer,Comment\n" + "\n".join(rows) + "\n")
+    return tmp_path / "comments.csv"
+
+
+def test_comments_become_a_run_that_trains_on_them(comments, tmp_path, tiny_model, monkeypatch):
+    done = invoke("init", tmp_path / "mine", "--comments", comments)
+    assert done.exit_code == 0, done.output
+    assert "1 of 6 prompts are held out" in done.output
+    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == [
+        "config.yaml", "feedback.jsonl", "heldout.jsonl", "house_style.py",
+    ]  # fmt: skip
+    monkeypatch.chdir(tmp_path / "mine")
+    trained, held_out = (list(read_examples(name)) for name in ("feedback.jsonl", "heldout.jsonl"))
+    assert len(trained) == 5  # both comments on the second prompt are about one answer
+    assert [(example.prompt, example.feedback) for example in held_out] == [("When is meeting 5?", None)]
+    (command,) = (line for line in done.output.splitlines() if "text2grad train" in line)
+    ran = invoke(*command.split()[1:], "--model", tiny_model, *SMALL)
+    assert ran.exit_code == 0, ran.output
+    assert json.loads((tmp_path / "mine/runs/first/evaluation.json").read_text())["n"] == 1
+
+
+def test_comments_that_cannot_start_a_run_are_a_sentence(comments, tmp_path):
+    with pytest.raises(UserError, match=r"no column Frage for the prompt; there are Question"):
+        invoke("init", tmp_path / "mine", "--comments", comments, "--column", "prompt=Frage")
+    with pytest.raises(UserError, match=r"--column is for the table of --comments"):
+        invoke("init", tmp_path / "mine", "--column", "prompt=Frage")
+    comments.write_text("".join(comments.read_text().splitlines(keepends=True)[:2]))
+    with pytest.raises(UserError, match=r"all comments are on one prompt"):
+        invoke("init", tmp_path / "mine", "--comments", comments)
+    assert not list((tmp_path / "mine").iterdir())
+
+
+@pytest.fixture
+def house_style(monkeypatch):
+    monkeypatch.syspath_prepend(COMMENTS_TEMPLATE)
+    from house_style import HouseStyle
+
+    return HouseStyle(avoid=["dear"], use=["Thank you"], max_words=4)
+
+
+def test_the_house_style_is_checked(house_style):
+    def judge(completion):
+        (feedback,) = house_style.critique([Example(id="1", prompt="Thank Ann.", completion=completion)])
+        return [(span.label, completion[span.start : span.end]) for span in feedback.spans], feedback
+
+    spans, feedback = judge("Thank you, Ann.")
+    assert (spans, feedback.score) == ([("good", "Thank you")], 1.0)
+    spans, feedback = judge("Dear Ann, how are you all?")
+    assert spans == [("poor", "Dear"), ("poor", "you all?")]
+    assert ([omission.text for omission in feedback.omissions], feedback.score) == (["Thank you"], -1.0)
+    assert judge("")[1].score == -1.0
 
 
 @pytest.mark.parametrize("name", accelerate_names())

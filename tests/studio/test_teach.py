@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from studio_support import COMPLETIONS
-
 from text2grad.studio.teaching import Teacher
 
 PLAIN = COMPLETIONS["plain"]

@@ -55,15 +55,15 @@ def import_(
     Example: text2grad import comments.csv -o feedback.jsonl, or text2grad import ragtruth response.jsonl -o
     feedback.jsonl
     """
-    from text2grad.annotate.import_file import import_comments, import_set, show_columns
+    from text2grad.annotate.import_file import import_set
 
     check_output(output, overwrite)
     columns, labels = pairs(column, "--column prompt=Frage"), pairs(label, "--label Fluff=poor")
-    console = Console()
     if len(source) == 2:
         if columns or labels:
             raise UserError(f"--column and --label are for tables and exports; {source[0]} has its own fields")
         summary = import_set(source[0], source[1], output, second, align)
+        _print_summary(summary, source[1], output)
     elif len(source) == 1:
         if source[0] in FEEDBACK_SETS:
             raise UserError(
@@ -71,21 +71,34 @@ def import_(
             )
         if not align:
             raise UserError("--no-align is for feedback sets; the comments of tables and exports are always read")
-        if guessed := show_columns(source[0], columns):
-            console.print(columns_table(guessed))
-        summary = import_comments(source[0], output, columns, labels)
+        summary = import_table(source[0], output, columns, labels)
     else:
         raise UserError("give a file, or the name of a feedback set and its file")
-    console.print(summary_table(summary))
-    _print_skipped(console, summary.skipped)
-    if not summary.examples:
-        raise UserError(f"{source[-1]}: no row could be imported; {output} is not written")
-    path = escape(str(output))
+    console, path = Console(), escape(str(output))
     console.print(f"Written: {path}", soft_wrap=True)
     if summary.with_feedback:
         console.print(f"Look at it with `text2grad report {path}`; train with `text2grad train --feedback {path}`.")
     else:
         console.print(f"These are prompts: train on them with data.train={path}.")
+
+
+def import_table(source: str, output: Path, columns: dict[str, str], labels: dict[str, str]) -> ImportSummary:
+    """Import a table or an export of a tool, and print what was recognised and what was left out."""
+    from text2grad.annotate.import_file import import_comments, show_columns
+
+    if guessed := show_columns(source, columns):
+        Console().print(columns_table(guessed))
+    summary = import_comments(source, output, columns, labels)
+    _print_summary(summary, source, output)
+    return summary
+
+
+def _print_summary(summary: ImportSummary, source: str, output: Path) -> None:
+    console = Console()
+    console.print(summary_table(summary))
+    _print_skipped(console, summary.skipped)
+    if not summary.examples:
+        raise UserError(f"{source}: no row could be imported; {output} is not written")
 
 
 def columns_table(guessed: list[GuessedColumn]) -> Table:

@@ -1,4 +1,4 @@
-"""Files that ship with the package: run presets, configurations of Accelerate, and the template of `init`."""
+"""Files that ship with the package: run presets, configurations of Accelerate, and the templates of `init`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 PRESETS = Path(__file__).parent / "presets"
 ACCELERATE_CONFIGS = Path(__file__).parent / "accelerate"
 TEMPLATE = Path(__file__).parent / "template"
+COMMENTS_TEMPLATE = Path(__file__).parent / "template_comments"
 
 
 def preset_names() -> list[str]:

@@ -34,8 +34,8 @@ class ModelSettings(Settings):
 class DataSettings(Settings):
     """Prompts: files, folders, `hf:OWNER/NAME[:config][#split]`, or names of data sets (text2grad.data.registry)."""
 
-    train: str = "summaries"
-    eval: str | None = "summaries"
+    train: str = Field("summaries", description="prompts to train on; with `train --feedback`, the file of feedback")
+    eval: str | None = Field("summaries", description="held-out prompts, answered before and after; null: none")
     columns: dict[str, str] = Field(
         {}, description="the column of each field, as {prompt: question, reference: answer}; of files and the hub"
     )
@@ -82,8 +82,8 @@ class RunConfig(Settings):
     policy: PolicySettings = PolicySettings()
     evaluate: EvaluateSettings = EvaluateSettings()
     report: ReportSettings = ReportSettings()
-    seed: NonNegativeInt = 0
-    output_dir: Path = Path("runs/run")
+    seed: NonNegativeInt = Field(0, description="of sampling and of the order of prompts")
+    output_dir: Path = Field(Path("runs/run"), description="the run folder: metrics, samples, checkpoints, report.html")
 
     def trainer_args(self) -> Text2GradConfig:
         """Return the trainer's arguments."""

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 
 class LoraSettings(Settings):
-    """A low-rank adapter; the weights of the base model stay frozen."""
+    """A low-rank adapter; the weights of the base model stay frozen.
+
+    r: the rank.
+    alpha: the scale of the update is alpha / r.
+    target_modules: the layers that are adapted, as in peft.
+    """
 
     r: PositiveInt = 16
     alpha: PositiveInt = 32

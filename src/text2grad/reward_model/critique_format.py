@@ -46,18 +46,18 @@ class CritiqueLimits(Settings):
     """
 
     reasoning: NonNegativeInt = Field(0, description="of the reasoning before the critique; 0 omits the field")
-    critique: PositiveInt = 300
+    critique: PositiveInt = Field(300, description="of the critique")
     quote: Annotated[int, Field(ge=40)] = Field(200, description="of one quotation, after JSON escaping")
     spans: PositiveInt = Field(4, description="quotations per label")
     replacement: NonNegativeInt = Field(80, description="of one replacement; 0 omits all")
-    omissions: NonNegativeInt = 2
-    omission: PositiveInt = 120
+    omissions: NonNegativeInt = Field(2, description="omissions that are named")
+    omission: PositiveInt = Field(120, description="of one omission")
 
 
 class CritiqueFormat(Settings):
     """The fields of a generated critique: their order and their limits."""
 
-    order: Order = "critique_first"
+    order: Order = Field("critique_first", description="what is written first, or nothing but the spans")
     limits: CritiqueLimits = CritiqueLimits()
 
 

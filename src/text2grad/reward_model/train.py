@@ -40,7 +40,20 @@ CHECKPOINTS, RUN_FILE, SUMMARY_FILE = "checkpoints", "run.json", "training.json"
 
 
 class RewardTrainingSettings(Settings):
-    """How a reward model is trained; transformers' names where it has one."""
+    """How a reward model is trained; transformers' names where it has one.
+
+    model: the model to start from: `smollm2`, a Hugging Face name, or a folder.
+    num_train_epochs: passes over the feedback.
+    per_device_train_batch_size: examples in one pass on each process.
+    gradient_accumulation_steps: passes per optimiser step.
+    learning_rate, lr_scheduler_type, warmup_ratio, weight_decay, max_grad_norm: of AdamW, as in transformers.
+    gradient_checkpointing: recompute activations in the backward pass: less memory, more time.
+    bf16: compute in bfloat16.
+    logging_steps: optimiser steps between logged metrics.
+    save_steps: optimiser steps between checkpoints.
+    report_to: trackers, as in transformers.
+    seed: of the head, the held-out prompts and the order.
+    """
 
     model: str = DEFAULT_MODEL
     lora: LoraSettings | None = Field(None, description="null trains all weights")

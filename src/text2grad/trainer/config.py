@@ -50,7 +50,7 @@ class PolicySettings(Settings):
     per_device_train_batch_size: PositiveInt = Field(
         8, description="completions per step; multiplied by gradient_accumulation_steps and processes"
     )
-    gradient_accumulation_steps: PositiveInt = 1
+    gradient_accumulation_steps: PositiveInt = Field(1, description="multiplies the completions per step")
     num_generations: PositiveInt = Field(1, description="completions per prompt")
     num_iterations: PositiveInt = Field(1, description="passes over each batch of completions (PPO epochs)")
     max_completion_length: PositiveInt = Field(64, description="tokens; a longer completion is truncated and penalised")
@@ -72,20 +72,24 @@ class PolicySettings(Settings):
         0.3, gt=0, lt=1, description="share of the GPU's memory for `vllm_colocated`"
     )
 
-    learning_rate: PositiveFloat = 1e-4
-    value_learning_rate: PositiveFloat = 1e-3
-    lr_scheduler_type: Literal["constant", "linear", "cosine"] = "constant"
-    warmup_steps: NonNegativeInt = 0
-    max_grad_norm: PositiveFloat = 1.0
-    weight_decay: NonNegativeFloat = 0.0
+    learning_rate: PositiveFloat = Field(1e-4, description="of the policy")
+    value_learning_rate: PositiveFloat = Field(1e-3, description="of the value head")
+    lr_scheduler_type: Literal["constant", "linear", "cosine"] = Field(
+        "constant", description="how the learning rates change after the warm-up"
+    )
+    warmup_steps: NonNegativeInt = Field(0, description="steps in which the learning rates rise from 0")
+    max_grad_norm: PositiveFloat = Field(1.0, description="a longer gradient is scaled down to this norm")
+    weight_decay: NonNegativeFloat = Field(0.0, description="of AdamW")
 
     epsilon: PositiveFloat = Field(0.2, description="PPO's clip of the probability ratio")
     epsilon_value: PositiveFloat = Field(0.2, description="PPO's clip of the value's change")
-    vf_coef: NonNegativeFloat = 0.1
+    vf_coef: NonNegativeFloat = Field(0.1, description="weight of the value loss")
     estimator: EstimatorName = Field("local", description="advantages from token rewards: docs/estimators.md")
     gamma: float | None = Field(None, ge=0, le=1, description="discount; null: the estimator's default")
     lam: float | None = Field(None, ge=0, le=1, description="trace decay (lambda); null: the estimator's default")
-    advantage_normalization: Normalization = "scale"
+    advantage_normalization: Normalization = Field(
+        "scale", description="`scale` divides by the standard deviation, `whiten` subtracts the mean as well"
+    )
     reward_clip: PositiveFloat = Field(10.0, description="largest token reward, in standard deviations of the totals")
     entropy_coef: NonNegativeFloat = Field(0.0, description="weight of the entropy bonus")
     importance_sampling_clip_max: float | None = Field(
@@ -98,9 +102,11 @@ class PolicySettings(Settings):
     kl_placement: Literal["reward", "loss"] = Field(
         "reward", description="subtract the KL from token rewards, or add it to the loss"
     )
-    kl_controller: Literal["fixed", "adaptive"] = "fixed"
+    kl_controller: Literal["fixed", "adaptive"] = Field("fixed", description="whether `beta` follows the measured KL")
     kl_controller_target: PositiveFloat = Field(6.0, description="KL per completion that adaptive control aims at")
-    kl_controller_horizon: PositiveFloat = 10_000
+    kl_controller_horizon: PositiveFloat = Field(
+        10_000, description="completions over which adaptive control changes `beta`"
+    )
     corrections: CorrectionSettings = CorrectionSettings()
     early_stop_kl: PositiveFloat | None = Field(
         None, description="nats per token above which no further update is made"

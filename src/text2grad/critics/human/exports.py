@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from text2grad.errors import UserError
 PROMPTS = ("prompt", "instruction", "question", "input", "query", "source", "document", "article")
 COMMENTS = ("comment", "feedback", "critique", "note", "why", "reason", "explanation")
 REPLACEMENT = "replacement"  # the text field or question that says what should stand in the place of a span
+SEVERITY = "severity"  # the number of a region of Label Studio that says how much it matters
+SPAN_COMMENTS, MISSING = "span_comments", "missing"  # text questions of Argilla with a line per span, or per omission
 COMPLETIONS = ("completion", "response", "answer", "output", "summary", "text")
 
 
@@ -82,7 +85,7 @@ def _parse_label_studio(record: Mapping[str, Any], fields: FieldNames, labels: L
     """Parse a task of the JSON export. Cancelled annotations, predictions and marks on the prompt are skipped."""
     data = record["data"]
     prompt, completion = _find_fields(data, fields)
-    own = {"id": record.get("id"), "prompt": data[prompt], "completion": data[completion]}
+    own = {"id": data.get("id", record.get("id")), "prompt": data[prompt], "completion": data[completion]}
     parsed = AnnotatedCompletion(own, [], [], {})
     for annotation in record["annotations"]:
         if annotation.get("was_cancelled"):
@@ -145,10 +148,17 @@ def _parse_argilla(record: Mapping[str, Any], fields: FieldNames, labels: LabelM
     record_id = record.get("id") or record.get("external_id")
     own = {"id": record_id, "prompt": data[prompt], "completion": data[completion]}
     parsed = AnnotatedCompletion(own, [], [], {})
-    replacements: dict[str | None, str] = {}
+    said: dict[str, dict[str | None, str]] = {REPLACEMENT: {}, SPAN_COMMENTS: {}}
     for question, value, annotator in _responses(record):
-        if question == REPLACEMENT and isinstance(value, str):
-            replacements[annotator] = value
+        if question in said and isinstance(value, str):
+            said[question][annotator] = value
+            continue
+        if question == MISSING and isinstance(value, str) and value not in labels:
+            parsed.comments.extend(
+                HumanComment(comment=unescape_line(line), label=MISSING, annotator=annotator)
+                for line in value.splitlines()
+                if line.strip()
+            )
             continue
         for item in to_list(value):
             if isinstance(item, dict) and "start" in item:
@@ -160,20 +170,34 @@ def _parse_argilla(record: Mapping[str, Any], fields: FieldNames, labels: LabelM
                 parsed.comments.append(HumanComment(comment=item, annotator=annotator))
             else:
                 parsed.meta.setdefault(question, []).append(item)
-    return parsed._replace(comments=_with_replacements(parsed.comments, replacements))
+    comments = _with_lines(parsed.comments, "replacement", said[REPLACEMENT])
+    return parsed._replace(comments=_with_lines(comments, "comment", said[SPAN_COMMENTS]))
 
 
-def _with_replacements(comments: list[HumanComment], replacements: Mapping[str | None, str]) -> list[HumanComment]:
-    """Give each annotator's replacement to the span that they marked, if it is the only one."""
-    spans = Counter(comment.annotator for comment in comments if comment.start is not None)
-    return [
-        comment.model_copy(update={"replacement": HumanComment(replacement=said).replacement})
-        if comment.start is not None
-        and spans[comment.annotator] == 1
-        and (said := replacements.get(comment.annotator)) is not None
-        else comment
-        for comment in comments
-    ]
+def _with_lines(comments: list[HumanComment], field: str, said: Mapping[str | None, str]) -> list[HumanComment]:
+    """Give each span a line of what its annotator said about the spans, in their order; an empty one says nothing.
+
+    A single span gets the whole text. Where the lines are not as many as the spans, it is not known which is meant.
+    """
+    result = list(comments)
+    for annotator, text in said.items():
+        places = [i for i, one in enumerate(comments) if one.start is not None and one.annotator == annotator]
+        lines = [text] if len(places) == 1 else text.split("\n")
+        if len(lines) == len(places):
+            for place, line in zip(places, map(unescape_line, lines), strict=True):
+                if line:
+                    result[place] = HumanComment.model_validate(result[place].model_dump() | {field: line})
+    return result
+
+
+def escape_line(text: str) -> str:
+    """Return a text on one line: line breaks become `\\n`."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def unescape_line(line: str) -> str:
+    """Return the text that `escape_line` put on one line."""
+    return re.sub(r"\\([\\n])", lambda escaped: "\n" if escaped[1] == "n" else "\\", line)
 
 
 def _parse_doccano(record: Mapping[str, Any], fields: FieldNames, labels: LabelMeanings) -> AnnotatedCompletion:
@@ -224,6 +248,8 @@ def _region_comments(
     replacement = texts.pop(REPLACEMENT, None)
     lines = [line for name, said in texts.items() if comment_field in (None, name) for line in said]
     text = "\n".join(lines)
+    severity = [result["value"]["number"] for result in results if result.get("from_name") == SEVERITY]
+    weight = {"severity": severity[0]} if severity else {}
     labelled = [result for result in results if str(result.get("type")).endswith("labels")]
     for result in labelled:
         value = result["value"]
@@ -232,7 +258,9 @@ def _region_comments(
         position = {"start": value.get("start"), "end": value.get("end"), "quote": value.get("text")}
         for label in value.get("labels") or [None]:
             instead = None if replacement is None else "\n".join(replacement)
-            yield HumanComment(comment=text, **position, label=label, annotator=annotator, replacement=instead)
+            yield HumanComment(
+                comment=text, **position, **weight, label=label, annotator=annotator, replacement=instead
+            )
     if not labelled and lines:
         yield HumanComment(comment=text, annotator=annotator)
 

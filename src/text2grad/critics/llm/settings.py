@@ -20,12 +20,21 @@ OPENAI_URL = "https://api.openai.com/v1"
 class LLMSettings(Settings):
     """Settings of an LLM critic. The API key is read from the environment variable `api_key_env`.
 
+    model: its name on the server.
+    api_key_env: the name of the environment variable, not the key.
     base_url: the environment variable OPENAI_BASE_URL by default, else OpenAI's.
+    task: the prompt template: general, summarise, code or qa.
+    prompt: a file with a template of your own, in Jinja, instead of `task`.
+    max_tokens, temperature: of a reply; null leaves the temperature to the server.
+    extra_body: further parameters of the request, for servers that have them.
+    threshold: how similar a quotation must be to the words that it is found in, at least.
+    concurrency: requests at the same time.
     timeout, max_retries: of the OpenAI SDK, per request; it waits between retries, or as long as Retry-After says. A
         response that has begun may take twice the timeout in all.
     max_reply_bytes: of a response, after decompression.
     breaker_failures, breaker_seconds: when the run is aborted because the endpoint is down, see CircuitBreaker.
-    price_in, price_out: per million tokens; max_cost: in the same currency.
+    price_in, price_out: per million tokens.
+    max_cost: the run ends before it costs more, in the currency of the prices.
     """
 
     model: str
