@@ -70,6 +70,7 @@ _INSTRUCTION_PROBABILITY = 0.85
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 _SENTENCE_CONFIDENCE = 0.5
 _EDGES = f"{PUNCTUATION} \t\n"
+_MIN_EXPLAINED = 12  # words of a comment that says what is wrong before it asks for a change: if that fits, so may this
 _MAX_AROUND_MISSING = 8  # words of a clause besides what it says is missing, if it says nothing else
 _MIN_SENTENCE_WORDS, _MIN_SENTENCE_SHARE = 1, 0.34  # content words that the clause shares with a sentence it means
 
@@ -128,9 +129,10 @@ def read_comment(
     prompt: the source or the question, where there is one. scorer: attention features for the learned aligner.
     label: overrides the stance of all clauses. A span's confidence is the probability that place and stance are right.
     """
-    clauses = [_settle(comment, clause, label) for clause in read_clauses(comment)] if completion.strip() else []
-    clauses = _doubt_details_of_support(comment, clauses) if label is None else clauses
     document = Document(completion, prompt or "")
+    found = read_clauses(comment, document, prompt or "") if completion.strip() else []
+    clauses = [_settle(comment, clause, label) for clause in found]
+    clauses = _doubt_details_of_support(comment, clauses) if label is None else clauses
     quotations = cited_quotations(comment, completion) if clauses else []
     read = [_read_clause(comment, clause, document, quotations) for clause in clauses]
     if _has_parts(document) and len(comment.split()) < MIN_LONG:
@@ -144,9 +146,12 @@ def read_comment(
     if len(comment.split()) >= MIN_LONG:
         _drop_generalities(read)
     spans, omissions = _spans(comment, read, critic), [item.omission for item in read if item.omission]
-    if label != "good":
-        corrections = find_corrections(comment, completion, prompt) if completion.strip() else []
-        spans, omissions = add_corrections(spans, omissions, corrections, comment, critic=critic)
+    if label != "good" and completion.strip():
+        explains = len(comment.split()) >= _MIN_EXPLAINED
+        corrections = find_corrections(comment, completion, prompt)
+        if explains and not any(span.label == "poor" for span in spans):
+            corrections = [correction for correction in corrections if correction.start == correction.end]
+        spans, omissions = add_corrections(spans, omissions, corrections, comment, critic=critic, keep_rest=explains)
     return Reading(
         spans=spans,
         omissions=omissions,
@@ -330,8 +335,11 @@ def _finish(comment: str, item: ReadClause, document: Document) -> None:
 
 
 def _drop_generalities(read: Sequence[ReadClause]) -> None:
-    """Drop the whole answer as a target where another clause of the same stance says what is meant."""
-    specific = {item.clause.stance for item in read if item.targets and not item.is_whole}
+    """Drop the whole answer as a target where another clause of the same stance says what is meant.
+
+    If that fits nothing, the comment is about another answer.
+    """
+    specific = {item.clause.stance for item in read if not item.is_whole and not item.omission}
     for item in read:
         if item.is_whole and item.clause.stance in specific:
             item.targets = []
