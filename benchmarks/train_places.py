@@ -72,9 +72,11 @@ def main() -> None:
 def fit_model(items: Sequence[Item]) -> dict[str, Any]:
     """Return the model as `places.parse_model` takes it; gate and calibration come from writers that were left out."""
     fits: list[NDArray[np.float64]] = [np.zeros(0)] * len(items)
+    writers = sorted({item.writer for item in items})
     for fold in range(FOLDS):
-        model = fit([item for item in items if item.writer % FOLDS != fold])
-        own = [i for i, item in enumerate(items) if item.writer % FOLDS == fold]
+        held = set(writers[fold::FOLDS])
+        model = fit([item for item in items if item.writer not in held])
+        own = [i for i, item in enumerate(items) if item.writer in held]
         found = model.predict(np.concatenate([items[i].features for i in own]))
         for i, values in zip(own, np.split(found, np.cumsum([len(items[i].f1) for i in own])[:-1]), strict=True):
             fits[i] = values
