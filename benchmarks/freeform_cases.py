@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from text2grad.data import defacto, haluquestqa
+from text2grad.schema import Example
 from text2grad.text.whitespace import split_words
 
 Gold = list[bool]
@@ -27,17 +28,7 @@ class Case:
 
 def defacto_cases(folder: Path, split: str) -> list[Case]:
     """Return the rows with an error and a change. Comment: critique and instruction; gold: words that were changed."""
-    return [
-        Case(
-            group=example.id,
-            comment=example.feedback.critique,
-            completion=example.completion,
-            prompt=example.prompt_text,
-            gold=_gold(example.completion, [(span.start, span.end) for span in example.feedback.spans]),
-        )
-        for example in defacto.read(folder / "defacto" / f"{split}.jsonl.gz")
-        if example.feedback and example.feedback.spans
-    ]
+    return [_case(example) for example in _defacto(folder, split) if example.feedback.spans]
 
 
 def defacto_variants(folder: Path, split: str) -> dict[str, list[Case]]:
@@ -56,17 +47,18 @@ def defacto_variants(folder: Path, split: str) -> dict[str, list[Case]]:
 
 def defacto_clean_cases(folder: Path, split: str) -> list[Case]:
     """Return the rows without an error: people say there that nothing is wrong, or what the source says."""
-    return [
-        Case(
-            group=example.id,
-            comment=example.feedback.critique,
-            completion=example.completion,
-            prompt=example.prompt_text,
-            gold=[False] * len(split_words(example.completion)),
-        )
-        for example in defacto.read(folder / "defacto" / f"{split}.jsonl.gz")
-        if example.feedback and example.feedback.critique and not example.meta["has_error"]
-    ]
+    rows = [example for example in _defacto(folder, split) if example.feedback.critique]
+    return [_case(example) for example in rows if not example.meta["has_error"]]
+
+
+def _defacto(folder: Path, split: str) -> list[Example]:
+    return [example for example in defacto.read(folder / "defacto" / f"{split}.jsonl.gz") if example.feedback]
+
+
+def _case(example: Example) -> Case:
+    places = [(span.start, span.end) for span in example.feedback.spans]
+    gold = _gold(example.completion, places)
+    return Case(example.id, example.feedback.critique, example.completion, example.prompt_text, gold)
 
 
 def halu_cases(folder: Path) -> list[Case]:

@@ -7,38 +7,45 @@ DebugBench's explanations of bugs, whose rows only suggest a stance. HaluQuestQA
 `comments_data/` are held out. A logistic regression (`align/clause_join.py`) tells which neighbouring parts of a
 comment belong to one labelled clause; it sees stances that were predicted without their writer.
 
-Prints the results on comments of writers that are left out, read from the raw comments and given the labelled clauses,
-and on `stance_data/dev.txt` and `check.txt`: nothing is trained on these two, but training clauses were added after
-looking at what they show.
+Prints the results on `stance_data/dev.txt` and `check.txt`: nothing is trained on these two, but training clauses were
+added after looking at what they show. `comments_folds.py` has the results on comments of writers that are left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
-from comment_labels import LabelledComment, Opinion, best_overlap, labelled, load, measure, read
+from safetensors.numpy import save_file
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+from scipy.special import expit, log_softmax
+from comment_labels import LabelledComment, Opinion, best_overlap, labelled, load
 from harness import ROOT, data_folder, show
 from stance_comments import STANCES, Labelled, fill, public_critiques, read_labelled, read_skeletons
 from torch.nn.functional import binary_cross_entropy_with_logits
+from train_stance_net import Arrays, train_net
 
-from text2grad.align import clause_join, clauses, stance_model
+from text2grad.align import clause_join, clauses, stance_model, stance_net
 from text2grad.align.clause_split import Piece, mask_quotations, split_sentences
+from text2grad.align.document import Document
+from text2grad.align.stance_context import relate_to_answer
 from text2grad.align.stance_features import extract_features
 from text2grad.schema import Range
 
-OUT = ROOT / "src" / "text2grad" / "align" / "weights" / "stance.json"
+OUT = ROOT / "src" / "text2grad" / "align" / "weights"
 FILLS = 3  # clauses per skeleton with slots
 JOINED = 800  # pairs of clauses joined by a conjunction
-FOLDS = (("w1", "w2"), ("w3", "w4"), ("w5", "w6", "w7"))  # writers that are left out together
-EPOCHS, BATCH, RATE, DECAY = 16, 256, 0.02, 5e-5
+ITERATIONS, DECAY = 80, 4e-5
+MIN_NET_WEIGHT = 0.03  # of items that the network is trained on
 MIN_SKELETONS = 2  # that a feature must occur in
 SMALLEST = 10  # hundredths; smaller weights are dropped
 WORDLESS = 0.4  # weight of a clause without the features of its words, so that roles count for unknown words
@@ -67,7 +74,8 @@ class Item:
     says_missing: float | None
     weight: float
     skeleton: str
-    masked: str = ""
+    masked: str
+    context: list[str] = field(default_factory=list)
 
 
 def hand_written(rng: random.Random) -> list[Item]:
@@ -91,6 +99,11 @@ def hand_written(rng: random.Random) -> list[Item]:
         items.append(_item(left, after="and", weight=0.1))
         items.append(_item(right, before="and", weight=0.1))
     return items
+
+
+def other_items() -> list[Item]:
+    """Return what is trained on besides labelled comments."""
+    return [*hand_written(random.Random(0)), *public()]
 
 
 def _item(clause: Labelled, before: str = "", after: str = "", weight: float = 1.0) -> Item:
@@ -123,7 +136,8 @@ def public() -> list[Item]:
             says_missing = SAYS_MISSING.get(source)
             if source == "defacto instructions":
                 says_missing = float(sentence.startswith("Add "))
-            items.append(Item(_features(sentence), target, says_missing, PUBLIC_WEIGHT[source], sentence))
+            features, weight = _features(sentence), PUBLIC_WEIGHT[source]
+            items.append(Item(features, target, says_missing, weight, sentence, mask_quotations(sentence)))
     return items
 
 
@@ -133,6 +147,7 @@ class Comment:
 
     labelled: LabelledComment
     masked: str
+    document: Document
     opinions: list[Opinion]
     says_missing: list[Range | bool | None]
 
@@ -142,7 +157,7 @@ class Comment:
 
 
 def read_comments() -> list[Comment]:
-    """Return the comments of the seven writers."""
+    """Return the comments of all writers."""
     folder = ROOT / "benchmarks" / "comments_train"
     rows = [json.loads(line) for line in (folder / "labels.jsonl").read_text("utf-8").splitlines()]
     labels = {row["id"]: row["clauses"] for row in rows}
@@ -154,7 +169,8 @@ def read_comments() -> list[Comment]:
             words = clause["missing"]
             start = comment.comment.find(words, opinion.bounds[0]) if words else -1
             missing.append(None if clause.get("refuse") else (start, start + len(words)) if start >= 0 else False)
-        found.append(Comment(comment, mask_quotations(comment.comment), opinions, missing))
+        document = Document(comment.completion, comment.prompt or "")
+        found.append(Comment(comment, mask_quotations(comment.comment), document, opinions, missing))
     return found
 
 
@@ -167,7 +183,10 @@ def _clause_item(comment: Comment, number: int, part: Piece | None = None) -> It
     target = tuple(float(stance == opinion.stance) for stance in STANCES)
     features = extract_features(masked, part.before if part else "", part.after if part else "")
     weight = PART_WEIGHT if part else 1.0
-    return Item(features, target, says_missing, weight, f"{comment.labelled.id} {number}", masked)
+    labelled_comment = comment.labelled
+    clause, prompt = labelled_comment.comment[start:end], labelled_comment.prompt or ""
+    context = relate_to_answer(clause, comment.document, prompt)
+    return Item(features, target, says_missing, weight, f"{labelled_comment.id} {number}", masked, context)
 
 
 def _parts(comment: Comment) -> list[Piece]:
@@ -209,15 +228,26 @@ def join_items(comments: Sequence[Comment]) -> list[tuple[list[str], float]]:
     return items
 
 
-def fit(comments: Sequence[Comment], others: Sequence[Item]) -> tuple[dict[str, list[int]], dict[str, int]]:
-    """Return the weights of stances and of joins; joins are learned from stances of writers that were left out."""
+@dataclass(frozen=True)
+class Weights:
+    """What reads clauses: the linear model of stances, the network, and the joins of parts."""
+
+    stance: dict[str, list[int]]
+    join: dict[str, int]
+    net: Arrays
+
+
+def fit(comments: Sequence[Comment], others: Sequence[Item]) -> Weights:
+    """Return all weights; joins are learned from stances of writers that were left out."""
     writers = sorted({comment.writer for comment in comments})
     halves = [[c for c in comments if (writers.index(c.writer) < len(writers) / 2) == first] for first in (True, False)]
     pairs = []
     for own, other in (halves, halves[::-1]):
-        with using(train(prepare(clause_items(own), others)), {"bias": 0}):
+        with using(train(with_wordless(balance(clause_items(own), others)))):
             pairs += join_items(other)
-    return train(prepare(clause_items(comments), others)), train_join(pairs)
+    items = balance(clause_items(comments), others)
+    net = train_net([item for item in items if item.weight >= MIN_NET_WEIGHT])
+    return Weights(train(with_wordless(items)), train_join(pairs), net)
 
 
 def train_join(items: Sequence[tuple[list[str], float]]) -> dict[str, int]:
@@ -245,72 +275,72 @@ def train_join(items: Sequence[tuple[list[str], float]]) -> dict[str, int]:
     return {"bias": round(100 * bias.item()), **kept}
 
 
-def prepare(labelled_items: Sequence[Item], others: Sequence[Item]) -> list[Item]:
-    """Return all items, and again without the features of their words. Others praise as much as they blame."""
+def balance(labelled_items: Sequence[Item], others: Sequence[Item]) -> list[Item]:
+    """Return all items, others weighted so that they praise as much as they blame."""
     sums = [sum(item.weight * item.target[i] for item in others) for i in range(2)]
     factors = [OTHERS_WEIGHT * factor for factor in (sum(sums) / 2 / sums[0], sum(sums) / 2 / sums[1], 1.0)]
     balanced = [
         replace(item, weight=item.weight * sum(f * t for f, t in zip(factors, item.target, strict=True)))
         for item in others
     ]
-    items = [*labelled_items, *balanced]
+    return [*labelled_items, *balanced]
+
+
+def with_wordless(items: Sequence[Item]) -> list[Item]:
+    """Return the items, and again without the features of their words."""
     wordless = [
         replace(
             item, features=[f for f in item.features if not f.startswith(WORD_FEATURES)], weight=item.weight * WORDLESS
         )
         for item in items
     ]
-    return items + wordless
+    return [*items, *wordless]
 
 
-def train(items: Sequence[Item], seed: int = 0) -> dict[str, list[int]]:
-    """Return the weights of good, poor and unsure by feature, in hundredths."""
-    torch.manual_seed(seed)
+def train(items: Sequence[Item]) -> dict[str, list[int]]:
+    """Return the weights of good, poor, unsure and missing by feature, in hundredths."""
     seen: dict[str, set[str]] = defaultdict(set)
     for item in items:
         for feature in item.features:
             if len(seen[feature]) < MIN_SKELETONS:
                 seen[feature].add(item.skeleton)
-    index = {feature: i for i, (feature, found) in enumerate(sorted(seen.items())) if len(found) >= MIN_SKELETONS}
-    index = {feature: i for i, feature in enumerate(index)}
-    bags = [torch.tensor([index[f] for f in item.features if f in index], dtype=torch.long) for item in items]
-    targets, weights = torch.tensor([item.target for item in items]), torch.tensor([item.weight for item in items])
-    missing = torch.tensor([item.says_missing or 0.0 for item in items])
-    known = torch.tensor([item.weight * (item.says_missing is not None) for item in items])
-    table = torch.nn.EmbeddingBag(len(index), 4, mode="sum")
-    torch.nn.init.zeros_(table.weight)
-    bias = torch.nn.Parameter(torch.zeros(4))
-    optimizer = torch.optim.Adam([table.weight, bias], lr=RATE)
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS)
-    for _ in range(EPOCHS):
-        for batch in torch.randperm(len(items)).split(BATCH):
-            chosen = [bags[i] for i in batch.tolist()]
-            offsets = torch.tensor([0, *(len(bag) for bag in chosen[:-1])]).cumsum(0)
-            scores = table(torch.cat(chosen), offsets) + bias
-            stances, omission = scores[:, :3].log_softmax(-1), scores[:, 3]
-            loss = -(weights[batch] * (targets[batch] * stances).sum(-1)).sum() / weights[batch].sum()
-            errors = binary_cross_entropy_with_logits(
-                omission, missing[batch], reduction="none", pos_weight=torch.tensor(MISSING_WEIGHT)
-            )
-            loss += (known[batch] * errors).sum() / known[batch].sum()
-            optimizer.zero_grad()
-            (loss + DECAY * table.weight.square().sum()).backward()
-            optimizer.step()
-        scheduler.step()
-    learned = (100 * table.weight.detach()).round().int().tolist()
+    index = {f: i for i, f in enumerate(sorted(f for f, found in seen.items() if len(found) >= MIN_SKELETONS))}
+    pairs = np.array([(row, index[f]) for row, item in enumerate(items) for f in item.features if f in index])
+    table = csr_matrix((np.ones(len(pairs), np.float32), pairs.T), shape=(len(items), len(index)))
+    columns = table.T.tocsr()
+    targets, weights = (np.array([getattr(item, name) for item in items]) for name in ("target", "weight"))
+    missing = np.array([item.says_missing or 0.0 for item in items])
+    known = np.array([item.weight * (item.says_missing is not None) for item in items])
+    weights, known = weights / weights.sum(), known / known.sum() * (1 + (MISSING_WEIGHT - 1) * missing)
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        own, bias = flat[:-4].reshape(-1, 4), flat[-4:]
+        scores = table @ own + bias
+        stances, omission = log_softmax(scores[:, :3], axis=1), scores[:, 3]
+        value = -(weights * (targets * stances).sum(1)).sum() + DECAY * (own**2).sum()
+        value += (known * (np.logaddexp(0, omission) - missing * omission)).sum()
+        slopes = np.empty_like(scores)
+        slopes[:, :3] = weights[:, None] * (np.exp(stances) - targets)
+        slopes[:, 3] = known * (expit(omission) - missing)
+        return value, np.concatenate([(columns @ slopes + 2 * DECAY * own).ravel(), slopes.sum(0)])
+
+    found = minimize(loss, np.zeros(4 * len(index) + 4), jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
+    learned = np.round(100 * found.x).astype(int).reshape(-1, 4).tolist()
     kept = {feature: learned[i] for feature, i in index.items() if max(map(abs, learned[i])) >= SMALLEST}
-    return {"bias": (100 * bias.detach()).round().int().tolist(), **kept}
+    return {"bias": learned[-1], **kept}
 
 
 @contextmanager
-def using(stance: dict[str, list[int]], join: dict[str, int]) -> Iterator[None]:
-    """Read clauses with these weights."""
-    shipped = stance_model._load_weights, clause_join._load_weights
-    stance_model._load_weights, clause_join._load_weights = (lambda: stance), (lambda: join)  # type: ignore[assignment]
+def using(stance: dict[str, list[int]], join: dict[str, int] | None = None, net: Arrays | None = None) -> Iterator[None]:
+    """Read clauses with these weights; the package's own network where none is given."""
+    shipped = stance_model._load_weights, clause_join._load_weights, stance_net._load
+    loaded = stance_net.parse(net) if net is not None else None
+    stance_model._load_weights, clause_join._load_weights = (lambda: stance), (lambda: join or {"bias": 0})  # type: ignore[assignment]
+    stance_net._load = (lambda: loaded) if loaded else stance_net._load  # type: ignore[assignment]
     try:
         yield
     finally:
-        stance_model._load_weights, clause_join._load_weights = shipped
+        stance_model._load_weights, clause_join._load_weights, stance_net._load = shipped
 
 
 def evaluate(items: Sequence[Item], errors: bool = False) -> dict[str, float]:
@@ -320,7 +350,7 @@ def evaluate(items: Sequence[Item], errors: bool = False) -> dict[str, float]:
     wrong, confidence = 0, []
     omissions: Counter[tuple[bool, bool]] = Counter()
     for item in items:
-        probabilities = stance_model.predict_stance(item.masked)
+        probabilities = stance_model.predict_stance_of_answer(item.masked, "", "", item.context)
         truth, (found, probability) = STANCES[int(np.argmax(item.target))], clauses.decide(probabilities)
         if errors and truth != found:
             print(f"{truth:>7} read as {found:<7} {np.round(probabilities, 2)} {item.masked}")
@@ -351,40 +381,27 @@ def _calibration_error(pairs: Sequence[tuple[float, bool]]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--errors", action="store_true", help="show the clauses that are misread")
-    parser.add_argument("--no-folds", action="store_true", help="skip the evaluation on writers that are left out")
     args = parser.parse_args()
-    rng = random.Random(0)
-    comments = read_comments()
-    others = [*hand_written(rng), *public()]
+    comments, others = read_comments(), other_items()
     print(f"{len(comments)} labelled comments, {len(others)} hand-written clauses and sentences of public critiques")
-    if not args.no_folds:
-        leave_writers_out(comments, others, args.errors)
-    stance, join = fit(comments, others)
+    weights = fit(comments, others)
     rows = []
-    with using(stance, join):
+    with using(weights.stance, weights.join, weights.net):
         for name in ("dev.txt", "check.txt"):
             result = evaluate([_item(clause) for clause in read_labelled(name)], args.errors)
             rows.append([name, *_cells(result)])
     show("stance", ["clauses", *result], rows)
-    for path, weights in ((OUT, stance), (OUT.with_name("join.json"), join)):
-        lines = [f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in weights.items()]
-        path.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
-        print(f"{path.name}: {len(weights)} weights, {path.stat().st_size} bytes")
+    write_weights(weights)
 
 
-def leave_writers_out(comments: Sequence[Comment], others: Sequence[Item], errors: bool) -> None:
-    """Print the mean results on comments of writers that are left out."""
-    given, read_back = [], []
-    for fold in FOLDS:
-        held = [comment for comment in comments if comment.writer in fold]
-        stance, join = fit([comment for comment in comments if comment.writer not in fold], others)
-        with using(stance, join):
-            items = [_clause_item(comment, i) for comment in held for i in range(len(comment.opinions))]
-            given.append(evaluate(items, errors))
-            read_back.append(measure([c.opinions for c in held], [read(c.labelled) for c in held]))
-    for name, results in (("given the labelled clauses", given), ("from raw comments", read_back)):
-        means = {key: float(np.mean([result[key] for result in results])) for key in results[0]}
-        show(f"writers left out, {name}", list(means), [_cells(means)])
+def write_weights(weights: Weights) -> None:
+    for name, values in (("stance", weights.stance), ("join", weights.join)):
+        lines = [f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in values.items()]
+        data = gzip.compress(("{" + ",\n".join(lines) + "}\n").encode(), mtime=0)
+        (OUT / f"{name}.json.gz").write_bytes(data)
+        print(f"{name}: {len(values)} weights, {len(data)} bytes")
+    save_file(weights.net, OUT / "stance_net.safetensors")
+    print(f"network: {(OUT / 'stance_net.safetensors').stat().st_size} bytes")
 
 
 def _cells(result: dict[str, float]) -> list[str]:

@@ -18,8 +18,9 @@ from harness import ROOT, data_folder
 from safetensors.numpy import save_file
 
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
+from text2grad.text.vectors import DIMENSIONS
 
-NUM_WORDS, DIMENSIONS = 9_000, 48
+NUM_WORDS = 9_000
 OUR_WEIGHT = 5  # a word of our own comments counts as often as this in public texts
 PUBLIC = (
     "defacto/train.jsonl.gz",

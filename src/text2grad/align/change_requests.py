@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from text2grad.align.quotations import find_quotations
@@ -158,6 +159,7 @@ _PATTERNS: tuple[tuple[RequestKind, str], ...] = (
 _COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for kind, pattern in _PATTERNS)
 _ABOUT_START = re.compile(_ABOUT, re.IGNORECASE)
 _FILLER_START = re.compile(r"(?:just|simply|only|instead|rather)\s+", re.IGNORECASE)
+_QUOTED, _QUOTED_END = re.compile(f"{_MASK}+"), re.compile(f"{_MASK}+$")
 _LABELLED_QUOTE = re.compile(rf"(?:[\w'’]+\s+){{1,3}}(?={_MASK}+$)")
 _LABEL_START = re.compile(
     r"(?:the\s+)?(?:words?|phrases?|names?|terms?|numbers?|dates?|years?|sentence|first\s+name|value|figure)\s+(?=\ue000)",
@@ -227,14 +229,15 @@ def _all_splits(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
         yield match
         if not {"old", "new"} <= pattern.groupindex.keys() or match.start("new") < match.start("old"):
             return
-        later = re.compile(
-            pattern.pattern.replace("(?P<old>.+?)", f"(?P<old>.{{{match.end('old') - match.start('old') + 1},}}?)"),
-            pattern.flags,
-        )
-        following = later.search(text)
+        following = _with_longer_old(pattern, match.end("old") - match.start("old") + 1).search(text)
         if following is None or following.end("old") <= match.end("old"):
             return
         match = following
+
+
+@lru_cache(maxsize=1024)
+def _with_longer_old(pattern: re.Pattern[str], length: int) -> re.Pattern[str]:
+    return re.compile(pattern.pattern.replace("(?P<old>.+?)", f"(?P<old>.{{{length},}}?)"), pattern.flags)
 
 
 def _term(comment: str, masked: str, start: int, end: int, name: str) -> Term:
@@ -250,11 +253,11 @@ def _term(comment: str, masked: str, start: int, end: int, name: str) -> Term:
     edge: Literal["start", "end"] | None = None
     if name.endswith("_start"):
         edge = "start"
-        if quoted := re.compile(f"{_MASK}+").match(masked, start, end):
+        if quoted := _QUOTED.match(masked, start, end):
             start, end, edge = *quoted.span(), None
     elif name.endswith("_end"):
         edge = "end"
-        if quoted := re.compile(f"{_MASK}+$").search(masked[:end], start):
+        if quoted := _QUOTED_END.search(masked[:end], start):
             start, end, edge = *quoted.span(), None
     is_quoted = start < end and set(masked[start:end]) == {_MASK}
     if is_quoted:

@@ -6,6 +6,7 @@ words that they share, and the stance of each. Trained by `benchmarks/train_stan
 
 from __future__ import annotations
 
+import gzip
 import json
 from functools import lru_cache
 from importlib.resources import files
@@ -68,5 +69,6 @@ def _stance_key(stance: StanceProbabilities) -> str:
 
 @lru_cache(maxsize=1)
 def _load_weights() -> dict[str, int]:
-    weights: dict[str, int] = json.loads(files("text2grad.align").joinpath("weights/join.json").read_text("utf-8"))
+    data = files("text2grad.align").joinpath("weights/join.json.gz").read_bytes()
+    weights: dict[str, int] = json.loads(gzip.decompress(data))
     return weights

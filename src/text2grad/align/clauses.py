@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from text2grad.align.clause_join import predict_join
 from text2grad.align.clause_split import Judge, Piece, main_parts, mask_quotations, split_clauses, strip_range
+from text2grad.align.document import Document
 from text2grad.align.missing import find_missing
+from text2grad.align.stance_context import relate_to_answer
 from text2grad.align.stance_features import MASK
-from text2grad.align.stance_model import StanceProbabilities, predict_stance
+from text2grad.align.stance_model import StanceProbabilities, predict_stance, predict_stance_of_answer
 from text2grad.schema import Range
 
 ClauseStance = Literal["good", "poor", "unsure"]
@@ -51,22 +53,34 @@ class Clause:
     missing: Range | None = None
 
 
-def read_clauses(comment: str) -> list[Clause]:
+def read_clauses(comment: str, document: Document | None = None, prompt: str = "") -> list[Clause]:
     """Return the clauses of a comment in order, without those that say nothing of the answer ("Thanks!").
 
     A sentence is split where both sides of a contrast, a conjunction or a comma say something of their own, never
-    inside quotations or brackets. What is excepted ("apart from the ending") has the opposite stance of the rest.
+    inside quotations or brackets. document, prompt: the answer, where it is known, to which the words of a clause are
+    compared. What is excepted ("apart from the ending") has the opposite stance of the rest.
     """
-    return read_masked(mask_quotations(comment))
+    masked = mask_quotations(comment)
+
+    def settle(piece: Piece) -> StanceProbabilities:
+        start, end, before, after, _ = piece
+        context = relate_to_answer(comment[start:end], document, prompt) if document else []
+        return predict_stance_of_answer(masked[start:end], before, after, context)
+
+    return _read(masked, settle)
 
 
 def read_masked(masked: str) -> list[Clause]:
     """Return the clauses of a comment whose quotations are replaced by `MASK`, character by character."""
+    return _read(masked, lambda piece: predict_stance_of_answer(masked[piece.start : piece.end], *piece[2:4], []))
 
+
+def _read(masked: str, settle: Callable[[Piece], StanceProbabilities]) -> list[Clause]:
+    """Return the clauses. settle: the stance of one."""
     judge = _judge(masked)
     found: list[Clause] = []
     for group in _group(masked, split_parts(masked, judge), judge):
-        found += _read_group(masked, group, judge)
+        found += _read_group(masked, group, judge, settle)
     return found
 
 
@@ -111,14 +125,19 @@ def _span_pieces(group: Sequence[tuple[Piece, Piece | None]]) -> Piece:
     return group[0][0]._replace(end=group[-1][0].end, after=group[-1][0].after)
 
 
-def _read_group(masked: str, group: Sequence[tuple[Piece, Piece | None]], judge: Judge) -> Iterator[Clause]:
+def _read_group(
+    masked: str,
+    group: Sequence[tuple[Piece, Piece | None]],
+    judge: Judge,
+    settle: Callable[[Piece], StanceProbabilities],
+) -> Iterator[Clause]:
     """Yield the clauses of parts that say one thing: they share its stance, and one of them names what is missing."""
     main = group[0][1]
     if main is not None:
         piece = group[0][0]
-        yield Clause(piece.start, piece.end, *_except(*decide(judge(*main[:4]))))
+        yield Clause(piece.start, piece.end, *_except(*decide(settle(main))))
         return
-    found = judge(*_span_pieces(group)[:4])
+    found = settle(_span_pieces(group))
     stance, probability = decide(found)
     missing = None
     if stance == "poor" and found.missing >= MIN_MISSING:

@@ -17,12 +17,14 @@ def add_corrections(
     comment: str,
     *,
     critic: str = "",
+    keep_rest: bool = False,
 ) -> tuple[list[Span], list[Omission]]:
     """Return spans and omissions of a comment with the corrections found in it (`find_corrections`).
 
     A correction narrows the blame that overlaps it to the words that it replaces, or is blame of its own; praise of
     these words goes, since the comment wants others. What it inserts is an omission, in the place of one that the same
-    sentence of the comment has given.
+    sentence of the comment has given. keep_rest: what the learned aligner blames around a correction stays blamed, since
+    the comment says more than the correction.
     """
     found, missing = list(spans), list(omissions)
     for correction in corrections:
@@ -34,9 +36,17 @@ def add_corrections(
         touching = [span for span in found if _overlap((span.start, span.end), place)]
         blame = [span for span in touching if span.label == "poor" and span.replacement is None]
         found = [span for span in found if span not in touching or span.replacement is not None]
+        if keep_rest:
+            found += [piece for span in blame if span.match == "freeform" for piece in _rest(span, place)]
         nearest = max(blame, key=partial(_num_shared, place), default=None)
         found.append(_blame(correction, nearest, comment, critic))
     return sorted(found, key=lambda span: (span.start, span.end)), missing
+
+
+def _rest(span: Span, place: Range) -> list[Span]:
+    """Return what a span has before and after a place."""
+    pieces = [(span.start, min(span.end, place[0])), (max(span.start, place[1]), span.end)]
+    return [span.model_copy(update={"start": start, "end": end}) for start, end in pieces if end - start > 1]
 
 
 def _blame(correction: Correction, blame: Span | None, comment: str, critic: str) -> Span:

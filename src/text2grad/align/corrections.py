@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 
 from rapidfuzz import fuzz
@@ -153,6 +154,7 @@ def split_request(old: str, completion: str) -> list[str]:
     return parts if 1 < len(parts) <= _MAX_PARTS else [old]
 
 
+@lru_cache(maxsize=32)
 def _keys(text: str) -> str:
     return f" {' '.join(key for word in split_words(text) for key in word.keys)} "
 

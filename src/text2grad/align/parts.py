@@ -88,6 +88,7 @@ _COMPILED = tuple(
     )
     for unit in _UNITS
 )
+_ANY_UNIT = re.compile(rf"(?<![\w'’-])(?:{'|'.join(unit.pattern for unit in _UNITS)})(?![\w-])", re.IGNORECASE)
 # "the end of the story is nice" and "the start" as nouns, not "in the end", "to start with", "the first time"
 _NOUN = re.compile(
     r"\b(?:the|this|that|its|your|my|their|an?|no|both|each|every|nice|good|great|bad|weak)\s+(?:\w+\s+)?$",
@@ -106,7 +107,8 @@ _CONFIDENCE, _ONLY_ONE = 0.9, 0.75
 def find_parts(comment: str, start: int, end: int, document: Document) -> Iterator[Proposal]:
     """Yield the parts of the document that the comment names in comment[start:end]; of nested phrases the longest."""
     taken: list[Range] = []
-    matches = [(match, unit) for pattern, unit in _COMPILED for match in pattern.finditer(comment, start, end)]
+    compiled = _COMPILED if _ANY_UNIT.search(comment, start, end) else ()  # most clauses name none
+    matches = [(match, unit) for pattern, unit in compiled for match in pattern.finditer(comment, start, end)]
     for match, unit in sorted(matches, key=lambda pair: pair[0].start() - pair[0].end()):
         if any(overlap(match.span(), other) for other in taken):
             continue

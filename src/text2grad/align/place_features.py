@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -25,8 +25,8 @@ from text2grad.align.proposals import Proposal
 from text2grad.align.whole import whole_words
 from text2grad.schema import Range
 from text2grad.text.lexicon import CALENDAR_WORDS
-from text2grad.text.vectors import word_vector
-from text2grad.text.whitespace import WordKind, is_function_part, part_key, split_parts
+from text2grad.text.vectors import DIMENSIONS, word_vector
+from text2grad.text.whitespace import WhitespaceWord, WordKind, is_function_part, part_key, split_parts, split_words
 
 Matrix = NDArray[np.float32]
 Floats = NDArray[np.float32]
@@ -37,7 +37,6 @@ LEVELS = (
 )  # fmt: skip
 SOURCES = ("quotation", "part", "kind", "name", "mention", "structure", "behaviour", "chosen")
 _DIGITS = 4  # so that equal values are equal, however they were computed
-_SIZE = 48  # of a word vector
 _MIN_SIMILARITY = 0.3
 _CUES = {
     "first": r"first|open\w*|begin\w*|start\w*|top|intro\w*|lead",
@@ -66,19 +65,19 @@ _NODES = (
 )  # fmt: skip
 _PREFIX, _PREFIX_SIMILARITY = 5, 0.8
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|[;:]\s")
-_NO_VECTOR = np.zeros(_SIZE, np.float32)
+_NO_VECTOR = np.zeros(DIMENSIONS, np.float32)
 
 
 class _Answer:
     """What depends on the completion and the prompt alone."""
 
-    def __init__(self, text: str, prompt: str) -> None:
+    def __init__(self, text: str, prompt: str, program: bool) -> None:
         self.words = answer_words(text)
         count = len(self.words)
         self.starts = np.array([word.start for word in self.words])
         self.ends = np.array([word.end for word in self.words])
         self.content = np.array([word.is_content for word in self.words], bool)
-        self.vectors = np.zeros((count, _SIZE), np.float32)
+        self.vectors = np.zeros((count, DIMENSIONS), np.float32)
         for i, word in enumerate(self.words):
             if word.is_content:
                 found = [v for part in word.parts if (v := word_vector(part)) is not None]
@@ -98,6 +97,11 @@ class _Answer:
             ],
             np.float32,
         ).reshape(7, count)
+        units = [word.sentence for word in self.words]
+        if program:
+            units = [text.count("\n", 0, word.start) for word in self.words]
+        self.units = np.array([units[i] != units[i - 1] for i in range(1, count)], bool).cumsum() if count else np.zeros(0, int)
+        self.units = np.concatenate([np.zeros(min(1, count), int), self.units])
         self.prefixes = [{key[:_PREFIX] for key in word.keys if len(key) >= _PREFIX} for word in self.words]
         self.source = [_content(piece) for piece in _SENTENCE.split(prompt)]
 
@@ -107,7 +111,7 @@ TRAITS = ("content", "novel", "number", "name", "calendar", "asks", "exclaims")
 
 @lru_cache(maxsize=16)
 def _answer(text: str, prompt: str) -> _Answer:
-    return _Answer(text, prompt)
+    return _Answer(text, prompt, Document(text, prompt).program is not None)
 
 
 def masks(text: str, prompt: str, places: Sequence[Sequence[Range]]) -> NDArray[np.bool_]:
@@ -157,6 +161,8 @@ def compute_place_features(
     for i, name in enumerate(TRAITS):
         columns[f"{name}_share"] = traits[:, i] / np.maximum(1, size)
     columns |= _words_columns(clause, answer, inside)
+    columns |= _unit_columns(clause, answer, inside, columns)
+    columns |= _contrast_columns(clause, answer, inside)
     rest = comment[: bounds[0]] + " " + comment[bounds[1] :]
     columns["context"] = _words_columns(rest, answer, inside)["exact"]
     columns |= _source_columns(clause, answer, inside_f)
@@ -238,6 +244,62 @@ def _words_columns(text: str, answer: _Answer, inside: NDArray[np.bool_]) -> dic
         "recognised": np.full(len(inside), exact.any(0).mean(), np.float32),
         "keys": np.full(len(inside), count, np.float32),
     }
+
+
+def _unit_columns(
+    clause: str, answer: _Answer, inside: NDArray[np.bool_], columns: Mapping[str, Floats]
+) -> dict[str, Floats]:
+    """Compute how well the sentence, or line of code, around a place fits, and how much of that the place has."""
+    if not answer.words:
+        zero = np.zeros(len(inside), np.float32)
+        return dict.fromkeys(_UNIT_COLUMNS, zero)
+    units = answer.units[None, :] == np.arange(answer.units[-1] + 1)[:, None]
+    fits = _words_columns(clause, answer, units)
+    own = answer.units[_edges(inside)[0]]
+    size = units.sum(1)[own]
+    found = {f"unit_{name}": fits[name][own] for name in ("exact", "soft", "cosine", "soft_max")}
+    found |= {f"unit_{name}_below_best": fits[name].max() - fits[name][own] for name in ("exact", "soft", "cosine")}
+    found["unit_share"] = (inside.sum(1) / np.maximum(1, size)).astype(np.float32)
+    found |= {f"unit_{name}_elsewhere": fits[name][own] - columns[name] for name in ("exact", "soft")}
+    return found
+
+
+_UNIT_COLUMNS = (
+    "unit_exact", "unit_soft", "unit_cosine", "unit_soft_max", "unit_exact_below_best", "unit_soft_below_best",
+    "unit_cosine_below_best", "unit_share", "unit_exact_elsewhere", "unit_soft_elsewhere",
+)  # fmt: skip
+
+
+def _contrast_columns(clause: str, answer: _Answer, inside: NDArray[np.bool_]) -> dict[str, Floats]:
+    """Compute how far a place has what the clause puts something else for: "It was Thursday" and a Tuesday."""
+    said = [word for word in split_words(clause) if word.is_content]
+    known = {key for word in answer.words for key in word.keys}
+    keys = {key for word in said for key in word.keys}
+    new = [word for word in said if known.isdisjoint(word.keys)]
+    other = np.array([word.is_content and keys.isdisjoint(word.keys) for word in answer.words], bool)
+    size = np.maximum(1, inside.sum(1))
+    found: dict[str, Floats] = {"new_words": np.full(len(inside), len(new), np.float32)}
+    vectors = [v for word in new for part in word.parts if (v := word_vector(part)) is not None]
+    similar = np.zeros(len(answer.words), np.float32)
+    if vectors and len(answer.words):
+        similar = np.where(other, (answer.vectors @ np.stack(vectors).T).max(1), 0.0).astype(np.float32)
+    best = _max_inside(inside, similar) if len(answer.words) else np.zeros(len(inside), np.float32)
+    found["contrast"] = best
+    found["contrast_below_best"] = best.max(initial=0) - best
+    found["contrast_density"] = (inside * np.where(similar > _MIN_SIMILARITY, similar, 0)).sum(1) / size
+    for row, name in ((2, "number"), (3, "name"), (4, "calendar")):
+        has = _has_trait(new, name)
+        inside_other = (inside & other & (answer.traits[row] > 0)).sum(1) if has else np.zeros(len(inside))
+        found[f"contrast_{name}"] = np.minimum(inside_other, 3).astype(np.float32)
+        found[f"contrast_{name}_share"] = (inside_other / size).astype(np.float32)
+        found[f"new_{name}"] = np.full(len(inside), float(has), np.float32)
+    return found
+
+
+def _has_trait(words: Sequence[WhitespaceWord], name: str) -> bool:
+    if name == "calendar":
+        return any(part in CALENDAR_WORDS for word in words for part in word.parts)
+    return any(word.kind == (WordKind.NUMBER if name == "number" else WordKind.NAME) for word in words)
 
 
 _WORD_COLUMNS = (

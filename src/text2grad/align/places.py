@@ -7,6 +7,7 @@ improbable is about nothing in the answer. Trained by `benchmarks/train_places.p
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Sequence
 from functools import lru_cache
@@ -92,7 +93,8 @@ class _Model(NamedTuple):
 
 @lru_cache
 def _load_model() -> _Model:
-    return parse_model(json.loads(files("text2grad.align").joinpath("weights/places.json").read_text("utf-8")))
+    data = files("text2grad.align").joinpath("weights/places.json.gz").read_bytes()
+    return parse_model(json.loads(gzip.decompress(data)))
 
 
 def parse_model(data: dict[str, Any]) -> _Model:

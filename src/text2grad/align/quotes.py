@@ -102,10 +102,13 @@ def _context_scores(candidates: list[Match], quote: str, text: str, context: str
     low = text.lower()
     words = set(_CONTEXT_WORD.findall(context.lower())) - set(_CONTEXT_WORD.findall(quote.lower()))
     totals = [0.0] * len(candidates)
+    places: dict[str, list[int]] = {}
+    for match in _CONTEXT_WORD.finditer(low):
+        places.setdefault(match[0], []).append(match.start())
     for word in sorted(words):  # the order of a floating-point sum matters
         if _COMMON_WORD.fullmatch(word):
             continue
-        positions = [match.start() for match in re.finditer(rf"\b{re.escape(word)}\b", low)]
+        positions = places.get(word, [])
         for i, place in enumerate(candidates):
             nearest = bisect_left(positions, place.start)
             gaps = [max(place.start - at - len(word), at - place.end, 0) for at in positions[max(0, nearest - 1) :][:2]]

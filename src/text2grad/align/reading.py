@@ -10,7 +10,7 @@ nothing is refused, with the reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -62,14 +62,17 @@ _OBJECTION = re.compile(
     re.IGNORECASE,
 )
 _NOT_SAID = re.compile(
-    r"\W*(?:it|the (?:answer|summary|text|response)) (?:does not|doesn['’]t|never) (?:say|mention)s?:\s*(?P<what>\S.*)",
-    re.DOTALL | re.IGNORECASE,
+    r"^\W*(?:it|the (?:answer|summary|text|response)) (?:does not|doesn['’]t|never) (?:say|mention)s?:\s*(?P<what>\S.*)$",
+    re.MULTILINE | re.IGNORECASE,
 )
+_EVIDENCE = re.compile(r"^\W*\".+?\" (?:\w+ ){1,7}(?:says?|said|states?):(?P<what> .+)$", re.MULTILINE)
+_NOT_SAID_PROBABILITY = 0.95
 _INTERJECTION = re.compile(r"(?:\W|\b(?:yes|no|well|sure|indeed|really|hm+|oh|ah|right then|anyway)\b)+", re.IGNORECASE)
 _INSTRUCTION_PROBABILITY = 0.85
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 _SENTENCE_CONFIDENCE = 0.5
 _EDGES = f"{PUNCTUATION} \t\n"
+_MIN_EXPLAINED = 12  # words of a comment that says what is wrong before it asks for a change: if that fits, so may this
 _MAX_AROUND_MISSING = 8  # words of a clause besides what it says is missing, if it says nothing else
 _MIN_SENTENCE_WORDS, _MIN_SENTENCE_SHARE = 1, 0.34  # content words that the clause shares with a sentence it means
 
@@ -128,11 +131,16 @@ def read_comment(
     prompt: the source or the question, where there is one. scorer: attention features for the learned aligner.
     label: overrides the stance of all clauses. A span's confidence is the probability that place and stance are right.
     """
-    clauses = [_settle(comment, clause, label) for clause in read_clauses(comment)] if completion.strip() else []
+    original, document = comment, Document(completion, prompt or "")
+    comment = _blank(comment, [match.span("what") for match in _EVIDENCE.finditer(comment)])
+    stated = list(_stated_omissions(comment, document)) if completion.strip() else []
+    comment = _blank(comment, [(item.clause.start, item.clause.end) for item in stated])
+    found = read_clauses(comment, document, prompt or "") if completion.strip() else []
+    clauses = [_settle(comment, clause, label) for clause in found]
     clauses = _doubt_details_of_support(comment, clauses) if label is None else clauses
-    document = Document(completion, prompt or "")
     quotations = cited_quotations(comment, completion) if clauses else []
-    read = [_read_clause(comment, clause, document, quotations) for clause in clauses]
+    read = [*stated, *(_read_clause(comment, clause, document, quotations) for clause in clauses)]
+    read.sort(key=lambda item: item.clause.start)
     if _has_parts(document) and len(comment.split()) < MIN_LONG:
         for item in read:
             _rank(comment, item, document, prompt or "", quotations)
@@ -144,9 +152,12 @@ def read_comment(
     if len(comment.split()) >= MIN_LONG:
         _drop_generalities(read)
     spans, omissions = _spans(comment, read, critic), [item.omission for item in read if item.omission]
-    if label != "good":
-        corrections = find_corrections(comment, completion, prompt) if completion.strip() else []
-        spans, omissions = add_corrections(spans, omissions, corrections, comment, critic=critic)
+    if label != "good" and completion.strip():
+        explains = len(comment.split()) >= _MIN_EXPLAINED
+        corrections = find_corrections(original, completion, prompt)
+        if explains and not any(span.label == "poor" for span in spans):
+            corrections = [correction for correction in corrections if correction.start == correction.end]
+        spans, omissions = add_corrections(spans, omissions, corrections, original, critic=critic, keep_rest=explains)
     return Reading(
         spans=spans,
         omissions=omissions,
@@ -186,9 +197,6 @@ def _read_clause(
 ) -> ReadClause:
     """Read what the clause says by itself: what is missing, or what it points at explicitly."""
     bounds = (clause.start, clause.end)
-    said = _NOT_SAID.match(comment, clause.start, clause.end)
-    if said and clause.missing is None:
-        clause = replace(clause, stance="poor", missing=said.span("what"))
     if clause.missing is not None and clause.stance != "good":
         text = omission_text(comment, clause.missing)
         rest = comment[clause.start : clause.missing[0]] + comment[clause.missing[1] : clause.end]
@@ -202,6 +210,24 @@ def _read_clause(
         stance: Label = "good" if "good" in detect_stances(comment, quoted, occurs=lambda _: True) else "poor"
         clause = replace(clause, stance=stance, probability=_QUOTED_PROBABILITY)
     return ReadClause(clause, [target for proposal in found for target in _targets(proposal)])
+
+
+def _stated_omissions(comment: str, document: Document) -> Iterator[ReadClause]:
+    """Yield the lines that state what the answer lacks ("It does not say: ..."), however many sentences that has."""
+    for match in _NOT_SAID.finditer(comment):
+        clause = Clause(*match.span(), "poor", _NOT_SAID_PROBABILITY, match.span("what"))
+        text = omission_text(comment, match.span("what"))
+        if is_present(text, document.text):
+            yield ReadClause(clause, refused=NOT_MISSING)
+        else:
+            yield ReadClause(clause, omission=Omission(text=text, phrase=match.span("what")))
+
+
+def _blank(comment: str, ranges: Sequence[Range]) -> str:
+    """Return the comment with these ranges replaced by spaces."""
+    for start, end in ranges:
+        comment = comment[:start] + " " * (end - start) + comment[end:]
+    return comment
 
 
 def _targets(proposal: Proposal) -> list[Target]:
@@ -330,8 +356,11 @@ def _finish(comment: str, item: ReadClause, document: Document) -> None:
 
 
 def _drop_generalities(read: Sequence[ReadClause]) -> None:
-    """Drop the whole answer as a target where another clause of the same stance says what is meant."""
-    specific = {item.clause.stance for item in read if item.targets and not item.is_whole}
+    """Drop the whole answer as a target where another clause of the same stance says what is meant.
+
+    If that fits nothing, the comment is about another answer.
+    """
+    specific = {item.clause.stance for item in read if not item.is_whole and not item.omission}
     for item in read:
         if item.is_whole and item.clause.stance in specific:
             item.targets = []

@@ -1,22 +1,28 @@
 """The probability that a clause praises, blames, or takes no stance, and that it says that something is missing.
 
-A linear model over the clause's features: softmax for the stances, a sigmoid for what is missing.
+A linear model over the clause's features, softmax for the stances and a sigmoid for what is missing, tells where a
+comment is split. The stance of a clause is the mean of its scores and those of a small network (`stance_net`), which
+knows the meaning of words and how they relate to the answer.
 
-Trained by `benchmarks/train_stance.py`; its probabilities are calibrated.
+Trained by `benchmarks/train_stance.py`; the probabilities of both together are calibrated.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
 from math import exp
 from typing import NamedTuple
 
 from text2grad.align.stance_features import extract_features
+from text2grad.align.stance_net import score_clause
 
 _SCALE = 100  # the weights are stored as hundredths
-_LOWEST = -50 * _SCALE  # exp of its opposite is finite
+_LOWEST = -50.0  # exp of its opposite is finite
+SHARPNESS = 0.5  # of the sum of the two models' scores
 
 
 class StanceProbabilities(NamedTuple):
@@ -32,7 +38,18 @@ class StanceProbabilities(NamedTuple):
 
 
 def predict_stance(clause: str, before: str = "", after: str = "") -> StanceProbabilities:
-    """Return the probabilities of a clause's stances; for the arguments see `extract_features`."""
+    """Return the linear model's probabilities of a clause's stances; for the arguments see `extract_features`."""
+    return _probabilities(_score(clause, before, after))
+
+
+def predict_stance_of_answer(clause: str, before: str, after: str, context: Sequence[str]) -> StanceProbabilities:
+    """Return the probabilities by both models. context: how the clause relates to the answer (`stance_context`)."""
+    linear = _score(clause, before, after)
+    scores = [SHARPNESS * (one + float(other)) for one, other in zip(linear, score_clause(clause, context), strict=True)]
+    return _probabilities(scores)
+
+
+def _score(clause: str, before: str, after: str) -> list[float]:
     weights = _load_weights()
     good, poor, unsure, missing = weights["bias"]
     for feature in extract_features(clause, before, after):
@@ -42,16 +59,19 @@ def predict_stance(clause: str, before: str = "", after: str = "") -> StanceProb
             poor += weight[1]
             unsure += weight[2]
             missing += weight[3]
-    highest = max(good, poor, unsure)
-    odds = exp((good - highest) / _SCALE), exp((poor - highest) / _SCALE), exp((unsure - highest) / _SCALE)
+    return [good / _SCALE, poor / _SCALE, unsure / _SCALE, missing / _SCALE]
+
+
+def _probabilities(scores: Sequence[float]) -> StanceProbabilities:
+    highest = max(scores[:3])
+    odds = [exp(score - highest) for score in scores[:3]]
     total = sum(odds)
-    absence = 1.0 / (1.0 + exp(-max(missing, _LOWEST) / _SCALE))
-    return StanceProbabilities(odds[0] / total, odds[1] / total, odds[2] / total, absence)
+    return StanceProbabilities(*(value / total for value in odds), missing=1.0 / (1.0 + exp(-max(scores[3], _LOWEST))))
 
 
 @lru_cache(maxsize=1)
 def _load_weights() -> dict[str, list[int]]:
     """Return the weights of good, poor, unsure and missing by feature."""
-    text = files("text2grad.align").joinpath("weights/stance.json").read_text("utf-8")
-    weights: dict[str, list[int]] = json.loads(text)
+    data = files("text2grad.align").joinpath("weights/stance.json.gz").read_bytes()
+    weights: dict[str, list[int]] = json.loads(gzip.decompress(data))
     return weights

@@ -54,6 +54,8 @@ def find_targets(
         if match is not None and overlap(clause, phrase)
     ]
     parts = _nest(comment, list(find_parts(comment, *clause, document)), document)
+    if len(document.sentences) == 1:  # "the jail sentence", "a step closer"
+        parts = [part for part in parts if part.places != (document.whole,)]
     if document.program is not None and (places := _code_targets(comment, clause, document)):
         return places
     if quotations:

@@ -11,6 +11,8 @@ from safetensors.numpy import load
 
 Vector = NDArray[np.float32]
 
+DIMENSIONS = 48
+
 
 def word_vector(word: str) -> Vector | None:
     """Return the vector of a word, of length 1, or None for an uncommon one. Case does not matter."""

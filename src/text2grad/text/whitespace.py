@@ -66,25 +66,46 @@ class WhitespaceWord(NamedTuple):
     @property
     def is_capitalized(self) -> bool:
         """Whether the first character that is not punctuation is upper case."""
-        return _is_capitalized(self.text)
+        return is_capitalized(self.text)
 
 
 def split_words(text: str) -> list[WhitespaceWord]:
     """Split a text at white space. A full stop or an empty line ends a sentence."""
+    return list(_split_words(text))
+
+
+@lru_cache(maxsize=128)  # one comment is read with many questions to the same few texts
+def _split_words(text: str) -> tuple[WhitespaceWord, ...]:
     words: list[WhitespaceWord] = []
     sentence = 0
     for match in _WORD.finditer(text):
-        gap = text[words[-1].end : match.start()] if words else ""
-        sentence += bool(words) and (bool(_SENTENCE_END.search(words[-1].text)) or gap.count("\n") > 1)
-        parts = split_parts(match[0])
-        kind = _word_kind(match[0], parts, is_first=not words)
-        words.append(WhitespaceWord(*match.span(), match[0], parts, tuple(map(part_key, parts)), kind, sentence))
-    return words
+        start, end = match.span()
+        ends = bool(words) and (_ends_sentence(words[-1].text) or text.count("\n", words[-1].end, start) > 1)
+        sentence += ends
+        words.append(WhitespaceWord(start, end, match[0], *_analyse(match[0], not words), sentence))
+    return tuple(words)
+
+
+@lru_cache(maxsize=1 << 15)
+def _analyse(word: str, is_first: bool) -> tuple[tuple[str, ...], tuple[str, ...], WordKind]:
+    """Return the parts of a word, their keys, and the word's kind."""
+    parts = split_parts(word)
+    return parts, tuple(map(part_key, parts)), _word_kind(word, parts, is_first)
+
+
+@lru_cache(maxsize=1 << 15)
+def _ends_sentence(word: str) -> bool:
+    return _SENTENCE_END.search(word) is not None
 
 
 def split_parts(text: str) -> tuple[str, ...]:
     """Return the words and numbers of a text in lower case, compounds and identifiers split."""
-    return tuple(lower_word(part) for run in _PART.findall(text) for part in _CAMEL_CASE.split(run))
+    return tuple(part for run in _PART.findall(text) for part in _split_run(run))
+
+
+@lru_cache(maxsize=1 << 16)
+def _split_run(run: str) -> tuple[str, ...]:
+    return tuple(map(lower_word, _CAMEL_CASE.split(run)))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -101,7 +122,9 @@ def is_function_part(part: str) -> bool:
     return part in FUNCTION_WORDS and part not in NUMBER_WORDS
 
 
-def _is_capitalized(text: str) -> bool:
+@lru_cache(maxsize=1 << 15)
+def is_capitalized(text: str) -> bool:
+    """Whether the first character that is not punctuation is upper case."""
     return text.strip(PUNCTUATION)[:1].isupper()
 
 
@@ -112,4 +135,4 @@ def _word_kind(text: str, parts: tuple[str, ...], is_first: bool) -> WordKind:
         return next((kind for kind, members in _CLOSED_CLASSES.items() if parts[0] in members), WordKind.FUNCTION)
     if any(part in NUMBER_WORDS or part[0].isdigit() for part in parts):
         return WordKind.NUMBER
-    return WordKind.NAME if _is_capitalized(text) and not is_first else WordKind.OTHER
+    return WordKind.NAME if is_capitalized(text) and not is_first else WordKind.OTHER

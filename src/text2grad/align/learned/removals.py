@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from text2grad.align.cuts import still_reads
 from text2grad.text.lexicon import ARTICLES, CALENDAR_WORDS, FUNCTION_WORDS, PREPOSITIONS, word_set
-from text2grad.text.whitespace import WhitespaceWord, WordKind, part_key, split_parts, split_words
+from text2grad.text.whitespace import WhitespaceWord, WordKind, is_capitalized, part_key, split_parts, split_words
 
 Features = dict[str, float]
 NONE = "none"
@@ -62,6 +62,11 @@ _TIME = re.compile(
     r"|\b(?:May|March)\b",
 )
 _DURATION = re.compile(r"\b[\w.]+[- ](?:year|month|week|day|hour|minute|season|game|match)s?\b", re.IGNORECASE)
+_MEASURES = {"age": _AGE, "score": _SCORE, "time": _TIME, "duration": _DURATION}
+_MEASURE_WORD = re.compile(
+    r"\d|year|aged|\b(?:his|her|their|today|yesterday|tomorrow|tonight|May|March)\b|season|month|week|day|hour|minute|game"
+    rf"|match|night|summer|winter|spring|autumn|{'|'.join(sorted(CALENDAR_WORDS - {'may', 'march'}))}"
+)  # one of these is in every measure
 _NATIONALITY = re.compile(
     r"[A-Z]\w+(?:ish|ian|ean|ese|can|lsh)|French|German|Dutch|Scot\w*|Greek|Swiss|Thai|Iraqi|Israeli|Pakistani|Czech|Spaniard"
 )
@@ -296,24 +301,33 @@ _CLASS_WORDS = ARTICLES | word_set("""
 
 
 def _word_class(word: WhitespaceWord) -> str:
-    bare = word.text.strip(".,;:!?\"'`()[]“”‘’").lower()
+    return _classify(word.text, word.kind)
+
+
+@lru_cache(maxsize=1 << 14)
+def _classify(text: str, kind: WordKind) -> str:
+    bare = text.strip(".,;:!?\"'`()[]“”‘’").lower()
     if bare in _CLASS_WORDS:
         return bare
-    if word.kind is WordKind.OTHER:
-        if word.is_capitalized:
+    if kind is WordKind.OTHER:
+        if is_capitalized(text):
             return "Capital"
         for suffix in ("ing", "ed", "ly", "s"):
             if bare.endswith(suffix):
                 return f"-{suffix}"
-    if word.kind is WordKind.NAME and word.text.rstrip(".,").endswith(("'s", "’s")):
+    if kind is WordKind.NAME and text.rstrip(".,").endswith(("'s", "’s")):
         return "NAME's"
-    return word.kind.name
+    return kind.name
+
+
+@lru_cache(maxsize=1 << 14)
+def _may_measure(word: str) -> bool:
+    return _MEASURE_WORD.search(word) is not None or _MEASURE_WORD.search(word.lower()) is not None
 
 
 def _phrase_kinds(words: Sequence[WhitespaceWord], first: int, last: int) -> set[str]:
     """Return which kinds of phrase a run of words is, by its spelling and its neighbours."""
     run = words[first:last]
-    text = " ".join(word.text for word in run)
     after = words[last] if last < len(words) else None
     capitalized = [word.is_capitalized for word in run]
     kinds = set()
@@ -335,9 +349,9 @@ def _phrase_kinds(words: Sequence[WhitespaceWord], first: int, last: int) -> set
         kinds.add(f"{bare} Name")
     elif bare in PREPOSITIONS:
         kinds.add("prepositional phrase")
-    for kind, pattern in (("age", _AGE), ("score", _SCORE), ("time", _TIME), ("duration", _DURATION)):
-        if pattern.search(text):
-            kinds.add(kind)
+    if any(_may_measure(word.text) for word in run):
+        text = " ".join(word.text for word in run)
+        kinds |= {kind for kind, pattern in _MEASURES.items() if pattern.search(text)}
     if len(run) == 1 and _NATIONALITY.match(run[0].text):
         kinds.add("nationality")
     if len(run) == 1 and run[0].text.endswith(("'s", "’s")):
