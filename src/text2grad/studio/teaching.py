@@ -43,17 +43,16 @@ from text2grad.trainer.state import KLController, RunningScale, TrainerState
 from text2grad.trainer.update import update
 
 SETTINGS = PolicySettings(
-    num_iterations=6,
-    learning_rate=3e-4,
+    num_iterations=4,
+    learning_rate=1e-3,
     epsilon=0.5,
     beta=0.1,
     kl_placement="loss",
     estimator="local",
     vf_coef=0.0,
-    corrections=CorrectionSettings(),
+    corrections=CorrectionSettings(continuation=1),
     max_completion_length=64,
     max_tokens_per_batch=1024,
-    bf16=False,
 )
 CREDIT = Credit(total="spans")  # people give no scores, and a lesson has nothing to compare a score with
 
@@ -97,9 +96,13 @@ class Teacher:
 
     def generate(self, prompt: str) -> str:
         """Return the greedy answer of the model as it is now."""
+        (answer,) = self.generate_all([prompt])
+        return answer
+
+    def generate_all(self, prompts: Sequence[str]) -> list[str]:
+        """Return the greedy answers to several prompts, in one batch."""
         with self._lock:
-            (answer,) = self._generate(self._encode([Example(id="prompt", prompt=prompt)]))
-            return decode(answer, self.tokenizer)
+            return [decode(answer, self.tokenizer) for answer in self._generate(self._encode_texts(prompts))]
 
     def teach(self, examples: Sequence[tuple[Example, Feedback]], control_prompts: Sequence[str] = ()) -> Lesson:
         """Apply the feedback on these answers, and return what it changed. `keep` or `discard` it next.
@@ -111,7 +114,7 @@ class Teacher:
             start = time.perf_counter()
             rollout = self._rollout([example for example, _ in examples])
             rewards, corrections = self._read(rollout, [feedback for _, feedback in examples])
-            prompts = rollout.prompts + self._encode_controls(control_prompts)
+            prompts = rollout.prompts + self._encode_texts(control_prompts)
             answers_before = self._generate(prompts)
             controls = list(zip(prompts, answers_before, strict=True))[len(examples) :]
             held = [self._distributions(prompt, answer) for prompt, answer in controls]
@@ -263,8 +266,8 @@ class Teacher:
     def _encode(self, examples: Sequence[Example]) -> list[list[int]]:
         return encode_prompts(examples, self.tokenizer, False, self._context, self.settings.max_completion_length)
 
-    def _encode_controls(self, prompts: Sequence[str]) -> list[list[int]]:
-        examples = [Example(id=f"control {number}", prompt=prompt) for number, prompt in enumerate(prompts, 1)]
+    def _encode_texts(self, prompts: Sequence[str]) -> list[list[int]]:
+        examples = [Example(id=f"prompt {number}", prompt=prompt) for number, prompt in enumerate(prompts, 1)]
         return self._encode(examples) if examples else []
 
     def _generate(self, prompts: Sequence[list[int]]) -> list[list[int]]:
