@@ -25,7 +25,7 @@ INVENTIONS = {
 }
 FILLERS = {"beyond the length of a summary", "said before"}
 MIN_WORDS = 6  # that have to be left before a clause that goes
-ADDS = frozenset("and with while which who where but after before during as for each".split())
+ADDS = frozenset(("and", "with", "while", "which", "who", "where", "but", "after", "before", "during", "as", "for"))
 CLAUSE_END = re.compile(r"[,.](?=\s|$)")
 CRITIC = GroundingCritic()
 

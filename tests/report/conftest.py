@@ -83,6 +83,13 @@ DRAFTS: list[tuple[str, list[Mark], list[tuple[str, str]]]] = [
     ),
 ]
 
+# Samples are inflated when they are shown first.
+SAMPLE_IS_DRAWN = """new Promise((drawn) => {
+  const view = document.querySelector(".sample-view");
+  const look = () => (!view || view.children.length ? drawn() : setTimeout(look, 5));
+  look();
+})"""
+
 REPLACEMENTS = {"Friday": "<b>Tuesday</b>", "President Larsen": ""}  # text, not markup
 
 
@@ -308,6 +315,7 @@ class Chromium:
             self.events.append(self._receive())
         # Curves are drawn once their size is known, which is after the first frame has been laid out.
         self.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        self.evaluate(SAMPLE_IS_DRAWN)
 
     @staticmethod
     def _is_load(event: dict[str, Any], loader: str) -> bool:

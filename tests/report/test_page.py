@@ -62,7 +62,7 @@ def test_evaluations_are_drawn_as_one_line_over_the_steps_between(browser: Any, 
 
 def test_hovering_a_phrase_highlights_its_span(first_step: Any):
     phrases = first_step.evaluate(
-        "Array.from(document.querySelectorAll('.critique .phrase')).slice(0, 7).map((n) => n.textContent)"
+        "Array.from(document.querySelectorAll('.sample-view .critique .phrase')).slice(0, 7).map((n) => n.textContent)"
     )
     assert phrases[1] == "not on Friday"
     first_step.hover(".sample-view .phrase:nth-of-type(2)")
@@ -117,7 +117,7 @@ def test_a_token_shows_its_numbers_and_those_it_shares_a_character_with(first_st
     assert shown.startswith("␣Fridayreward−1advantage")
     assert "%" in shown
     first_step.evaluate(
-        "Array.from(document.querySelectorAll('.token')).find((n) => n.textContent.includes('🐟')).id = 'fish'"
+        "Array.from(document.querySelectorAll('.sample-view .token')).find((n) => n.textContent.includes('🐟')).id = 'fish'"
     )
     first_step.hover("#fish")
     assert "These tokens share a character" in first_step.evaluate("document.getElementById('tooltip').textContent")

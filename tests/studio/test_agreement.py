@@ -15,7 +15,7 @@ def rows(*lines: str) -> list[list[str | None]]:
 @pytest.mark.parametrize(
     ("ratings", "alpha"),
     [
-        # Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): examples A (binary), B and C (missing data).
+        # Krippendorff, Computing Krippendorff's Alpha-Reliability (2011): examples A, B and C, which has missing data.
         (rows("0100000010", "1110010000"), 0.095),
         (rows("aabbdcccedda", "babbbccceddd"), 0.692),
         (rows("123321412...", "1233224125.3", ".3332342251.", "12332441251."), 0.743),

@@ -6,13 +6,15 @@ from typing import Any
 from text2grad.files import replace_text
 from text2grad.report.html import embed_json, render_page
 from text2grad.report.metrics_table import metric_rows
-from text2grad.report.read import MAX_EXAMPLES, MAX_STEPS, Run, Sample, Token, read_run
+from text2grad.report.read import MAX_EXAMPLES, MAX_SAMPLES, MAX_STEPS, Run, read_run
+from text2grad.report.samples import round_digits, sample_chunks, sample_index
+from text2grad.report.story import tell_story
 from text2grad.report.subsample import subsample
+from text2grad.report.trouble import find_trouble
 
-COMPONENTS = ("tooltip", "curves", "completion", "critique", "samples", "examples")
-STYLES = ("metrics.css", *(f"{name}.css" for name in COMPONENTS))
+COMPONENTS = ("tooltip", "curves", "completion", "critique", "chunks", "samples", "examples", "story")
+STYLES = ("metrics.css", *(f"{name}.css" for name in COMPONENTS if name != "chunks"))
 SCRIPTS = ("dom.js", "theme.js", *(f"{name}.js" for name in COMPONENTS), "report.js")
-TOKEN_NUMBERS = ("start", "end", "reward", "advantage", "logprob_before", "logprob_after")
 EVAL_SCORE = "eval/score"  # recorded by the steps after which the policy was evaluated
 
 
@@ -22,29 +24,40 @@ def build_report(run_dir: Path) -> Path:
     Raises UserError if the folder is not a run, if a record in it is damaged (an incomplete last line is not),
     or if the page cannot be written.
     """
-    page = render_report(read_run(run_dir))
     path = run_dir / "report.html"
-    replace_text(path, page.encode("utf-8", errors="replace").decode("utf-8"))  # lone surrogates cannot be encoded
+    replace_text(path, encodable(render_report(read_run(run_dir, MAX_SAMPLES))))
     return path
 
 
-def render_report(run: Run) -> str:
-    """Render the page of a run."""
+def encodable(page: str) -> str:
+    """Return the page without lone surrogates, which cannot be encoded."""
+    return page.encode("utf-8", errors="replace").decode("utf-8")
+
+
+def render_report(run: Run, refresh_seconds: int | None = None) -> str:
+    """Render the page of a run. refresh_seconds: reload it this often, for a run that is going on."""
     examples = run.evaluation.examples if run.evaluation else []
-    shown = [examples[i] for i in subsample(range(len(examples)), MAX_EXAMPLES)]
+    story = tell_story(run)
+    picked = [i for _, i in story.examples]
+    shown = sorted({*subsample(range(len(examples)), MAX_EXAMPLES), *picked})
     steps = _select_steps(run.metrics)
     return render_page(
         "report.html.j2",
         STYLES,
         SCRIPTS,
         run=run,
+        refresh_seconds=refresh_seconds,
         data=embed_json(
             {
                 "metrics": _metric_columns(steps),
-                "samples": [_sample(sample) for sample in run.samples],
-                "examples": [example.model_dump(mode="json", exclude_none=True) for example in shown],
+                "samples": sample_index(run.samples),
+                "examples": [examples[i].model_dump(mode="json", exclude_none=True) for i in shown],
+                "picked": [[title, shown.index(i)] for title, i in story.examples],
             }
         ),
+        chunks=sample_chunks(run.samples),
+        story=story,
+        trouble=find_trouble(run),
         summary=_summary(run.metrics),
         metrics=metric_rows(run.evaluation.metrics) if run.evaluation else [],
         num_steps_shown=len(steps),
@@ -62,30 +75,13 @@ def _select_steps(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _metric_columns(records: list[dict[str, Any]]) -> dict[str, list[float | None]]:
     """Return one column per metric, including `step`, with None where a step has no number."""
-    numbers = [{name: _round(value) for name, value in record.items() if _is_number(value)} for record in records]
+    numbers = [{name: round_digits(value) for name, value in record.items() if _is_number(value)} for record in records]
     names = dict.fromkeys(name for record in numbers for name in record)
     return {name: [record.get(name) for record in numbers] for name in names}
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _round(value: float | None) -> float | None:
-    """Round to six significant digits, which halves the bytes of the page; integers are kept."""
-    return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def _sample(sample: Sample) -> dict[str, Any]:
-    record = sample.model_dump(mode="json", exclude_none=True, exclude={"tokens"})
-    return record | {"tokens": _token_columns(sample.tokens, sample.completion)}
-
-
-def _token_columns(tokens: list[Token], completion: str) -> dict[str, list[Any]]:
-    """Return one list per token attribute; `text` is None where it equals the completion at the token's offsets."""
-    texts = [None if token.text == completion[token.start : token.end] else token.text for token in tokens]
-    numbers = {name: [_round(getattr(token, name)) for token in tokens] for name in TOKEN_NUMBERS}
-    return {"text": texts} | {name.removeprefix("logprob_"): column for name, column in numbers.items()}
 
 
 def _summary(metrics: list[dict[str, Any]]) -> dict[str, str]:

@@ -4,5 +4,6 @@ const data = JSON.parse(document.getElementById("data").textContent);
 initTheme();
 initTooltip();
 initCurves(data.metrics);
-initSamples(data.samples);
+const showSample = initSamples(data.samples);
 initExamples(data.examples);
+initStory(data.examples, data.picked, showSample);
