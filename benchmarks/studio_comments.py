@@ -3,6 +3,7 @@
 Filler: openings about the text instead of its content, what goes beyond the length of a summary, and repetition. It
 should go. Invention: numbers, names and words that the source does not support. Where the source has exactly one
 candidate, it is the correction; where the invention is in a clause of its own, the clause should go; else it is blamed.
+Key facts that are right are praised, as the critic does.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ def comment(example: Example) -> Feedback:
             clause = None if span.replacement else _clause(summary, span.start, span.end)
             start, end, replacement = clause or (span.start, span.end, span.replacement)
             add(start, end, "invention", replacement)
+    praised = [span for span in found.spans if span.label == "good"]
+    spans += [good for good in praised if all(good.end <= bad.start or bad.end <= good.start for bad in spans)]
     return Feedback(critic="rule", spans=sorted(spans, key=lambda span: span.start))
 
 

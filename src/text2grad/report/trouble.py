@@ -14,7 +14,7 @@ from text2grad.trainer.monitor import LENGTH, MAX_LENGTH_RATIO, length_ratio
 
 MAX_SHOWN = 8  # samples, reasons or sentences per check
 MAX_FAILED, MAX_CUT, MAX_EMPTY, MAX_REPETITION = 0.05, 0.1, 0.02, 0.2  # shares above which a check warns
-OWN_METRICS = {"score", "praised spans", "blamed spans", "omissions", "words"}  # the critic's, and the length
+UNSEEN = ("rouge", "bleu", "chrf", "exact", "f1", "pass")  # metrics that no critic sees; more is better
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def unseen_metrics(run: Run) -> Check | None:
     """The critic's score against metrics that the training never saw, and the warnings of the run."""
     warnings = [str(w) for m in run.metrics for w in m.get("warnings") or () if "the reward has risen" in str(w)]
     metrics = run.evaluation.metrics if run.evaluation else {}
-    unseen = {name: metric for name, metric in metrics.items() if name not in OWN_METRICS}
+    unseen = {name: metric for name, metric in metrics.items() if name.startswith(UNSEEN)}
     if not unseen and not warnings:
         return None
     rose = "score" in metrics and describe_change(metrics["score"]) == "rose"

@@ -1,6 +1,6 @@
 // Held-out completions before and after training, side by side.
 
-const OPEN_EXAMPLES = 3;
+const OPEN_EXAMPLES = 1;
 const MAX_LISTED = 60;
 
 // One collapsed line per prompt; its content is made when it is opened first, and further lines when they are asked for.
