@@ -60,7 +60,7 @@ def comment(example: Example) -> Feedback:
             clause = None if span.replacement else _clause(summary, span.start, span.end)
             start, end, replacement = clause or (span.start, span.end, span.replacement)
             add(start, end, "invention", replacement)
-    praised = [span for span in found.spans if span.label == "good"]
+    praised = [span.model_copy(update={"phrase": None}) for span in found.spans if span.label == "good"]
     spans += [good for good in praised if all(good.end <= bad.start or bad.end <= good.start for bad in spans)]
     return Feedback(critic="rule", spans=sorted(spans, key=lambda span: span.start))
 

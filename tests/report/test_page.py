@@ -117,7 +117,8 @@ def test_a_token_shows_its_numbers_and_those_it_shares_a_character_with(first_st
     assert shown.startswith("␣Fridayreward−1advantage")
     assert "%" in shown
     first_step.evaluate(
-        "Array.from(document.querySelectorAll('.sample-view .token')).find((n) => n.textContent.includes('🐟')).id = 'fish'"
+        "Array.from(document.querySelectorAll('.sample-view .token'))"
+        ".find((n) => n.textContent.includes('🐟')).id = 'fish'"
     )
     first_step.hover("#fish")
     assert "These tokens share a character" in first_step.evaluate("document.getElementById('tooltip').textContent")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from text2grad.distributed.environment import is_main_process
 from text2grad.errors import UserError
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback if the command fails.")]
@@ -17,7 +20,21 @@ FeedbackFile = Annotated[
 Model = Annotated[str | None, typer.Option(help="Short for model.name=...: smollm2, a hub name, or a folder.")]
 OutputDir = Annotated[Path | None, typer.Option("--output-dir", "-o", help="Short for output_dir=...: the run folder.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in output_dir from its last checkpoint.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Serve the report on this machine while the run goes on.")]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Retry records whose feedback failed.")]
+
+
+@contextmanager
+def watching(folder: Path, watch: bool) -> Iterator[None]:
+    """Serve the report of a run folder meanwhile, where that is asked for, and print its address."""
+    if not watch or not is_main_process():
+        yield
+        return
+    from text2grad.report.watch import watch as serve
+
+    with serve(folder) as address:
+        print(f"Watch the run at {address}", flush=True)
+        yield
 
 
 def to_overrides(values: dict[str, object]) -> list[str]:

@@ -14,7 +14,7 @@ from text2grad.report.trouble import find_trouble
 
 COMPONENTS = ("tooltip", "curves", "completion", "critique", "chunks", "samples", "examples", "story")
 STYLES = ("metrics.css", *(f"{name}.css" for name in COMPONENTS if name != "chunks"))
-SCRIPTS = ("dom.js", "theme.js", *(f"{name}.js" for name in COMPONENTS), "report.js")
+SCRIPTS = ("dom.js", "theme.js", "live.js", *(f"{name}.js" for name in COMPONENTS), "report.js")
 EVAL_SCORE = "eval/score"  # recorded by the steps after which the policy was evaluated
 
 
@@ -34,8 +34,8 @@ def encodable(page: str) -> str:
     return page.encode("utf-8", errors="replace").decode("utf-8")
 
 
-def render_report(run: Run, refresh_seconds: int | None = None) -> str:
-    """Render the page of a run. refresh_seconds: reload it this often, for a run that is going on."""
+def render_report(run: Run, live: str | None = None) -> str:
+    """Render the page of a run. live: the version of the page of a run that is going on, which is served."""
     examples = run.evaluation.examples if run.evaluation else []
     story = tell_story(run)
     picked = [i for _, i in story.examples]
@@ -45,13 +45,14 @@ def render_report(run: Run, refresh_seconds: int | None = None) -> str:
         "report.html.j2",
         STYLES,
         SCRIPTS,
+        live=live,
         run=run,
-        refresh_seconds=refresh_seconds,
         data=embed_json(
             {
                 "metrics": _metric_columns(steps),
                 "samples": sample_index(run.samples),
                 "examples": [examples[i].model_dump(mode="json", exclude_none=True) for i in shown],
+                "live": live is not None,
                 "picked": [[title, shown.index(i)] for title, i in story.examples],
             }
         ),

@@ -2,15 +2,26 @@
 
 const MAX_CHIPS = 120;
 
-// index: columns over all samples. Returns a function that shows the sample at a position of the index.
-function initSamples(index) {
+// index: columns over all samples. kept: what the reader had selected before a live page was reloaded.
+// Returns a function that shows the sample at a position of the index.
+function initSamples(index, kept) {
   const root = document.getElementById("sample-browser");
   if (!root || index.step.length === 0) return () => {};
   const positions = new Map();
   index.step.forEach((step, i) => positions.set(step, [...(positions.get(step) ?? []), i]));
   const steps = [...positions.keys()];
   const modes = Object.keys(MODES).filter((mode) => mode in index.limits);
-  const state = { step: steps.length - 1, sample: 0, mode: modes[0] ?? "reward", drawing: 0 };
+  const at = steps.indexOf(kept.saved?.step);
+  const state = {
+    step: at < 0 ? steps.length - 1 : at,
+    sample: kept.saved?.sample ?? 0,
+    mode: modes.includes(kept.saved?.mode) ? kept.saved.mode : (modes[0] ?? "reward"),
+    drawing: 0,
+  };
+  const save = () => {
+    const follows = state.step === steps.length - 1;
+    kept.save({ step: follows ? null : steps[state.step], sample: state.sample, mode: state.mode });
+  };
 
   const slider = element("input", {
     type: "range",
@@ -62,6 +73,7 @@ function initSamples(index) {
         .slice(first, first + MAX_CHIPS)
         .map((at, i) => chip(index, at, first + i === state.sample, () => select(first + i))),
     );
+    save();
     const sample = sampleAt(here[state.sample], index.chunk);
     const drawing = ++state.drawing;
     if (sample instanceof Promise) sample.then((loaded) => drawing === state.drawing && show(loaded));
@@ -100,6 +112,7 @@ function initSamples(index) {
         { class: "colouring" },
         modeSwitch(modes, state.mode, (mode) => {
           state.mode = mode;
+          save();
           recolour();
         }),
         legend,
