@@ -150,7 +150,7 @@ def _counts(comparisons: Sequence[Comparison], judged: Sequence[int]) -> list[st
         return []
     up, down = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
     same = len(gains) - up - down
-    return [f"By the critic’s score, {up} held-out answers are better than before, {down} worse, {same} the same."]
+    return [f"Held-out answers, by the critic’s score: {up} better than before, {down} worse, {same} the same."]
 
 
 def _frequent(found: Iterable[Counter[str]]) -> list[str]:
