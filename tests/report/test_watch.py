@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import http.client
 import json
 import socket
@@ -56,8 +57,9 @@ def test_a_new_step_is_a_new_version(run: Path, port: int) -> None:
 
 def test_a_run_that_has_not_begun_has_a_page_that_waits(tmp_path: Path) -> None:
     with watch(tmp_path / "<b>later") as address:
-        status, _, body = ask(int(urlsplit(address).port or 0))
+        status, headers, body = ask(int(urlsplit(address).port or 0))
     assert status == 200
+    assert f'data-version="{html.escape(headers["etag"])}"' in body.replace("&#34;", "&quot;")
     assert "The run is starting" in body
     assert "&lt;b&gt;later" in body
 

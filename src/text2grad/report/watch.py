@@ -13,7 +13,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, cast
 
 from text2grad.errors import UserError
 from text2grad.report.build import encodable, render_report
@@ -57,7 +57,7 @@ class LivePage:
     def _render(self, version: str) -> str:
         if not (self.folder / "metrics.jsonl").is_file():
             return render_page(
-                "starting.html.j2", (), ("live.js", "starting.js"), live=True, name=self.folder.resolve().name
+                "starting.html.j2", (), ("live.js", "starting.js"), version, name=self.folder.resolve().name
             )
         return encodable(render_report(read_run(self.folder, MAX_LIVE_SAMPLES), live=version))
 
@@ -105,7 +105,7 @@ def _handler(page: LivePage) -> Callable[..., BaseHTTPRequestHandler]:
                 self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, explain=str(error))
 
         def _is_allowed(self) -> bool:
-            port = self.server.server_address[1]
+            port = cast(_Server, self.server).server_port
             if self.headers.get("Host") not in (f"127.0.0.1:{port}", f"localhost:{port}"):  # DNS rebinding
                 self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
                 return False
