@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,30 @@ def test_what_cannot_be_taught_is_said_and_changes_nothing(
         teacher.teach([(example, feedback)])
     assert_same(before, weights(teacher))
     assert teacher.pending is None
+
+
+def test_a_lesson_that_breaks_off_changes_nothing(teacher: Teacher, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, generate, calls = weights(teacher), teacher._generate, []
+
+    def fail_afterwards(prompts: Sequence[list[int]]) -> list[list[int]]:
+        calls.append(len(prompts))
+        if len(calls) > 1:
+            raise MemoryError
+        return generate(prompts)
+
+    monkeypatch.setattr(teacher, "_generate", fail_afterwards)
+    with pytest.raises(MemoryError):
+        teacher.teach([(EXAMPLE, FEEDBACK)], CONTROLS)
+    assert_same(before, weights(teacher))
+    assert teacher.pending is None
+
+
+def test_a_lesson_that_cannot_be_computed_changes_nothing(teacher: Teacher) -> None:
+    teacher.settings = teacher.settings.model_copy(update={"rollback_kl": 1e-9})
+    before = weights(teacher)
+    with pytest.raises(UserError, match=r"more than rollback_kl .* nothing was changed"):
+        teacher.teach([(EXAMPLE, FEEDBACK)])
+    assert_same(before, weights(teacher))
 
 
 def test_what_is_missing_can_be_taught(teacher: Teacher) -> None:

@@ -44,13 +44,13 @@ from text2grad.trainer.update import update
 
 SETTINGS = PolicySettings(
     num_iterations=4,
-    learning_rate=1e-3,
+    learning_rate=1.5e-4,
     epsilon=0.5,
     beta=0.1,
     kl_placement="loss",
     estimator="local",
     vf_coef=0.0,
-    corrections=CorrectionSettings(continuation=1),
+    corrections=CorrectionSettings(target_probability=0.5),
     max_completion_length=64,
     max_tokens_per_batch=1024,
 )
@@ -119,11 +119,16 @@ class Teacher:
             controls = list(zip(prompts, answers_before, strict=True))[len(examples) :]
             held = [self._distributions(prompt, answer) for prompt, answer in controls]
             before = self._weights()
-            rows = self._learn(rollout, rewards, corrections, before)
-            nats = [_mean_kl(old, self._distributions(*row)) for old, row in zip(held, controls, strict=True)]
+            try:
+                rows = self._learn(rollout, rewards, corrections)
+                nats = [_mean_kl(old, self._distributions(*row)) for old, row in zip(held, controls, strict=True)]
+                answers_after = self._generate(prompts)
+            except BaseException:  # whatever happens, a lesson is learned as a whole or not at all
+                self._restore(before)
+                raise
             texts = [
                 (decode(old, self.tokenizer), decode(new, self.tokenizer))
-                for old, new in zip(answers_before, self._generate(prompts), strict=True)
+                for old, new in zip(answers_before, answers_after, strict=True)
             ]
             self._lessons += 1
             self._pending = (f"lesson-{self._lessons}", before)
@@ -140,7 +145,9 @@ class Teacher:
                         answer_before=old,
                         answer_after=new,
                     )
-                    for example, (tokens, corrected), (old, new) in zip(rollout.examples, rows, texts, strict=False)
+                    for example, (tokens, corrected), (old, new) in zip(
+                        rollout.examples, rows, texts[: len(examples)], strict=True
+                    )
                 ],
                 refused_corrections=corrections.refused,
                 controls=[
@@ -235,11 +242,11 @@ class Teacher:
         return rewards, corrections
 
     def _learn(
-        self, rollout: Rollout, rewards: RolloutRewards, corrections: CorrectionBatch, weights: Weights
+        self, rollout: Rollout, rewards: RolloutRewards, corrections: CorrectionBatch
     ) -> list[tuple[list[TokenRow], list[CorrectionRow]]]:
-        """Update the adapter. Returns the tokens and corrections of each answer; on an error nothing changes."""
+        """Update the adapter. Returns the tokens and corrections of each answer."""
         args, everything = self.settings, range(len(rollout.examples))
-        trained = [parameter for name, parameter in self.policy.trainable().items() if name in weights]
+        trained = list(self._adapter().values())
         optimizer = torch.optim.AdamW(trained, lr=args.learning_rate, weight_decay=args.weight_decay)
         learner = Learner(self.policy, optimizer, self._accelerator)
         before, corrected_before = score_with_branches(learner, rollout, everything, args, False, corrections.branches)
@@ -248,7 +255,6 @@ class Teacher:
         batch = make_batch(rollout, rewards, before, before, args, state)
         result = update(learner, rollout, batch, args, corrections)
         if result.error is not None:
-            self._restore(weights)
             raise UserError(f"{result.error}; nothing was changed: lower the learning rate")
         after, corrected_after = score_with_branches(learner, rollout, everything, args, False, corrections.branches)
         rows: list[tuple[list[TokenRow], list[CorrectionRow]]] = []
@@ -284,15 +290,17 @@ class Teacher:
         logits = self.policy.model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
         return torch.log_softmax(logits.float(), dim=-1)
 
-    def _weights(self) -> Weights:
+    def _adapter(self) -> dict[str, torch.nn.Parameter]:
         trained = self.policy.trainable()
-        return {name: p.detach().clone() for name, p in trained.items() if not name.startswith("value_head")}
+        return {name: parameter for name, parameter in trained.items() if not name.startswith("value_head")}
+
+    def _weights(self) -> Weights:
+        return {name: parameter.detach().clone() for name, parameter in self._adapter().items()}
 
     @torch.no_grad()
     def _restore(self, weights: Weights) -> None:
-        trained = self.policy.trainable()
-        for name, saved in weights.items():
-            trained[name].copy_(saved)
+        for name, parameter in self._adapter().items():
+            parameter.copy_(weights[name])
 
 
 def _token_rows(texts: Sequence[str], rewards: Tensor, before: Tensor, after: Tensor) -> list[TokenRow]:
