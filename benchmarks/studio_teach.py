@@ -4,7 +4,8 @@ The default model answers quickstart training texts greedily. Ten answers get a 
 rule from what the grounding critic finds (`studio_comments.py`): words without content go, inventions are blamed and
 replaced where the text has exactly one candidate. One lesson of the studio teaches them. Reported are the faults of
 each kind per answer to the held-out texts before and after, with a paired 95% interval of the decrease, and how far the
-model moved on prompts of other kinds: KL divergence in nats per token of its own earlier answer.
+model moved on prompts of other kinds: KL divergence in nats per token of its own earlier answer. Answers also become
+shorter, so that faults per 100 words and the critic's whole score, which asks for content too, are reported as well.
 
 The settings of the lesson (`studio/teaching.py`) were chosen on the second half of the training texts, with
 `--selection`, which reports nothing.
@@ -18,10 +19,11 @@ from statistics import fmean
 
 import torch
 from harness import Bar, report, show
-from studio_comments import KINDS, comment, count_faults
+from studio_comments import CRITIC, KINDS, comment, count_faults
 from studio_prompts import UNRELATED
 
 from text2grad.data import summaries
+from text2grad.evaluation.metrics import critic_score
 from text2grad.evaluation.significance import paired_bootstrap
 from text2grad.models.loading import DEFAULT_MODEL
 from text2grad.schema import Example, Feedback
@@ -117,10 +119,15 @@ def compare(before: list[Example], after: list[Example]) -> dict[str, float]:
         figures |= {f"fewer_{name}_high": change.high}
         rows.append([name, f"{fmean(old):.2f}", f"{fmean(new):.2f}", f"[{change.low:.2f}, {change.high:.2f}]"])
     show("Faults per answer", ["kind", "before", "after", "fewer, 95%"], rows)
-    for name, examples in (("before", before), ("after", after)):
-        figures[f"words_{name}"] = fmean(len(example.completion.split()) for example in examples)
+    for name, examples, found in zip(("before", "after"), (before, after), counts, strict=True):
+        words = sum(len(example.completion.split()) for example in examples)
+        figures[f"words_{name}"] = words / len(examples)
+        figures[f"faults_per_100_words_{name}"] = 100 * sum(c.total() for c in found) / words
         figures[f"empty_{name}"] = fmean(not example.completion.strip() for example in examples)
-    return figures
+    scores = [[critic_score(feedback) for feedback in CRITIC.critique(examples)] for examples in (before, after)]
+    change = paired_bootstrap(*scores, RESAMPLES, seed=0)
+    figures |= {"score_before": fmean(scores[0]), "score_after": fmean(scores[1])}
+    return figures | {"score_change_low": change.low, "score_change_high": change.high}
 
 
 @torch.no_grad()
