@@ -126,7 +126,7 @@ def explain(
             ),
         )
         for correction, moved in zip(corrections, changes[1:], strict=True)
-        for texts in [_token_texts(ids[: correction.start], correction.ids, tokenizer)]
+        for texts in [token_texts(ids[: correction.start], correction.ids, tokenizer)]
     ]
     return Explanation(
         completion=completion,
@@ -237,7 +237,7 @@ def _token_changes(
     ]
 
 
-def _token_texts(prefix: list[int], ids: list[int], tokenizer: PreTrainedTokenizerBase) -> list[str]:
+def token_texts(prefix: list[int], ids: list[int], tokenizer: PreTrainedTokenizerBase) -> list[str]:
     """Return the characters that each token adds to the text of the prefix."""
     text, ranges = decode([*prefix, *ids], tokenizer), offsets([*prefix, *ids], tokenizer)
     return [text[start:end] for start, end in ranges[len(prefix) :]]

@@ -10,6 +10,7 @@ import select
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,13 @@ DRAFTS: list[tuple[str, list[Mark], list[tuple[str, str]]]] = [
         [],
     ),
 ]
+
+# Samples are inflated when they are shown first.
+SAMPLE_IS_DRAWN = """new Promise((drawn) => {
+  const view = document.querySelector(".sample-view");
+  const look = () => (!view || view.children.length ? drawn() : setTimeout(look, 5));
+  look();
+})"""
 
 REPLACEMENTS = {"Friday": "<b>Tuesday</b>", "President Larsen": ""}  # text, not markup
 
@@ -298,21 +306,35 @@ class Chromium:
         message, self._buffer = self._buffer.split(b"\0", 1)
         return json.loads(message)
 
-    def open(self, page: Path, width: int = 1200, height: int = 900, scheme: str = "light") -> None:
-        """Load a page and wait until it is drawn; `events` then begin with its own."""
+    def open(self, page: Path, **screen: Any) -> None:
+        """Load a file and wait until it is drawn; `events` then begin with its own."""
+        self.open_address(page.resolve().as_uri(), **screen)
+
+    def open_address(self, address: str, width: int = 1200, height: int = 900, scheme: str = "light") -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.events.clear()
-        loader = self.call("Page.navigate", url=page.resolve().as_uri())["loaderId"]
+        loader = self.call("Page.navigate", url=address)["loaderId"]
         while not any(self._is_load(event, loader) for event in self.events):
             self.events.append(self._receive())
         # Curves are drawn once their size is known, which is after the first frame has been laid out.
         self.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        self.evaluate(SAMPLE_IS_DRAWN)
 
     @staticmethod
     def _is_load(event: dict[str, Any], loader: str) -> bool:
         params = event.get("params", {})
         return event["method"] == "Page.lifecycleEvent" and (params["name"], params["loaderId"]) == ("load", loader)
+
+    def wait(self, condition: str, seconds: float = 20) -> None:
+        """Wait until a condition is true, through reloads."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            reply = self.call("Runtime.evaluate", expression=f"Boolean({condition})", returnByValue=True)
+            if reply["result"].get("value") is True:
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"not true within {seconds} s: {condition}")
 
     def evaluate(self, script: str) -> Any:
         result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)

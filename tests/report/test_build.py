@@ -2,6 +2,7 @@ import base64
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -49,6 +50,16 @@ class Page(HTMLParser):
         return json.loads(self.raw["script"][0])
 
     @property
+    def script(self) -> str:
+        return self.raw["script"][-1]
+
+    @property
+    def samples(self) -> list[Any]:
+        """The samples of all chunks, with their prompts."""
+        chunks = [json.loads(zlib.decompress(base64.b64decode(text), -15)) for text in self.raw["script"][1:-1]]
+        return [s | {"prompt": chunk["prompts"][s["prompt"]]} for chunk in chunks for s in chunk["samples"]]
+
+    @property
     def words(self) -> str:
         return " ".join(self.text.split())
 
@@ -65,7 +76,7 @@ def test_the_page_is_one_file_that_loads_nothing(make_run: Callable[..., Path]):
     addresses = [value for _, attributes in page.tags for name, value in attributes.items() if name in ("src", "href")]
     assert all(address and address.startswith(("#", "data:,")) for address in addresses)
     assert not re.search(
-        r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", "".join(page.raw["style"] + page.raw["script"][1:])
+        r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", "".join([*page.raw["style"], page.script])
     )
 
 
@@ -105,7 +116,7 @@ def test_the_policy_allows_this_style_and_this_script_only(make_run: Callable[..
     assert dict(rule.split(" ", 1) for rule in policy.split("; ")) == {
         "default-src": "'none'",
         "style-src": source(page.raw["style"][0]),
-        "script-src": source(page.raw["script"][1]),
+        "script-src": source(page.script),
         "img-src": "data:",
         "base-uri": "'none'",
         "form-action": "'none'",
@@ -114,7 +125,7 @@ def test_the_policy_allows_this_style_and_this_script_only(make_run: Callable[..
 
 
 def test_the_script_never_parses_markup(make_run: Callable[..., Path]):
-    script = Page(build_report(make_run(steps=2, samples=1))).raw["script"][1]
+    script = Page(build_report(make_run(steps=2, samples=1))).script
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|srcdoc", script)
 
 
@@ -146,13 +157,14 @@ def test_hostile_text_stays_text_wherever_it_comes_from(make_run: Callable[..., 
     example = {"id": HOSTILE, "prompt": HOSTILE, "before": side, "after": side}
     (folder / "evaluation.json").write_text(json.dumps({"n": 1, "metrics": {HOSTILE: {}}, "examples": [example]}))
     page = Page(build_report(folder))
-    assert [tag for tag, _ in page.tags].count("script") == 2
+    assert [tag for tag, _ in page.tags].count("script") == 3  # data, one chunk, code
     assert [tag for tag, _ in page.tags].count("img") == 0
-    sample, shown = page.data["samples"][0], page.data["examples"][0]
+    sample, shown = page.samples[0], page.data["examples"][0]
     assert {sample["prompt"], sample["completion"], sample["reference"], sample["feedback"]["critique"]} == {HOSTILE}
     assert {shown["id"], shown["after"]["completion"], shown["after"]["feedback"]["error"]} == {HOSTILE}
     assert "<img src=x onerror=alert(1)>" in page.text
-    assert page.text.count("window.hacked") == 2 * 3  # the model in the header, the name of the metric, the config
+    # the model in the header, the reason of a failure, the name of the metric, the config
+    assert page.text.count("window.hacked") == 2 * 4
 
 
 def test_an_unfinished_run_says_what_is_not_there_yet(make_run: Callable[..., Path]):
@@ -166,7 +178,7 @@ def test_an_unfinished_run_says_what_is_not_there_yet(make_run: Callable[..., Pa
     assert "No step has been recorded yet." in page.words
     assert "No sample has been recorded yet." in page.words
     assert "No config.yaml in the run folder" in page.words
-    assert page.data == {"metrics": {}, "only_recorded": False, "samples": [], "examples": []}
+    assert page.samples == page.data["samples"]["step"] == page.data["examples"] == page.data["picked"] == []
 
 
 def test_missing_and_null_metrics_are_gaps(make_run: Callable[..., Path]):
@@ -188,13 +200,12 @@ def test_tokens_are_stored_in_columns_without_the_text_of_the_completion(make_ru
         {"text": "<|im_end|>", "start": 1, "end": 1, "reward": -1.0, "logprob_after": -0.5},
     ]
     replace_sample(run, completion="a", tokens=tokens, feedback=None)
-    (sample,) = Page(build_report(run)).data["samples"]
+    (sample,) = Page(build_report(run)).samples
     assert sample["tokens"] == {
         "text": [None, "<|im_end|>"],
         "start": [0, 1],
         "end": [1, 1],
-        "reward": [0.123457, -1.0],
-        "advantage": [None, None],
+        "reward": [0.1235, -1.0],
         "before": [-1.5, None],
         "after": [None, -0.5],
     }
@@ -205,14 +216,15 @@ def test_a_large_run_is_subsampled_and_says_so(make_run: Callable[..., Path], mo
     assert "Showing" not in Page(build_report(run)).words
     monkeypatch.setattr("text2grad.report.columns.MAX_STEPS", 10)
     monkeypatch.setattr("text2grad.report.build.MAX_EXAMPLES", 2)
+    monkeypatch.setattr("text2grad.report.build.MAX_SAMPLES", 400)
     lines = (run / "samples.jsonl").read_text().splitlines()
     records = [json.loads(lines[0]) | {"step": step, "sample": i} for step in range(50) for i in range(10)]
     (run / "samples.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     page = Page(build_report(run))
     assert "Showing 400 of 500 recorded samples, spread evenly over the steps." in page.words
     assert "Showing 10 of 30 steps, evenly spaced." in page.words
-    assert "Showing 2 of 4 examples, evenly spaced." in page.words
-    assert {sample["step"] for sample in page.data["samples"]} == set(range(50))
+    assert "Showing 3 of 4 examples" in page.words  # two at even distances, and the median change
+    assert set(page.data["samples"]["step"]) == {sample["step"] for sample in page.samples} == set(range(50))
     assert page.data["metrics"]["step"][0] == 1
     assert page.data["metrics"]["step"][-1] == 30
 

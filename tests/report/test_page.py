@@ -62,7 +62,7 @@ def test_evaluations_are_drawn_as_one_line_over_the_steps_between(browser: Any, 
 
 def test_hovering_a_phrase_highlights_its_span(first_step: Any):
     phrases = first_step.evaluate(
-        "Array.from(document.querySelectorAll('.critique .phrase')).slice(0, 7).map((n) => n.textContent)"
+        "Array.from(document.querySelectorAll('.sample-view .critique .phrase')).slice(0, 7).map((n) => n.textContent)"
     )
     assert phrases[1] == "not on Friday"
     first_step.hover(".sample-view .phrase:nth-of-type(2)")
@@ -117,7 +117,8 @@ def test_a_token_shows_its_numbers_and_those_it_shares_a_character_with(first_st
     assert shown.startswith("␣Fridayreward−1advantage")
     assert "%" in shown
     first_step.evaluate(
-        "Array.from(document.querySelectorAll('.token')).find((n) => n.textContent.includes('🐟')).id = 'fish'"
+        "Array.from(document.querySelectorAll('.sample-view .token'))"
+        ".find((n) => n.textContent.includes('🐟')).id = 'fish'"
     )
     first_step.hover("#fish")
     assert "These tokens share a character" in first_step.evaluate("document.getElementById('tooltip').textContent")
@@ -199,3 +200,51 @@ def test_the_policy_refuses_what_would_get_past_the_escaping(browser: Any, repor
     browser.evaluate("new Promise((done) => setTimeout(done, 100))")
     assert browser.evaluate("typeof window.hacked") == "undefined"
     assert any("Content Security Policy" in error for error in browser.errors())
+
+
+def test_tokens_are_coloured_by_value_kl_and_correction_where_they_are_logged(browser: Any, report: Path):
+    modes = "Array.from(document.querySelectorAll('[name=mode]')).map((node) => node.value)"
+    browser.open(report)
+    assert browser.evaluate(modes) == ["reward", "advantage", "change"]
+    sample = json.loads((report.parent / "samples.jsonl").read_text().splitlines()[0])
+    for i, token in enumerate(sample["tokens"]):
+        token |= {"value": 0.1 * i, "kl": -0.2}
+    at = next(i for i, token in enumerate(sample["tokens"]) if token["text"] == " Friday")
+    sample["corrections"] = [{"start": at, "end": at + 1, "text": " Tuesday", "before": 0.02, "after": 0.2}]
+    (report.parent / "samples.jsonl").write_text(json.dumps(sample) + "\n")
+    browser.open(build_report(report.parent))
+    assert browser.evaluate(modes) == ["reward", "advantage", "change", "value", "kl", "correction"]
+    coloured = "Array.from(document.querySelectorAll('.sample-view .token.{}')).map((node) => node.textContent)"
+    browser.evaluate("document.querySelector('[value=correction]').click()")
+    assert browser.evaluate(coloured.format("good")) == [" Friday"]
+    browser.evaluate("document.querySelector('[value=kl]').click()")
+    assert len(browser.evaluate(coloured.format("poor"))) > 20
+    browser.hover(".sample-view .completion .mark[data-targets=span-1]")
+    shown = browser.evaluate("document.getElementById('tooltip').textContent")
+    assert "KL−0.2" in shown
+    assert "should be␣Tuesday" in shown
+    listed = browser.evaluate("document.querySelector('.sample-view .corrections li').textContent")
+    assert listed == " Friday should be  Tuesday: probability 2% → 20%"
+    assert browser.errors() == []
+
+
+def test_the_story_and_the_signs_of_trouble_are_told(browser: Any, report: Path):
+    browser.open(report)
+    assert "In 4 steps the model learned from 32 completions" in browser.evaluate(
+        "document.getElementById('story').textContent"
+    )
+    assert browser.evaluate("document.querySelectorAll('#picked .picked-example').length") == 2
+    assert browser.evaluate("document.querySelectorAll('#trouble .checks > li').length") == 5
+    browser.evaluate("document.querySelector('[aria-label=\"Previous step\"]').click()")
+    browser.evaluate("document.querySelector('#trouble [data-sample]').click()")
+    assert browser.evaluate("document.querySelector('.step-name').textContent") == "Step 4"
+    assert "This critique failed." in browser.evaluate("document.querySelector('.sample-view').textContent")
+
+
+def test_further_comparisons_are_made_when_they_are_opened(browser: Any, report: Path):
+    browser.open(report)
+    bodies = "document.querySelectorAll('#examples .example-body').length"
+    assert browser.evaluate(bodies) == 1
+    browser.evaluate("document.querySelectorAll('#examples > .example > summary')[1].click()")
+    browser.evaluate("new Promise((done) => setTimeout(done, 50))")
+    assert browser.evaluate(bodies) == 2

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from studio_support import COMPLETIONS
+
 from text2grad.studio.teaching import Teacher
 
 PLAIN = COMPLETIONS["plain"]

@@ -73,6 +73,20 @@ def test_corrections_become_more_probable_and_are_counted(
     assert unmoved < after
 
 
+def test_logged_samples_tell_what_became_of_their_corrections(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(critic=Replacing(), num_logged_completions=2)
+    metrics, samples = trainer.step(1)
+    logged = [correction for sample in samples for correction in sample["corrections"]]
+    assert 0 < len(logged) < metrics["corrections/count"]  # of four samples, two are logged
+    changes = [correction["after"] - correction["before"] for correction in logged]
+    assert sum(changes) / len(changes) == pytest.approx(metrics["corrections/probability_change"], rel=1e-3)
+    for sample in samples:
+        for correction in sample["corrections"]:
+            start, end = correction["start"], correction["end"]
+            assert 0 <= start < end <= len(sample["tokens"])
+            assert any(mark in correction["text"] for mark in "zq")
+
+
 def test_without_weight_or_without_replacements_the_step_is_the_same_to_the_bit(make_trainer: MakeTrainer) -> None:
     runs = {
         "weight 0": make_trainer("0", critic=Replacing(), corrections={"weight": 0.0}),

@@ -215,6 +215,24 @@ def test_which_completions_are_logged(
         assert learned != pytest.approx([token["logprob_before"] for token in sample["tokens"]], abs=1e-5)
 
 
+def test_logged_tokens_have_their_kl_and_values_where_a_value_head_is_trained(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(num_logged_completions=2, estimator="gae", vf_coef=1.0, value_learning_rate=0.1)
+    for step in (1, 2):
+        rollout = trainer.rollout(step)
+        current, reference = trainer.score(rollout), trainer.score(rollout, reference=True)
+        _, samples = trainer.step(step)
+    for i, sample in enumerate(samples):
+        length = len(sample["tokens"])
+        kl = (current.logprobs - reference.logprobs)[i, :length].tolist()
+        assert [token["kl"] for token in sample["tokens"]] == pytest.approx(kl, abs=1e-5)
+        assert [token["value"] for token in sample["tokens"]] == pytest.approx(
+            current.values[i, :length].tolist(), abs=1e-5
+        )
+        assert any(token["value"] for token in sample["tokens"])
+    _, untrained = make_trainer("other", num_logged_completions=1).step(1)
+    assert "value" not in untrained[0]["tokens"][0]
+
+
 def test_the_clocks_of_a_step(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = make_trainer()
     plant(trainer, monkeypatch)

@@ -100,7 +100,9 @@ class _Answer:
         units = [word.sentence for word in self.words]
         if program:
             units = [text.count("\n", 0, word.start) for word in self.words]
-        self.units = np.array([units[i] != units[i - 1] for i in range(1, count)], bool).cumsum() if count else np.zeros(0, int)
+        self.units = (
+            np.array([units[i] != units[i - 1] for i in range(1, count)], bool).cumsum() if count else np.zeros(0, int)
+        )
         self.units = np.concatenate([np.zeros(min(1, count), int), self.units])
         self.prefixes = [{key[:_PREFIX] for key in word.keys if len(key) >= _PREFIX} for word in self.words]
         self.source = [_content(piece) for piece in _SENTENCE.split(prompt)]

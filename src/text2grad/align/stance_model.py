@@ -45,7 +45,9 @@ def predict_stance(clause: str, before: str = "", after: str = "") -> StanceProb
 def predict_stance_of_answer(clause: str, before: str, after: str, context: Sequence[str]) -> StanceProbabilities:
     """Return the probabilities by both models. context: how the clause relates to the answer (`stance_context`)."""
     linear = _score(clause, before, after)
-    scores = [SHARPNESS * (one + float(other)) for one, other in zip(linear, score_clause(clause, context), strict=True)]
+    scores = [
+        SHARPNESS * (one + float(other)) for one, other in zip(linear, score_clause(clause, context), strict=True)
+    ]
     return _probabilities(scores)
 
 

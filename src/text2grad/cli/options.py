@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from text2grad.distributed.environment import is_main_process
 from text2grad.errors import UserError
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback if the command fails.")]
@@ -24,12 +27,26 @@ PlainPrompts = Annotated[
     bool, typer.Option("--plain-prompts", help="Use prompts as plain text, for models without a chat template.")
 ]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Retry records whose feedback failed.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Serve the report on this machine while the run goes on.")]
 
 
 def check_output(output: Path, overwrite: bool) -> None:
     """Refuse a file that exists, unless it is to be replaced."""
     if output.exists() and not overwrite:
         raise UserError(f"{output} exists; give another file, or --overwrite to replace it")
+
+
+@contextmanager
+def watching(folder: Path, watch: bool) -> Iterator[None]:
+    """Serve the report of a run folder meanwhile, where that is asked for, and print its address."""
+    if not watch or not is_main_process():
+        yield
+        return
+    from text2grad.report.watch import watch as serve
+
+    with serve(folder) as address:
+        print(f"Watch the run at {address}", flush=True)
+        yield
 
 
 def to_overrides(values: dict[str, object]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from text2grad.cli.options import Debug, Model, OutputDir, Resume, to_overrides
+from text2grad.cli.options import Debug, Model, OutputDir, Resume, Watch, to_overrides, watching
 from text2grad.cli.progress import silence_libraries, terminal
 from text2grad.config.packaged import preset_names
 
@@ -20,11 +20,13 @@ def run(
     model: Model = None,
     output_dir: OutputDir = None,
     resume: Resume = False,
+    watch: Watch = False,
     debug: Debug = False,
 ) -> None:
     """Train a model from a critic's feedback: sample, critique, update, evaluate, and write report.html.
 
-    Everything is written to output_dir. An interrupted run continues with --resume and gives the same result.
+    Everything is written to output_dir. An interrupted run continues with --resume and gives the same result. --watch
+    serves the report while the run goes on, and prints the address.
 
     Example: text2grad run quickstart policy.max_steps=5 -o runs/first
     """
@@ -35,5 +37,5 @@ def run(
     silence_libraries()
     options = to_overrides({"model.name": model, "output_dir": output_dir})
     settings = load_config(config, [*(overrides or []), *options])
-    with TerminalDisplay(terminal()) as display:
+    with watching(settings.output_dir, watch), TerminalDisplay(terminal()) as display:
         run_pipeline(settings, display, resume)

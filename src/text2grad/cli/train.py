@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from text2grad.cli.options import Debug, Model, OutputDir, Resume, to_overrides
+from text2grad.cli.options import Debug, Model, OutputDir, Resume, Watch, to_overrides, watching
 from text2grad.cli.progress import silence_libraries, terminal
 from text2grad.distributed.environment import world_size
 from text2grad.errors import UserError
@@ -39,6 +40,7 @@ def train(
         float | None, typer.Option(min=0.01, help=f"Passes over the logged feedback; default: {EPOCHS:g}.")
     ] = None,
     resume: Resume = False,
+    watch: Watch = False,
     debug: Debug = False,
 ) -> None:
     """Train from logged feedback on earlier completions (--feedback), or from a critic (--config).
@@ -69,11 +71,13 @@ def train(
         }
     )
     settings = [*(overrides or []), *options]
-    with TerminalDisplay(terminal()) as display:
+    with TerminalDisplay(terminal()) as display, ExitStack() as stack:
         if feedback is None:
             if heldout is None and load_config(config, settings).policy.eval_steps is None:
                 settings.append("data.eval=null")
-            run(load_config(config, settings), display, resume)
+            loaded = load_config(config, settings)
+            stack.enter_context(watching(loaded.output_dir, watch))
+            run(loaded, display, resume)
             return
         defaults: dict[str, dict[str, Any]] = {"policy": DEFAULTS, "critic": {"name": LOGGED}, "data": {"eval": None}}
         usable = usable_feedback(list(read_examples(feedback)))
@@ -83,4 +87,6 @@ def train(
         defaults["policy"] = DEFAULTS | {"max_steps": max_steps}
         if epochs is not None:
             settings.append(f"policy.max_steps={max_steps}")
-        train_offline(load_config(config, settings, defaults), display, resume)
+        loaded = load_config(config, settings, defaults)
+        stack.enter_context(watching(loaded.output_dir, watch))
+        train_offline(loaded, display, resume)

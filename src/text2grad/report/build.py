@@ -4,18 +4,20 @@ from pathlib import Path
 from typing import Any
 
 from text2grad.errors import UserError
-from text2grad.report.columns import is_number, metric_columns, select_steps, shorten
+from text2grad.report.columns import is_number, metric_columns, select_steps
 from text2grad.report.html import check_page, embed_json, render_page, write_page
 from text2grad.report.metrics_table import metric_rows
-from text2grad.report.read import MAX_EXAMPLES, Run, Sample, Token, read_run
+from text2grad.report.read import MAX_EXAMPLES, MAX_SAMPLES, Run, read_run
+from text2grad.report.samples import sample_chunks, sample_index
+from text2grad.report.story import tell_story
 from text2grad.report.subsample import subsample
 from text2grad.report.token_exports import has_token_exports, read_token_exports
 from text2grad.report.trl_logs import has_logged_completions, read_trl_run
+from text2grad.report.trouble import find_trouble
 
-COMPONENTS = ("tooltip", "curves", "completion", "critique", "samples", "examples")
-STYLES = ("metrics.css", *(f"{name}.css" for name in COMPONENTS))
-SCRIPTS = ("dom.js", "theme.js", *(f"{name}.js" for name in COMPONENTS), "report.js")
-TOKEN_NUMBERS = ("start", "end", "reward", "advantage", "logprob_before", "logprob_after")
+COMPONENTS = ("tooltip", "curves", "completion", "critique", "chunks", "samples", "examples", "story")
+STYLES = ("metrics.css", *(f"{name}.css" for name in COMPONENTS if name != "chunks"))
+SCRIPTS = ("dom.js", "theme.js", "live.js", *(f"{name}.js" for name in COMPONENTS), "report.js")
 
 
 def build_report(folder: Path, tokenizer: str | None = None) -> Path:
@@ -41,45 +43,41 @@ def _read(folder: Path, tokenizer: str | None) -> Run:
         from text2grad.models.loading import load_tokenizer
 
         return read_token_exports(folder, load_tokenizer(tokenizer))
-    return read_run(folder)
+    return read_run(folder, MAX_SAMPLES)
 
 
-def render_report(run: Run) -> str:
-    """Render the page of a run."""
+def render_report(run: Run, live: str | None = None) -> str:
+    """Render the page of a run. live: the version of the page of a run that is going on, which is served."""
     examples = run.evaluation.examples if run.evaluation else []
-    shown = [examples[i] for i in subsample(range(len(examples)), MAX_EXAMPLES)]
+    story = tell_story(run)
+    picked = [i for _, i in story.examples]
+    shown = sorted({*subsample(range(len(examples)), MAX_EXAMPLES), *picked})
     steps = select_steps(run.metrics)
     return render_page(
         "report.html.j2",
         STYLES,
         SCRIPTS,
+        live=live,
         run=run,
         data=embed_json(
             {
                 "metrics": metric_columns(steps),
                 "only_recorded": run.is_foreign,
-                "samples": [_sample(sample) for sample in run.samples],
-                "examples": [example.model_dump(mode="json", exclude_none=True) for example in shown],
+                "samples": sample_index(run.samples),
+                "examples": [examples[i].model_dump(mode="json", exclude_none=True) for i in shown],
+                "live": live is not None,
+                "picked": [[title, shown.index(i)] for title, i in story.examples],
             }
         ),
+        chunks=sample_chunks(run.samples),
+        story=story,
+        trouble=find_trouble(run),
         summary=_summary(run.metrics),
         metrics=metric_rows(run.evaluation.metrics) if run.evaluation else [],
         num_steps_shown=len(steps),
         num_examples_shown=len(shown),
         num_examples=len(examples),
     )
-
-
-def _sample(sample: Sample) -> dict[str, Any]:
-    record = sample.model_dump(mode="json", exclude_none=True, exclude={"tokens"})
-    return record | {"tokens": _token_columns(sample.tokens, sample.completion)}
-
-
-def _token_columns(tokens: list[Token], completion: str) -> dict[str, list[Any]]:
-    """Return one list per token attribute; `text` is None where it equals the completion at the token's offsets."""
-    texts = [None if token.text == completion[token.start : token.end] else token.text for token in tokens]
-    numbers = {name: [shorten(getattr(token, name)) for token in tokens] for name in TOKEN_NUMBERS}
-    return {"text": texts} | {name.removeprefix("logprob_"): column for name, column in numbers.items()}
 
 
 def _summary(metrics: list[dict[str, Any]]) -> dict[str, str]:

@@ -27,6 +27,6 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def shorten(value: float | None) -> float | None:
-    """Round to six significant digits, which halves the bytes of the page; integers are kept."""
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+def shorten(value: float | None, digits: int = 6) -> float | None:
+    """Round to some significant digits, which saves most of the bytes of a page; integers are kept."""
+    return float(f"{value:.{digits}g}") if isinstance(value, float) else value

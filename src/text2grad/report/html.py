@@ -18,10 +18,13 @@ _MARKER = " · text2grad</title>"  # of all pages
 BASE_STYLE = "base.css"  # colours, typography, header and cards of every page
 
 
-def render_page(template: str, styles: Sequence[str], scripts: Sequence[str] = (), **context: Any) -> str:
-    """Render a template of `assets/` with `style`, `script` and `policy` defined, after the base style.
+def render_page(
+    template: str, styles: Sequence[str], scripts: Sequence[str] = (), live: str | None = None, **context: Any
+) -> str:
+    """Render a template of `assets/` with `style`, `script`, `policy` and `live` defined, after the base style.
 
-    Values of `context` are escaped unless they are `Markup`, so text from a run never becomes markup.
+    live: the version of a page that is served, and may ask its own server whether there is a newer one. Values of
+    `context` are escaped unless they are `Markup`, so text from a run never becomes markup.
     """
     style = "\n".join(map(load_asset, (BASE_STYLE, *styles)))
     script = "\n".join(map(load_asset, scripts))
@@ -32,8 +35,9 @@ def render_page(template: str, styles: Sequence[str], scripts: Sequence[str] = (
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    policy = content_security_policy(style, script, asks_server=live is not None)
     return environment.get_template(template).render(
-        style=Markup(style), script=Markup(script), policy=content_security_policy(style, script), **context
+        style=Markup(style), script=Markup(script), policy=policy, live=live, **context
     )
 
 
@@ -44,16 +48,25 @@ def check_page(path: Path) -> None:
 
 
 def write_page(path: Path, html: str) -> None:
-    """Write a page completely, or leave the old one; lone surrogates, which cannot be encoded, are replaced."""
-    replace_text(path, html.encode("utf-8", errors="replace").decode("utf-8"))
+    """Write a page completely, or leave the old one."""
+    replace_text(path, encodable(html))
 
 
-def content_security_policy(style: str, script: str) -> str:
-    """Return a policy that allows exactly this style and this script, by their hashes, and no request at all."""
-    return (
+def encodable(html: str) -> str:
+    """Return the page without lone surrogates, which cannot be encoded."""
+    return html.encode("utf-8", errors="replace").decode("utf-8")
+
+
+def content_security_policy(style: str, script: str, asks_server: bool = False) -> str:
+    """Return a policy that allows exactly this style and this script, by their hashes.
+
+    No request is allowed at all, or with `asks_server` those to the page's own server.
+    """
+    policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
+    return policy + "; connect-src 'self'" if asks_server else policy
 
 
 def embed_json(value: Any) -> Markup:

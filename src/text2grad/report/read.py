@@ -2,31 +2,54 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
 from text2grad.errors import UserError
 from text2grad.files import parse_json, read_json_lines
 from text2grad.report.subsample import subsample_by_step
 from text2grad.schema import Feedback, Message, validate
 
-MAX_SAMPLES = 400
-MAX_SAMPLE_BYTES = 32 * 2**20
-MAX_EXAMPLES = 60
+MAX_SAMPLES = 10_000
+MAX_SAMPLE_BYTES = 192 * 2**20  # as recorded; the page has a tenth of that
+MAX_EXAMPLES = 500
 
 
-class Token(BaseModel):
-    """A sampled token: its code points in the completion, its reward and advantage, and the effect of the update."""
+class Tokens(BaseModel):
+    """The tokens of a completion, one list per attribute; None where a token has none.
 
-    text: str
+    start, end: code points in the completion. text: None where it is the completion's own. kl: to the reference before
+    the update. value: of the value head.
+    """
+
+    text: list[str | None] = []
+    start: list[int] = []
+    end: list[int] = []
+    reward: list[float | None] = []
+    advantage: list[float | None] = []
+    logprob_before: list[float | None] = []
+    logprob_after: list[float | None] = []
+    kl: list[float | None] = []
+    value: list[float | None] = []
+
+
+def _to_columns(tokens: Any) -> Any:
+    """Turn the records of tokens into lists, which need a fraction of the memory."""
+    if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
+        return tokens
+    return {name: [token.get(name) for token in tokens] for name in Tokens.model_fields}
+
+
+class Correction(BaseModel):
+    """Words that should have been written in place of the tokens [start, end), and their mean token probability."""
+
     start: int
     end: int
-    reward: float | None = None
-    advantage: float | None = None
-    logprob_before: float | None = None
-    logprob_after: float | None = None
+    text: str
+    before: float | None = None
+    after: float | None = None
 
 
 class Sample(BaseModel):
@@ -47,7 +70,8 @@ class Sample(BaseModel):
     truncated: bool = False
     scores: dict[str, float] = {}
     is_whole: bool = False
-    tokens: list[Token] = []
+    corrections: list[Correction] = []
+    tokens: Annotated[Tokens, BeforeValidator(_to_columns)] = Tokens()
 
 
 class MetricChange(BaseModel):
@@ -99,7 +123,7 @@ class Run:
     is_foreign: bool = False  # of another trainer, which records other metrics
 
 
-def read_run(folder: Path) -> Run:
+def read_run(folder: Path, max_samples: int = MAX_SAMPLES) -> Run:
     """Read a finished or unfinished run; files that it has not written yet are empty or None."""
     if not folder.is_dir():
         raise UserError(f"{folder}: no such run folder; give the output_dir of a run")
@@ -110,7 +134,7 @@ def read_run(folder: Path) -> Run:
         )
     config_file = folder / "config.yaml"
     config = config_file.read_text(encoding="utf-8", errors="replace") if config_file.is_file() else None
-    samples, num_recorded = read_samples(folder / "samples.jsonl")
+    samples, num_recorded = read_samples(folder / "samples.jsonl", max_samples)
     return Run(
         name=folder.resolve().name,
         config=config,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from text2grad.align.tokens import decode, offsets
 from text2grad.errors import UserError
 from text2grad.files import read_json_lines
-from text2grad.report.read import MAX_SAMPLES, Run, Sample, Token
+from text2grad.report.read import MAX_SAMPLES, Run, Sample, Tokens
 from text2grad.report.subsample import subsample_by_step
 
 if TYPE_CHECKING:
@@ -85,19 +85,21 @@ def _sample(record: dict[str, Any], step: int, number: int, tokenizer: PreTraine
     ids = record["token_ids"][start:]
     completion = decode(ids, tokenizer)
     reward, token_rewards = _rewards(record)
-    tokens = [
-        Token(
-            text=completion[low:high],
-            start=low,
-            end=high,
-            reward=token_rewards[start + i] if record["loss_mask"][start + i] else None,
-            advantage=record["advantages"][start + i] if record["loss_mask"][start + i] else None,
-            logprob_before=record["trainer_logprobs"][start + i],
-        )
-        for i, (low, high) in enumerate(offsets(ids, tokenizer))
-    ]
+    ranges, is_trained = offsets(ids, tokenizer), record["loss_mask"][start:]
+    tokens = Tokens(
+        text=[completion[low:high] for low, high in ranges],
+        start=[low for low, _ in ranges],
+        end=[high for _, high in ranges],
+        reward=_where(is_trained, token_rewards[start:]),
+        advantage=_where(is_trained, record["advantages"][start:]),
+        logprob_before=record["trainer_logprobs"][start:],
+    )
     prompt = decode(record["token_ids"][:start], tokenizer)
     return Sample(step=step, sample=number, prompt=prompt, completion=completion, total=reward, tokens=tokens)
+
+
+def _where(mask: Sequence[bool], values: Sequence[float | None]) -> list[float | None]:
+    return [value if is_known else None for is_known, value in zip(mask, values, strict=True)]
 
 
 def _rewards(record: dict[str, Any]) -> tuple[float | None, Sequence[float | None]]:

@@ -18,7 +18,7 @@ from text2grad.data.rows import read_rows_of
 from text2grad.errors import UserError
 from text2grad.files import parse_json
 from text2grad.report.columns import is_number
-from text2grad.report.read import MAX_SAMPLES, Run, Sample, Token
+from text2grad.report.read import MAX_SAMPLES, Run, Sample, Tokens
 from text2grad.report.subsample import subsample_by_step
 from text2grad.schema import Message
 
@@ -101,12 +101,12 @@ def _sample(where: str, fields: dict[str, Any], step: int, number: int, rewards:
     completion, scores = _text(fields["completion"], where), _scores(fields, rewards)
     advantage = fields.get("advantage")
     total = _total(scores)
-    whole = Token(
-        text="the whole completion",
-        start=0,
-        end=len(completion),
-        reward=total,
-        advantage=advantage if is_number(advantage) and math.isfinite(advantage) else None,
+    whole = Tokens(
+        text=["the whole completion"],
+        start=[0],
+        end=[len(completion)],
+        reward=[total],
+        advantage=[advantage if is_number(advantage) and math.isfinite(advantage) else None],
     )
     return Sample(
         step=step,
@@ -116,7 +116,7 @@ def _sample(where: str, fields: dict[str, Any], step: int, number: int, rewards:
         total=total,
         scores=scores,
         is_whole=True,
-        tokens=[whole],
+        tokens=whole,
     )
 
 

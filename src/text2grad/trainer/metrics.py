@@ -8,7 +8,9 @@ from statistics import fmean
 from typing import Any
 
 from torch import Tensor
+from transformers import PreTrainedTokenizerBase
 
+from text2grad.align.tokens import decode
 from text2grad.schema import Feedback
 from text2grad.trainer.batch import Batch, Rollout, RolloutRewards
 from text2grad.trainer.corrections import CorrectionBatch
@@ -90,10 +92,18 @@ def sample_records(
     feedback: Sequence[Feedback],
     rewards: RolloutRewards,
     batch: Batch,
+    kl: Tensor,
     logprobs_after: Tensor,
+    corrections: Sequence[Sequence[dict[str, Any]]],
 ) -> list[dict[str, Any]]:
-    """The first samples of a step, token by token. logprobs_after: (logged samples, tokens), after the update."""
+    """The first samples of a step, token by token; numbers have six significant digits.
+
+    kl: (samples, tokens), to the reference before the update. logprobs_after: (logged samples, tokens), after the
+    update. corrections: those of each logged sample, as `correction_records` returns them. Values are logged where
+    there are any.
+    """
     valid, totals = rewards.valid, rewards.totals
+    has_values = bool(batch.old_values.any())
     return [
         {
             "step": step,
@@ -103,18 +113,54 @@ def sample_records(
             "total": float(totals[i]) if valid[i] else None,
             "outcome": float(rewards.outcomes[i]) if math.isfinite(rewards.outcomes[i]) else None,
             "truncated": not rollout.ended[i],
+            "corrections": list(corrections[i]),
             "tokens": [
                 {
                     "text": rollout.examples[i].completion[start:end],
                     "start": start,
                     "end": end,
-                    "reward": float(rewards.tokens[i, t]) if valid[i] else None,
-                    "advantage": float(batch.advantages[i, t]) if valid[i] else None,
-                    "logprob_before": float(batch.old_logprobs[i, t]),
-                    "logprob_after": float(logprobs_after[i, t]),
+                    "reward": _six_digits(rewards.tokens[i, t]) if valid[i] else None,
+                    "advantage": _six_digits(batch.advantages[i, t]) if valid[i] else None,
+                    "logprob_before": _six_digits(batch.old_logprobs[i, t]),
+                    "logprob_after": _six_digits(logprobs_after[i, t]),
+                    "kl": _six_digits(kl[i, t]),
+                    **({"value": _six_digits(batch.old_values[i, t])} if has_values else {}),
                 }
                 for t, (start, end) in enumerate(rollout.offsets[i])
             ],
         }
         for i in range(len(logprobs_after))
     ]
+
+
+def correction_records(
+    rollout: Rollout,
+    corrections: CorrectionBatch,
+    before: Mapping[int, float],
+    logprobs_after: Mapping[int, Tensor],
+    tokenizer: PreTrainedTokenizerBase,
+) -> list[list[dict[str, Any]]]:
+    """The corrections of each sample: the tokens that they replace, their text, and its mean token probability.
+
+    before, logprobs_after: as in `correction_change`. Corrections that were not scored after the update are left out.
+    """
+    records: list[list[dict[str, Any]]] = [[] for _ in rollout.examples]
+    for k, logprobs in sorted(logprobs_after.items()):
+        branch = corrections.branches[k]
+        prefix = list(rollout.completions[branch.sample][: branch.start])
+        written = decode(prefix, tokenizer) if prefix else ""
+        replaced = corrections.replaced[k].nonzero().flatten().tolist()
+        records[branch.sample].append(
+            {
+                "start": branch.start,
+                "end": replaced[-1] + 1 if replaced else branch.start,
+                "text": decode([*prefix, *branch.ids], tokenizer)[len(written) :],
+                "before": _six_digits(before[k]) if k in before else None,
+                "after": _six_digits(logprobs.exp().mean()),
+            }
+        )
+    return records
+
+
+def _six_digits(value: float | Tensor) -> float:
+    return float(f"{float(value):.6g}")

@@ -42,7 +42,13 @@ from text2grad.trainer.corrections import NO_CORRECTIONS, CorrectionBatch, rollo
 from text2grad.trainer.data_checks import data_warnings
 from text2grad.trainer.evaluation import eval_metrics, fixed_subset, should_evaluate
 from text2grad.trainer.guards import BestCheckpoint, FailureGuard, check_some_critique
-from text2grad.trainer.metrics import correction_change, sample_records, sampling_metrics, step_metrics
+from text2grad.trainer.metrics import (
+    correction_change,
+    correction_records,
+    sample_records,
+    sampling_metrics,
+    step_metrics,
+)
 from text2grad.trainer.monitor import RewardHackingMonitor
 from text2grad.trainer.scoring import collect_feedback_during, score, score_with_branches
 from text2grad.trainer.state import KLController, RunningScale, TrainerState
@@ -213,7 +219,8 @@ class Text2GradTrainer:
         if args.num_logged_completions and step % args.log_completions_steps == 0:
             logged = range(min(args.num_logged_completions, len(rollout.examples)))
             after, corrected = score_with_branches(self.learner, rollout, logged, args, False, corrections.branches)
-            samples = sample_records(step, rollout, feedback, rewards, batch, after.logprobs)
+            taught = correction_records(rollout, corrections, result.corrections, corrected, self.tokenizer)
+            samples = sample_records(step, rollout, feedback, rewards, batch, kl, after.logprobs, taught)
             metrics |= correction_change(result.corrections, corrected)
         return metrics, samples
 

@@ -4,22 +4,36 @@ const MODES = {
   reward: { title: "Reward", low: "blamed", high: "praised", value: (token) => token.reward },
   advantage: { title: "Advantage", low: "discouraged", high: "encouraged", value: (token) => token.advantage },
   change: { title: "Log-prob. change", low: "less likely", high: "more likely", value: (token) => token.change },
+  value: { title: "Value", low: "poor ahead", high: "good ahead", value: (token) => token.value },
+  kl: { title: "KL", low: "rarer than before training", high: "more frequent", value: (token) => token.kl },
+  correction: {
+    title: "Correction",
+    low: "unlearned",
+    high: "learned",
+    value: (token) => token.correction,
+  },
 };
 
 function tokensOf(sample) {
   const columns = sample.tokens;
   const characters = Array.from(sample.completion);
+  const number = (name, i) => columns[name]?.[i] ?? null;
   return columns.start.map((start, i) => {
-    const [end, before, after] = [columns.end[i], columns.before[i], columns.after[i]];
+    const [end, before, after] = [columns.end[i], number("before", i), number("after", i)];
+    const correction = (sample.corrections ?? []).find((each) => each.start <= i && i < each.end);
     return {
       start,
       end,
-      text: columns.text[i] ?? characters.slice(start, end).join(""),
-      reward: columns.reward[i],
-      advantage: columns.advantage[i],
+      text: columns.text?.[i] ?? characters.slice(start, end).join(""),
+      reward: number("reward", i),
+      advantage: number("advantage", i),
+      value: number("value", i),
+      kl: number("kl", i),
       before,
       after,
       change: before === null || after === null ? null : after - before,
+      correction: correction?.before == null ? null : correction.after - correction.before,
+      wanted: correction?.text ?? null,
     };
   });
 }
@@ -167,6 +181,9 @@ function unitTooltip(unit, feedback, last) {
         ["reward", signed(token.reward)],
         ["advantage", signed(token.advantage)],
         ["probability", probabilityChange(token)],
+        ...(token.value === null ? [] : [["value", signed(token.value)]]),
+        ...(token.kl === null ? [] : [["KL", signed(token.kl)]]),
+        ...(token.wanted === null ? [] : [["should be", showWhitespace(token.wanted)]]),
       ]),
     ]),
     unit.tokens.length > 1

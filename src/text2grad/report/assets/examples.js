@@ -1,27 +1,49 @@
 // Held-out completions before and after training, side by side.
 
-const OPEN_EXAMPLES = 3;
+const OPEN_EXAMPLES = 1;
+const MAX_LISTED = 60;
 
+// One collapsed line per prompt; its content is made when it is opened first, and further lines when they are asked for.
 function initExamples(examples) {
-  document.getElementById("examples")?.append(...examples.map((example, i) => comparison(example, i < OPEN_EXAMPLES)));
+  const root = document.getElementById("examples");
+  if (!root) return;
+  const more = element("button", { type: "button", class: "more", click: () => list() }, "Show more");
+  let listed = 0;
+  const list = () => {
+    const next = examples.slice(listed, listed + MAX_LISTED);
+    more.before(...next.map((example, i) => comparison(example, listed + i < OPEN_EXAMPLES)));
+    listed += next.length;
+    more.hidden = listed >= examples.length;
+  };
+  root.append(more);
+  list();
 }
 
 function comparison(example, open) {
-  return element(
+  const node = element(
     "details",
-    { class: "example", open },
+    { class: "example", toggle: () => fill() },
     element(
       "summary",
       {},
       element("strong", {}, example.id),
       element("span", { class: "note", dir: "auto" }, excerpt(example.prompt)),
     ),
-    element(
-      "div",
-      { class: "example-body" },
-      contextOf(example),
-      element("div", { class: "columns even" }, side("Before", example.before), side("After", example.after)),
-    ),
+  );
+  const fill = () => node.open && node.children.length === 1 && node.append(comparisonBody(example));
+  if (open) {
+    node.open = true;
+    fill();
+  }
+  return node;
+}
+
+function comparisonBody(example) {
+  return element(
+    "div",
+    { class: "example-body" },
+    contextOf(example),
+    element("div", { class: "columns even" }, side("Before", example.before), side("After", example.after)),
   );
 }
 

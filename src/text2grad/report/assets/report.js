@@ -4,5 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 initTheme();
 initTooltip();
 initCurves(data.metrics, data.only_recorded);
-initSamples(data.samples);
+const showSample = initSamples(data.samples, data.live ? keptState() : { saved: null, save: () => {} });
 initExamples(data.examples);
+initStory(data.examples, data.picked, showSample);
+if (data.live) initLive();

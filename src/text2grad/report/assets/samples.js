@@ -1,11 +1,27 @@
 // The sample browser: selects a step, one of its samples, and the value that colours its tokens.
 
-function initSamples(samples) {
+const MAX_CHIPS = 120;
+
+// index: columns over all samples. kept: what the reader had selected before a live page was reloaded.
+// Returns a function that shows the sample at a position of the index.
+function initSamples(index, kept) {
   const root = document.getElementById("sample-browser");
-  if (!root || samples.length === 0) return;
-  const steps = [...new Set(samples.map((sample) => sample.step))];
-  const limits = scaleLimits(samples);
-  const state = { step: steps.length - 1, sample: 0, mode: "reward" };
+  if (!root || index.step.length === 0) return () => {};
+  const positions = new Map();
+  index.step.forEach((step, i) => positions.set(step, [...(positions.get(step) ?? []), i]));
+  const steps = [...positions.keys()];
+  const modes = Object.keys(MODES).filter((mode) => mode in index.limits);
+  const at = steps.indexOf(kept.saved?.step);
+  const state = {
+    step: at < 0 ? steps.length - 1 : at,
+    sample: kept.saved?.sample ?? 0,
+    mode: modes.includes(kept.saved?.mode) ? kept.saved.mode : (modes[0] ?? "reward"),
+    drawing: 0,
+  };
+  const save = () => {
+    const follows = state.step === steps.length - 1;
+    kept.save({ step: follows ? null : steps[state.step], sample: state.sample, mode: state.mode });
+  };
 
   const slider = element("input", {
     type: "range",
@@ -32,24 +48,36 @@ function initSamples(samples) {
   let colour = () => {};
 
   const recolour = () => {
-    colour(state.mode, limits[state.mode]);
-    legend.replaceChildren(...legendOf(state.mode, limits[state.mode]));
+    colour(state.mode, index.limits[state.mode] ?? 1);
+    legend.replaceChildren(...legendOf(state.mode, index.limits[state.mode] ?? 1));
+  };
+  const show = (sample) => {
+    const shown = sampleView(sample);
+    colour = shown.colour;
+    view.replaceChildren(...shown.children);
+    clearHighlight();
+    hideTooltip();
+    recolour();
   };
   const draw = () => {
-    const here = samples.filter((sample) => sample.step === steps[state.step]);
+    const here = positions.get(steps[state.step]);
     state.sample = clamp(state.sample, 0, here.length - 1);
     slider.value = state.step;
     slider.setAttribute("aria-valuetext", `step ${steps[state.step]}`);
     stepName.textContent = `Step ${steps[state.step]}`;
     previous.disabled = state.step === 0;
     next.disabled = state.step === steps.length - 1;
-    chips.replaceChildren(...here.map((sample, i) => chip(sample, i === state.sample, () => select(i))));
-    const shown = sampleView(here[state.sample]);
-    colour = shown.colour;
-    view.replaceChildren(...shown.children);
-    clearHighlight();
-    hideTooltip();
-    recolour();
+    const first = clamp(state.sample - MAX_CHIPS / 2, 0, Math.max(0, here.length - MAX_CHIPS));
+    chips.replaceChildren(
+      ...here
+        .slice(first, first + MAX_CHIPS)
+        .map((at, i) => chip(index, at, first + i === state.sample, () => select(first + i))),
+    );
+    save();
+    const sample = sampleAt(here[state.sample], index.chunk);
+    const drawing = ++state.drawing;
+    if (sample instanceof Promise) sample.then((loaded) => drawing === state.drawing && show(loaded));
+    else show(sample);
   };
   const goTo = (step) => {
     state.step = clamp(step, 0, steps.length - 1);
@@ -58,19 +86,19 @@ function initSamples(samples) {
   const select = (sample) => {
     state.sample = sample;
     draw();
-    chips.children[state.sample].focus();
+    chips.querySelector('[aria-pressed="true"]').focus();
   };
 
   chips.addEventListener("keydown", (event) => {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!move) return;
     event.preventDefault();
-    select(clamp(state.sample + move, 0, chips.children.length - 1));
+    select(clamp(state.sample + move, 0, positions.get(steps[state.step]).length - 1));
   });
   document.addEventListener("keydown", (event) => {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const elsewhere =
-      event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.target.matches("input");
+      event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.target.matches("input, select");
     if (move && !elsewhere) goTo(state.step + move);
   });
   root.append(
@@ -82,8 +110,9 @@ function initSamples(samples) {
       element(
         "div",
         { class: "colouring" },
-        modeSwitch(state.mode, (mode) => {
+        modeSwitch(modes, state.mode, (mode) => {
           state.mode = mode;
+          save();
           recolour();
         }),
         legend,
@@ -92,13 +121,19 @@ function initSamples(samples) {
     view,
   );
   draw();
+  return (position) => {
+    state.step = steps.indexOf(index.step[position]);
+    state.sample = positions.get(index.step[position]).indexOf(position);
+    draw();
+  };
 }
 
-function chip(sample, selected, select) {
-  const failed = sample.feedback?.status === "failed";
-  const total = sample.total ?? null;
+function chip(index, at, selected, select) {
+  const failed = Boolean(index.failed[at]);
+  const total = index.total[at];
   const outcome = failed ? "failed" : signed(total);
   const kind = failed ? "failed" : total < 0 ? "poor" : total > 0 ? "good" : "neutral";
+  const name = index.sample[at];
   return element(
     "button",
     {
@@ -106,10 +141,10 @@ function chip(sample, selected, select) {
       class: `chip ${kind}`,
       "aria-pressed": String(selected),
       tabindex: selected ? "0" : "-1",
-      "aria-label": `Sample ${sample.sample}, ` + (failed ? "critique failed" : `total reward ${number(total)}`),
+      "aria-label": `Sample ${name}, ` + (failed ? "critique failed" : `total reward ${number(total)}`),
       click: select,
     },
-    element("span", { class: "chip-name" }, `#${sample.sample}`),
+    element("span", { class: "chip-name" }, `#${name}`),
     element("span", { class: "chip-total" }, outcome),
   );
 }
@@ -150,22 +185,34 @@ function sampleView(sample) {
           sample.feedback?.score === undefined ? null : badge(`score ${number(sample.feedback.score)}`),
         ),
         critiqueOf(sample.feedback, sample.completion),
+        correctionsOf(sample),
       ),
     ),
   ];
   return { children, colour };
 }
 
+// What should have been written, and how much more probable the update made it.
+function correctionsOf({ corrections = [], completion, tokens }) {
+  const characters = Array.from(completion);
+  const items = corrections.map(({ start, end, text, before, after }) => {
+    const written = characters.slice(tokens.start[start] ?? characters.length, tokens.end[end - 1] ?? 0).join("");
+    const change = before == null ? "" : `: probability ${percent(before)} → ${percent(after)}`;
+    return [element("q", {}, written), " should be ", element("q", {}, text), change];
+  });
+  return element("div", { class: "corrections" }, titledList("Corrections", items));
+}
+
 function badge(text, kind = "") {
   return element("span", { class: `badge ${kind}` }, text);
 }
 
-function modeSwitch(selected, select) {
+function modeSwitch(modes, selected, select) {
   return element(
     "fieldset",
     { class: "switch" },
     element("legend", {}, "Colour tokens by"),
-    Object.entries(MODES).map(([mode, { title }]) =>
+    modes.map((mode) =>
       element(
         "label",
         {},
@@ -176,7 +223,7 @@ function modeSwitch(selected, select) {
           checked: mode === selected,
           change: () => select(mode),
         }),
-        element("span", {}, title),
+        element("span", {}, MODES[mode].title),
       ),
     ),
   );
@@ -195,19 +242,4 @@ function legendOf(mode, limit) {
     element("span", { class: "swatches", "aria-hidden": "true" }, swatches),
     element("span", { class: "legend-end" }, `≥ ${signed(limit)} ${high}`),
   ];
-}
-
-// One scale for the whole run, so that steps are comparable; the largest 2% saturate, so that outliers do not set it.
-function scaleLimits(samples) {
-  const tokens = samples.flatMap(tokensOf);
-  return Object.fromEntries(
-    Object.entries(MODES).map(([mode, { value }]) => {
-      const sizes = tokens
-        .map(value)
-        .filter(Boolean)
-        .map(Math.abs)
-        .sort((a, b) => a - b);
-      return [mode, sizes.length ? sizes[Math.floor(0.98 * (sizes.length - 1))] : 1];
-    }),
-  );
 }
