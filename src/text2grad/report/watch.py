@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from text2grad.errors import UserError
 from text2grad.report.build import render_report
-from text2grad.report.html import render_page
+from text2grad.report.html import encodable, render_page
 from text2grad.report.read import read_run
 
 log = logging.getLogger(__name__)
