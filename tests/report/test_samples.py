@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from text2grad.report.columns import shorten
 from text2grad.report.read import Sample
-from text2grad.report.samples import CHUNK, round_digits, sample_chunks, sample_index
+from text2grad.report.samples import CHUNK, sample_chunks, sample_index
 
 
 def token(start: int, end: int, **numbers: float | None) -> dict[str, Any]:
@@ -72,4 +73,4 @@ def test_failed_samples_are_in_the_index() -> None:
 
 
 def test_rounding_keeps_integers() -> None:
-    assert (round_digits(1234567), round_digits(0.1234567), round_digits(None)) == (1234567, 0.123457, None)
+    assert (shorten(1234567), shorten(0.1234567), shorten(None)) == (1234567, 0.123457, None)

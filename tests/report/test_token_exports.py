@@ -68,14 +68,13 @@ def test_text_is_decoded_and_values_stay_on_their_tokens(tmp_path: Path, tokeniz
     none, same, single = run.samples
     assert none.total is None
     assert same.total == 0.25
-    assert {token.reward for token in same.tokens} == {None}
+    assert set(same.tokens.reward) == {None}
     start = whole["loss_mask"].index(True)
-    assert [token.reward for token in single.tokens] == [float(i) for i in range(start, length)]
+    assert single.tokens.reward == [float(i) for i in range(start, length)]
     assert single.total == sum(range(start, length))
-    assert {(token.advantage, token.logprob_before, token.logprob_after) for token in none.tokens} == {
-        (0.5, -1.5, None)
-    }
-    assert (none.tokens[-1].start, none.tokens[-1].end) == (len(COMPLETION), len(COMPLETION))
+    assert (set(none.tokens.advantage), set(none.tokens.logprob_before)) == ({0.5}, {-1.5})
+    assert set(none.tokens.logprob_after) == {None}
+    assert (none.tokens.start[-1], none.tokens.end[-1]) == (len(COMPLETION), len(COMPLETION))
     assert run.metrics[0] == {
         "step": 3,
         "samples": 2,
@@ -91,7 +90,7 @@ def test_tokens_between_trained_ones_have_no_values(tmp_path: Path, tokenizer: P
     start = tool["loss_mask"].index(True)
     tool["loss_mask"][start + 1] = False
     (sample,) = read_token_exports(write(tmp_path, 1, tool), tokenizer).samples
-    assert [token.advantage for token in sample.tokens[:3]] == [0.5, None, 0.5]
+    assert sample.tokens.advantage[:3] == [0.5, None, 0.5]
 
 
 @pytest.mark.parametrize("change", [{"advantages": [0.0]}, {"token_ids": None}, {"loss_mask": "none"}])

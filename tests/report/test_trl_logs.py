@@ -13,7 +13,6 @@ import pytest
 
 from text2grad.errors import UserError
 from text2grad.report import build_report
-from text2grad.report.read import MAX_SAMPLES
 from text2grad.report.trl_logs import read_trl_run
 
 
@@ -58,8 +57,8 @@ def test_rewards_and_advantages_are_of_whole_completions(run: Path) -> None:
     assert (first.completion, first.total) == ("hi 2", 1.5)
     assert first.scores == {"brevity": 0.5, "right": 1.0}
     assert second.scores == {"brevity": 1.0}  # a function that does not apply logs NaN
-    (token,) = first.tokens
-    assert (token.start, token.end, token.advantage, token.reward) == (0, 4, 0.7, 1.5)
+    whole = first.tokens
+    assert (whole.start, whole.end, whole.advantage, whole.reward) == ([0], [4], [0.7], [1.5])
     assert [message.content for message in first.prompt] == ["Say <b>hi</b>."]
 
 
@@ -87,12 +86,13 @@ def test_plain_text_and_conversations_with_tools(tmp_path: Path) -> None:
     assert (sample.prompt, sample.completion) == ("How many?", "I look.\n\n3\n\nThree.")
 
 
-def test_of_many_completions_some_are_read(tmp_path: Path) -> None:
+def test_of_many_completions_some_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("text2grad.report.trl_logs.MAX_SAMPLES", 400)
     for step in range(1, 4):
         texts = [f"{step} {i}" for i in range(300)]
         write_completions(tmp_path, step, prompt=texts, completion=texts, reward=[1.0] * 300, advantage=[0.0] * 300)
     read = read_trl_run(tmp_path)
-    assert (len(read.samples), read.num_samples_recorded) == (MAX_SAMPLES, 900)
+    assert (len(read.samples), read.num_samples_recorded) == (400, 900)
     assert {sample.step for sample in read.samples} == {1, 2, 3}
 
 

@@ -93,6 +93,7 @@ def _sample(record: dict[str, Any], step: int, number: int, tokenizer: PreTraine
         reward=_where(is_trained, token_rewards[start:]),
         advantage=_where(is_trained, record["advantages"][start:]),
         logprob_before=record["trainer_logprobs"][start:],
+        logprob_after=[None] * len(ids),
     )
     prompt = decode(record["token_ids"][:start], tokenizer)
     return Sample(step=step, sample=number, prompt=prompt, completion=completion, total=reward, tokens=tokens)
