@@ -47,7 +47,7 @@ from text2grad.rewards.credit import TokenRewards, token_rewards
 from text2grad.schema import Example, Feedback, Message
 from text2grad.trainer.advantages import normalize, span_advantages
 
-LIMIT, GENERATIONS = 40, 4
+LIMIT, GENERATIONS = 48, 4
 UNREADABLE = "(no comment)"
 
 
@@ -114,7 +114,7 @@ def make_samples(num_prompts: int, tokenizer: Any) -> list[Sample]:
     samples = []
     for example in list(summaries.load("train"))[:num_prompts]:
         reference, document = str(example.reference), str(example.meta["document"])
-        texts = [reference, f"{reference} It cost 97 pounds.", document, UNREADABLE]
+        texts = [reference, f"It cost 97 pounds. {reference}", document, UNREADABLE]
         for text in texts:
             ids = [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id][:LIMIT]
             samples.append(Sample(example, ids, earn(example, ids, tokenizer)))
@@ -139,6 +139,7 @@ def measure(config: Any, model: str, samples: list[Sample]) -> dict[str, Any]:
         "tokens": sum(len(sample.ids) for sample in samples),
         "truncated": sum(len(sample.ids) == LIMIT for sample in samples),
         "failed_critiques": sum(not sample.earned.valid for sample in samples),
+        "rewarded_tokens": int((rewards != 0).sum()),
         "agent_loop_rewards_difference": float(
             (padded(stored["rm_scores"]) - fold(rewards, outcomes, mask)).abs().max()
         ),
@@ -154,6 +155,7 @@ def measure(config: Any, model: str, samples: list[Sample]) -> dict[str, Any]:
         estimate = span_advantages(rewards, mask, estimator, group_size=GENERATIONS, outcomes=outcomes)
         ours = normalize(estimate.advantages, mask, "scale")
         figures[f"{estimator}_advantages_difference"] = difference(found, ours)
+        figures[f"{estimator}_tokens_with_advantage"] = int((found != 0).sum())
     return figures | {"gradient_difference": gradient_difference(config, model, batch, samples, ours, mask)}
 
 
