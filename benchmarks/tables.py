@@ -184,13 +184,13 @@ def reward_policy(results: Results) -> str:
 
 
 def trl_spans(results: Results) -> str:
-    gain = f"{results['gain']:+.3f} [{results['gain_low']:+.3f}, {results['gain_high']:+.3f}]"
     rows = []
-    for name, arm in results["arms"].items():
-        steps, score = _learning(arm)
-        seeds = " ".join(f"{last:.2f}" for last in arm["last"])
-        rows.append([name, score, seeds, steps, gain if arm["settings"]["spans"] else ""])
-    columns = ["", f"score after {results['steps']} steps", "by seed", "steps to 90% of the best", "gain [95%, paired]"]
+    for batch, arms in results["batches"].items():
+        gain = "{:+.3f} [{:+.3f}, {:+.3f}]".format(*(results[f"gain_{batch}{end}"] for end in ("", "_low", "_high")))
+        for name, arm in arms.items():
+            steps, score = _learning(arm)
+            rows.append([batch, name, score, steps, gain if name == "TRL with spans" else ""])
+    columns = ["completions per step", "", "score at the end (range)", "steps to 90% of the best", "gain [95%, paired]"]
     return _table(columns, rows)
 
 

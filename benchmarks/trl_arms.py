@@ -32,7 +32,12 @@ def make_trainer(
     from text2grad.integrations.trl import SpanGRPOConfig, SpanGRPOTrainer
 
     rows = to_dataset(examples).remove_columns(COLUMNS)
-    common = {"save_strategy": "no", "report_to": "none", "disable_tqdm": True, "lr_scheduler_type": "constant"}
+    common: dict[str, Any] = {
+        "save_strategy": "no",
+        "report_to": "none",
+        "disable_tqdm": True,
+        "lr_scheduler_type": "constant",
+    }
     if spans:
         args = SpanGRPOConfig(**common, **settings, credit=credit.model_dump())
         return SpanGRPOTrainer(model, critic, args, rows, processing_class=tokenizer, **arguments)

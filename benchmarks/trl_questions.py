@@ -83,7 +83,7 @@ def learn(spans: bool, device: str, steps: int, completions: int, heldout: int) 
             completed = [e.model_copy(update={"completion": t}) for e, t in zip(questions, texts, strict=True)]
             feedback = collect_feedback(critic, completed)
             return [
-                {"score": critic_score(item), "f1": token_f1(e.completion, e.reference)}
+                {"score": critic_score(item), "f1": token_f1(e.completion, e.reference or "")}
                 for e, item in zip(completed, feedback, strict=True)
             ]
 
