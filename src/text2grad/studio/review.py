@@ -80,11 +80,12 @@ def review(project: Project) -> Review:
         one._replace(feedback={name: said for name, said in one.feedback.items() if name not in models})
         for one in judged
     ]
+    agreement = measure_agreement(judged)
     return Review(
         done={name: done for name, done in project.store.annotators().items() if name != ADJUDICATOR},
         models=sorted(models),
-        people=measure_agreement(by_people).alpha,
-        agreement=measure_agreement(judged),
+        people=measure_agreement(by_people).alpha if models else agreement.alpha,
+        agreement=agreement,
         answers=sorted(answers, key=lambda answer: (answer.is_adjudicated, -answer.share, answer.index)),
     )
 

@@ -55,7 +55,9 @@ export class Comment {
 
   get pending() {
     const isPending = (one) => !this.dropped.has(one.key) && !this.annotation.has(one);
-    return [...this.read, ...this.given.flatMap(({ suggestions }) => suggestions)].filter(isPending);
+    // what is done needs no second opinion of a critic
+    const given = this.annotation.status === "open" ? this.given.flatMap(({ suggestions }) => suggestions) : [];
+    return [...this.read, ...given].filter(isPending);
   }
 
   accept(suggestion = this.pending[0]) {

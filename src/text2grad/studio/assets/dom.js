@@ -74,11 +74,13 @@ export function segmented(legend, name, choices, chosen, onChange) {
 }
 
 export function isTyping(target) {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  if (target instanceof HTMLInputElement) return !["radio", "checkbox"].includes(target.type);
+  return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }
 
 export function percent(share) {
   const value = share * 100;
+  if (value > 0 && value < 0.01) return "<0.01%";
   return `${value >= 10 || value === 0 ? Math.round(value) : value.toPrecision(2)}%`;
 }
 

@@ -77,7 +77,7 @@ export class Editor {
     this.draw();
     if (this.annotation.critique.trim()) this.comment.readComment();
     const known = record.suggested.some((one) => one.critic === critic);
-    if (critic && !known && this.annotation.version === 0) this.#askCritic(critic);
+    if (critic && !known && this.annotation.status === "open") this.#askCritic(critic);
   }
 
   async close() {
@@ -173,9 +173,14 @@ export class Editor {
       return;
     }
     const body = { annotator: this.annotator, version: this.annotation.version };
-    this.#load(await post(`${this.path}/undo`, body));
-    announce("undone");
-    this.onStatus();
+    try {
+      this.#load(await post(`${this.path}/undo`, body));
+      announce("undone");
+      this.onStatus();
+    } catch (error) {
+      if (error.body?.current) this.#showConflict(error.body.current);
+      else this.saver.onState("failed", error.message);
+    }
   }
 
   #load(annotation) {

@@ -155,7 +155,7 @@ function exportMenu(file) {
 function setState(name, detail = "") {
   if (!state) return;
   state.className = `save-state ${name}`;
-  state.textContent = STATES[name];
+  state.textContent = name === "failed" && detail ? `${STATES[name]}: ${detail}` : STATES[name];
   state.title = detail;
 }
 

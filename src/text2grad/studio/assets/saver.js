@@ -4,6 +4,7 @@ import { put } from "./api.js";
 
 const DELAY = 250;
 const RETRY = 1500;
+const MAX_KEEPALIVE = 20_000; // characters; browsers refuse more than 64 KiB
 
 export class Saver {
   // snapshot(): what to save. onSaved(annotation), onState(state, detail), onConflict(annotation).
@@ -41,7 +42,9 @@ export class Saver {
   async #save() {
     this.dirty = false;
     try {
-      this.onSaved(await put(this.path, this.snapshot(), { keepalive: true }));
+      const body = this.snapshot();
+      const keepalive = JSON.stringify(body).length < MAX_KEEPALIVE; // finishes when the page is closed meanwhile
+      this.onSaved(await put(this.path, body, { keepalive }));
       if (!this.dirty) this.onState("saved");
       return true;
     } catch (error) {

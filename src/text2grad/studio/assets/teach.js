@@ -4,6 +4,8 @@ import { get, post } from "./api.js";
 import { announce, button, element, percent, shorten } from "./dom.js";
 import { openDialog } from "./help.js";
 
+const NOTICEABLE = 1.05; // factor of a probability
+
 export async function showTeach(editor) {
   const body = element("div", { class: "lesson" });
   const dialog = openDialog("Teach the model", body);
@@ -86,9 +88,9 @@ function answerNode(answer) {
 }
 
 function tokenNode({ text, reward, before, after }) {
-  const change = after - before;
   const told = reward !== 0;
-  const direction = Math.abs(change) < 0.005 ? "same" : change > 0 ? "up" : "down";
+  const ratio = after / before;
+  const direction = Math.max(ratio, 1 / ratio) < NOTICEABLE ? "same" : ratio > 1 ? "up" : "down";
   const sign = { same: "", up: "▲ ", down: "▼ " }[direction];
   if (!told) return element("span", { class: "token", title: `${percent(before)} → ${percent(after)}` }, text);
   return element(
