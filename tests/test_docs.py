@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from docs_support import Block, DocumentationRunner, cache_with, code_blocks
+from docs_support import SHELLS, Block, DocumentationRunner, cache_with, code_blocks
 
 import text2grad
 
@@ -18,7 +18,12 @@ PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))
 PACKAGES = sorted(path for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file())
 
 
-CODE = [pytest.param(page, marks=[pytest.mark.slow] if page != README else [], id=page.name) for page in PAGES]
+def is_slow(page: Path) -> bool:
+    """Whether a page runs commands, which start Python and load torch each."""
+    return page != README and any(block.language in SHELLS for block in code_blocks(page.read_text(encoding="utf-8")))
+
+
+CODE = [pytest.param(page, marks=[pytest.mark.slow] if is_slow(page) else [], id=page.name) for page in PAGES]
 
 
 def name(path: Path) -> str:

@@ -126,7 +126,7 @@ def alignment(tokenizer: PreTrainedTokenizerBase) -> str:
             90 + CHARACTER * span.phrase[0], 22, CHARACTER * (span.phrase[1] - span.phrase[0]), 3, colour(value)
         )
         drawing.line(said, 26, about, 92, colour(value))
-        label = f"{span.label}, confidence {span.confidence:.2f}" + (
+        label = f"{span.label}, certain {span.confidence:.2f}" + (
             f", instead: {span.replacement}" if span.replacement else ""
         )
         beside = about + (said - about) * (92 - 64) / (92 - 26) + (10 if value > 0 else -10)  # the line at this height
@@ -157,7 +157,7 @@ def credit(tokenizer: PreTrainedTokenizerBase) -> str:
     y = 20.0
     for mode in get_args(Mode):
         rewards = token_rewards(
-            feedback, answer.ranges, credit=Credit(mode=mode), rng=np.random.default_rng(0)
+            feedback, answer.ranges, credit=Credit(mode=mode), rng=np.random.default_rng(1)
         ).rewards.tolist()
         y += 34
         drawing.text(0, y + 5, mode)
