@@ -25,7 +25,7 @@ test-wheel: $(INSTALLED)  ## build the wheel, install it into an empty environme
 	$(BIN)/python tests/check_wheel.py
 
 docs: $(INSTALLED)  ## build the documentation site into site/; `.venv/bin/mkdocs serve` shows it while you write
-	$(BIN)/python -m mkdocs build
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 mutation: $(INSTALLED)  ## whether the tests notice changes of the code: docs/mutation.md; about 10 minutes, continues
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutation.py

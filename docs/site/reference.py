@@ -179,7 +179,7 @@ def _api() -> Iterator[str]:
     for name in text2grad.__all__:
         if not name.startswith("_"):
             value = getattr(text2grad, name)
-            yield f"::: {value.__module__}.{name}\n\n"
+            yield f"::: {value.__module__}.{name}\n    options:\n      show_root_full_path: false\n\n"
     for heading, paths in API.items():
         yield f"## {heading}\n\n" + "".join(f"::: {path}\n\n" for path in paths)
 
@@ -190,6 +190,7 @@ def _type(field: FieldInfo) -> str:
     text = re.sub(r"Annotated\[(\w+),.*?\)\]\)?\]", r"\1", text)
     text = re.sub(r"\b(?:typing|pathlib|text2grad[\w.]*)\.|<class '|'>", "", text)
     text = re.sub(r"Literal\[(.*?)\]", lambda options: options[1].replace("'", "").replace(", ", " | "), text)
+    text = text.replace(" | ", " or ")
     text = text.replace("NoneType", "null").replace("None", "null").replace("Path", "path").replace("...", "…")
     bounds = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
     limits = [
