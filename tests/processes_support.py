@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import random
@@ -81,7 +82,9 @@ def launch(work: Callable[..., None], *arguments: Any, count: int = 2, paralleli
 def _process(environment: dict[str, str], work: Callable[..., None], arguments: Sequence[Any]) -> None:
     os.environ |= environment
     torch.set_num_threads(1)
+    faulthandler.enable()
     work(*arguments)
+    torch.distributed.barrier()  # gloo may crash where a process leaves while another one still talks to it
     torch.distributed.destroy_process_group()
 
 
