@@ -184,14 +184,12 @@ def reward_policy(results: Results) -> str:
 
 
 def trl_spans(results: Results) -> str:
+    gain = "{gain:+.3f} [{gain_low:+.3f}, {gain_high:+.3f}]".format(**results)
     rows = []
-    for batch, arms in results["batches"].items():
-        gain = "{:+.3f} [{:+.3f}, {:+.3f}]".format(*(results[f"gain_{batch}{end}"] for end in ("", "_low", "_high")))
-        for name, arm in arms.items():
-            steps, score = _learning(arm)
-            rows.append([batch, name, score, steps, gain if name == "TRL with spans" else ""])
-    columns = ["completions per step", "", "score at the end (range)", "steps to 90% of the best", "gain [95%, paired]"]
-    return _table(columns, rows)
+    for name, arm in results["arms"].items():
+        steps, score = _learning(arm)
+        rows.append([name, score, steps, gain if name == "TRL with spans" else ""])
+    return _table(["", "score at the end (range)", "steps to 90% of the best", "gain [95%, paired]"], rows)
 
 
 def trl_spans_gpu(results: Results) -> str:

@@ -36,7 +36,6 @@ def make_trainer(
         "save_strategy": "no",
         "report_to": "none",
         "disable_tqdm": True,
-        "lr_scheduler_type": "constant",
     }
     if spans:
         args = SpanGRPOConfig(**common, **settings, credit=credit.model_dump())

@@ -17,6 +17,7 @@ from processes_support import launch
 from support import VowelCritic
 from torch import Tensor
 
+from text2grad.distributed.processes import Processes
 from text2grad.errors import UserError
 from text2grad.models.loading import load_tokenizer
 from text2grad.models.policy import Scores
@@ -323,6 +324,32 @@ def test_other_arguments_are_refused(tiny_model: Path, tmp_path: Path) -> None:
             SpanGRPOTrainer(str(tiny_model), VowelCritic(), trainer.args, Dataset.from_list(ROWS), **{name: [len]})
 
 
+def test_a_process_gets_its_share_of_a_group(tiny_model: Path, tmp_path: Path) -> None:
+    """Two completions of a prompt are another process's; they are longer than its own."""
+
+    class Second(Processes):
+        def gather(self, items: Sequence[Any]) -> list[Any]:
+            return [first, *items]
+
+    trainer = make(tiny_model, tmp_path)
+    sampled = end_some(trainer)
+    other = [[*range(40, 60)], [*range(60, 75)]]
+    first = trainer._critique([ROWS[0]] * 2, other)
+    trainer.processes = Second(rank=1, world_size=2)
+    trainer.model.train()
+    output = trainer._generate_and_score_completions([ROWS[0]] * 2)
+    ids, examples = [*other, *sampled[0]], [Example.model_validate(ROWS[0])] * 4
+    state = TrainerState(0, KLController(0.0), RunningScale())
+    args = PolicySettings(kl_placement="loss", num_generations=4)
+    tokenizer = load_tokenizer(str(tiny_model))
+    advantages, mask = our_advantages(ids, examples, VowelCritic(), args, Credit(), state, tokenizer)
+    torch.testing.assert_close(output["advantages"], advantages[2:, :WIDTH], atol=1e-6, rtol=1e-6)
+    assert torch.equal(output["completion_mask"], mask[2:, :WIDTH].long())
+    assert output["num_items_in_batch"] == mask.sum()
+    assert advantages[2:].any()
+
+
+@pytest.mark.slow
 def test_groups_may_span_processes(tiny_model: Path, tmp_path: Path) -> None:
     """Two processes with two completions each of a prompt compute what one computes of all four."""
     assert launch(_gather_advantages, tiny_model, tmp_path) == [0, 0]
