@@ -32,6 +32,7 @@ _CORNERS = """
   return [near(first, rtl), y(first), near(last, !rtl), y(last)];
 }
 """
+expect.set_options(timeout=20_000)  # milliseconds; the default is short on a busy machine
 SELECTED = "() => document.getSelection().getRangeAt(0).toString()"
 
 

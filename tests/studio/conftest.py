@@ -48,7 +48,7 @@ def connect(answers: Path) -> Iterator[Connect]:
         client.__exit__()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop would be in the way of other modules
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no Chromium: install it, or name it in TEXT2GRAD_CHROMIUM")

@@ -67,7 +67,9 @@ export class Answer {
   }
 
   #pieceNodes(from, to, marks, points, insertions) {
-    return pieces(from, to, marks, points).flatMap(({ start, end, ranges }) => {
+    return pieces(from, to, marks, points).flatMap(({ start, end, ranges: all }) => {
+      const marked = all.filter((range) => !range.suggested || range.pointed);
+      const ranges = marked.length ? marked : all; // a mark hides what is suggested for the same words
       const text = this.characters.slice(start, end).join("");
       const before = insertions.filter(({ at }) => at === start && at < this.characters.length).map(caret);
       if (!ranges.length) return [...before, text];

@@ -2,6 +2,7 @@
 
 import { get, post } from "./api.js";
 import { announce, button, element, percent, shorten } from "./dom.js";
+import { compareWords } from "./diff.js";
 import { openDialog } from "./help.js";
 
 const NOTICEABLE = 1.05; // factor of a probability
@@ -72,6 +73,8 @@ function answerNode(answer) {
   return element(
     "section",
     {},
+    element("h3", {}, "A fresh answer to this prompt"),
+    beforeAfter(answer.answer_before, answer.answer_after),
     element("h3", {}, "How likely the words are, before → after"),
     element("p", { class: "tokens", dir: "auto" }, answer.tokens.map(tokenNode)),
     answer.corrections.map((correction) =>
@@ -82,8 +85,6 @@ function answerNode(answer) {
         element("span", { class: "tokens", dir: "auto" }, correction.tokens.map(tokenNode)),
       ),
     ),
-    element("h3", {}, "A fresh answer to this prompt"),
-    beforeAfter(answer.answer_before, answer.answer_after),
   );
 }
 
@@ -101,19 +102,25 @@ function tokenNode({ text, reward, before, after }) {
   );
 }
 
-export function beforeAfter(before, after) {
-  const part = (name, text) =>
+function beforeAfter(before, after) {
+  const [old, fresh] = compareWords(before, after);
+  const words = (list, tag) =>
+    list.flatMap(([word, isCommon]) => {
+      const blank = word.slice(0, word.length - word.trimStart().length);
+      return isCommon ? word : [blank, element(tag, { class: "changed" }, word.trimStart())];
+    });
+  const part = (name, content) =>
     element(
       "div",
       {},
       element("h4", {}, name),
-      element("p", { class: "text", dir: "auto" }, text || element("em", {}, "(empty)")),
+      element("p", { class: "text", dir: "auto" }, content.length ? content : element("em", {}, "(empty)")),
     );
   return element(
     "div",
     { class: "before-after" },
-    part("before", before),
-    part(before === after ? "after: the same" : "after", after),
+    part("before", words(old, "del")),
+    part(before === after ? "after: the same" : "after", words(fresh, "ins")),
   );
 }
 

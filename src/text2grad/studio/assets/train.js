@@ -4,11 +4,12 @@ import { get, post } from "./api.js";
 import { announce, button, element, svg } from "./dom.js";
 
 const EVERY = 1500;
-const CURVES = ["loss", "kl", "reward/mean", "rewards/mean", "grad_norm", "corrections/logp", "objective/kl"];
+const CURVES = ["policy_loss", "corrections/probability", "kl_per_token", "grad_norm"];
 
 export class TrainView {
   constructor(context) {
     this.context = context;
+    this.unfolded = new Set(); // runs whose output is shown
     this.lessons = element("section", { class: "card" });
     this.start = element("section", { class: "card" });
     this.runs = element("div", { class: "runs" });
@@ -128,7 +129,10 @@ export class TrainView {
       element("div", { class: "curves" }, shown.map((name) => curve(name, run.metrics))),
       element(
         "details",
-        { open: run.state === "failed" },
+        {
+          open: run.state === "failed" || this.unfolded.has(run.id), // the page is drawn anew all the time
+          toggle: (event) => (event.target.open ? this.unfolded.add(run.id) : this.unfolded.delete(run.id)),
+        },
         element("summary", {}, "Output"),
         element("pre", { tabindex: 0 }, run.log.join("\n")),
       ),
