@@ -1,7 +1,7 @@
 """The report of a long run: time to open, size, and memory of the browser, for 10,000 logged samples.
 
-The run is made up of real material: summaries of the quickstart texts, each cut and joined with another at a random
-place, critiques of the grounding critic, and random numbers for the tokens, four samples at each of 2,500 steps.
+The run is made up of real material: 800 summaries of the quickstart texts, each cut and joined with another at a random
+place, with critiques of the grounding critic, and random numbers for the tokens; four samples at each of 2,500 steps.
 Chromium opens the page from disk; it is open when the last sample is drawn. Memory is that of the process that renders
 the page, before and after every tenth step has been shown.
 """
@@ -27,7 +27,7 @@ from text2grad.data import summaries
 from text2grad.report import build_report
 from text2grad.schema import Example
 
-STEPS, SAMPLES_PER_STEP, OPENED = 2_500, 4, 5
+STEPS, SAMPLES_PER_STEP, ANSWERS, OPENED = 2_500, 4, 800, 5
 DRAWN = "document.querySelector('.sample-view')?.children.length > 0"
 BARS = {"samples": Bar(at_least=10_000), "seconds_to_open": Bar(at_most=2.0)}
 
@@ -54,12 +54,13 @@ def write_run(folder: Path, steps: int) -> Path:
     """Write the folder of a run."""
     rng = random.Random(0)
     texts = list(summaries.load("train"))
+    written = [_answer(rng, texts) for _ in range(min(ANSWERS, steps * SAMPLES_PER_STEP))]
+    judged = list(zip(written, GroundingCritic().critique(written), strict=True))
     folder.mkdir()
     with (folder / "metrics.jsonl").open("w") as metrics, (folder / "samples.jsonl").open("w") as samples:
         for step in range(1, steps + 1):
-            written = [_answer(rng, texts) for _ in range(SAMPLES_PER_STEP)]
-            feedback = GroundingCritic().critique(written)
-            records = [_sample(step, i, *pair, rng) for i, pair in enumerate(zip(written, feedback, strict=True))]
+            drawn = rng.sample(judged, SAMPLES_PER_STEP)
+            records = [_sample(step, i, *pair, rng) for i, pair in enumerate(drawn)]
             samples.writelines(json.dumps(record) + "\n" for record in records)
             row = {"step": step, "samples": 32, "critic/failed": 0, "completions/mean_length": 40 + rng.gauss(0, 2)}
             names = ("reward", "kl", "entropy", "policy_loss", "grad_norm", "time/step", "rewards/coverage")

@@ -36,6 +36,8 @@ BARS = {
     "comments": Bar(at_least=NUM_COMMENTS),
     "seconds": Bar(at_most=60),
     "fewer_faults_low": Bar(at_least=1e-9),
+    "fewer_filler_low": Bar(at_least=1e-9),
+    "fewer_invention_low": Bar(at_least=1e-9),
     "nats_per_token": Bar(at_most=0.02),
 }
 
