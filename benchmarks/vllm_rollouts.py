@@ -1,10 +1,10 @@
 """Training through a real vLLM server on the CPU: five steps; the server is killed in the middle of the third rollout.
 
 The server samples from the default model in float32 with the weights of each step: a LoRA adapter that it loads, then
-in a second run all weights, the adapter merged, from a folder. Measured are the gap between the log-probabilities of server and trainer, in
-nats per token; the gap that the weights before training would leave, to show that stale weights would be seen; and
-what the llm critic makes of the server's replies. Needs the `vllm` program: on the PATH, or named by TEXT2GRAD_VLLM.
-With --quick each run has three steps or one.
+in a second run all weights, the adapter merged, from a folder. Measured are the gap between the log-probabilities of
+server and trainer, in nats per token; the gap that the weights before training would leave, to show that stale weights
+would be seen; and what the llm critic makes of the server's replies. Needs the `vllm` program: on the PATH, or named by
+TEXT2GRAD_VLLM. With --quick each run has three steps or one.
 """
 
 from __future__ import annotations

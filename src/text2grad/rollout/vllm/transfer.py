@@ -136,8 +136,9 @@ def require_untied_or_frozen_embeddings(model: Any) -> None:
     """
     if model.config.tie_word_embeddings and model.get_input_embeddings().weight.requires_grad:
         raise UserError(
-            "vllm_weight_transfer is disk, but the embeddings that are trained are tied to the output layer, which vLLM "
-            "does not reload with them; train LoRA, or a copy of the model that was saved with tie_word_embeddings false"
+            "vllm_weight_transfer is disk, but the embeddings that are trained are tied to the output layer, which "
+            "vLLM does not reload with them; train LoRA, or a copy of the model that was saved with "
+            "tie_word_embeddings false"
         )
 
 
