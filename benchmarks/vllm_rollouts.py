@@ -1,10 +1,10 @@
 """Training through a real vLLM server on the CPU: five steps; the server is killed in the middle of the third rollout.
 
 The server samples from the default model in float32 with the weights of each step: a LoRA adapter that it loads, then
-in a second run all weights from a folder. Measured are the gap between the log-probabilities of server and trainer, in
-nats per token; the gap that the weights before training would leave, to show that stale weights would be seen; and
-what the llm critic makes of the server's replies. Needs the `vllm` program: on the PATH, or named by TEXT2GRAD_VLLM.
-With --quick each run has three steps or one.
+in a second run all weights, the adapter merged, from a folder. Measured are the gap between the log-probabilities of
+server and trainer, in nats per token; the gap that the weights before training would leave, to show that stale weights
+would be seen; and what the llm critic makes of the server's replies. Needs the `vllm` program: on the PATH, or named by
+TEXT2GRAD_VLLM. With --quick each run has three steps or one.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from peft import LoraConfig
 from vllm_engine import VllmEngine, find_vllm
 
 from text2grad import Text2GradConfig, Text2GradTrainer
+from text2grad.critics.llm.reply import SCHEMA
 from text2grad.critics.rules.grounding import GroundingCritic
 from text2grad.data import summaries
 from text2grad.models.loading import DEFAULT_MODEL, resolve
@@ -67,7 +68,7 @@ def measure(engine: VllmEngine, model: str, scratch: Path, args: argparse.Namesp
     lora = LoraConfig(r=16, lora_alpha=32, target_modules="all-linear")
     killer = Killer(engine)
     adapter = train(engine, model, scratch / "adapter", lora, "adapter", QUICK_STEPS if args.quick else STEPS, [killer])
-    disk = train(engine, model, scratch / "disk", None, "disk", QUICK_DISK_STEPS if args.quick else DISK_STEPS, [])
+    disk = train(engine, model, scratch / "disk", lora, "disk", QUICK_DISK_STEPS if args.quick else DISK_STEPS, [])
     rows = [
         [
             f"{name} {step['step']}",
@@ -116,7 +117,7 @@ def train(
     engine: VllmEngine,
     model: str,
     folder: Path,
-    lora: LoraConfig | None,
+    lora: LoraConfig,
     transfer: str,
     steps: int,
     callbacks: list[Callback],
@@ -132,7 +133,7 @@ def train(
             num_generations=2,
             max_completion_length=24,
             temperature=TEMPERATURE,
-            learning_rate=1e-3 if lora else 1e-5,
+            learning_rate=1e-3,
             bf16=False,
             max_tokens_per_batch=1024,
             corrections={"weight": 0},
@@ -157,7 +158,6 @@ def train(
                 "gap_mean": metrics["sampling/logp_difference/mean"],
                 "gap_max": metrics["sampling/logp_difference/max"],
                 "rollout_seconds": metrics["time/rollout"],
-                "score": metrics.get("score"),
             }
             for metrics in trainer.run.steps()
         ],
@@ -173,7 +173,9 @@ def judge(engine: VllmEngine, samples: list[Any], scratch: Path) -> dict[str, in
     with urllib.request.urlopen(f"{engine.url}/v1/models", timeout=10) as response:
         name = json.load(response)["data"][0]["id"]
     command = [sys.executable, "-m", "text2grad", "annotate", str(answers), "--critic", "llm", "-o", str(feedback)]
-    command += ["--base-url", f"{engine.url}/v1", "--llm-model", name, "--task", "summarise", "--max-tokens", "256"]
+    command += ["--base-url", f"{engine.url}/v1", "--llm-model", name, "--task", "summarise", "--max-tokens", "600"]
+    schema = {"type": "json_schema", "json_schema": {"name": "critique", "schema": bounded(SCHEMA)}}
+    command += ["--option", f"extra_body={json.dumps({'response_format': schema})}"]
     done = subprocess.run(command, check=False)
     judged = [example.feedback for example in read_examples(feedback)]
     return {
@@ -182,6 +184,16 @@ def judge(engine: VllmEngine, samples: list[Any], scratch: Path) -> dict[str, in
         "parsed": sum(item is not None and item.status != "failed" for item in judged),
         "spans": sum(len(item.spans) for item in judged if item is not None),
     }
+
+
+def bounded(schema: Any) -> Any:
+    """Return the schema of a reply with short texts and lists: a small model would not come to an end by itself."""
+    if not isinstance(schema, dict):
+        return schema
+    limits = {"maxItems": 2} if schema.get("type") == "array" else {}
+    if schema.get("type") == "string" and "enum" not in schema:
+        limits = {"maxLength": 120}
+    return {key: bounded(value) for key, value in schema.items()} | limits
 
 
 if __name__ == "__main__":

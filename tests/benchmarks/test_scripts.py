@@ -15,7 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
-NEEDS = {"train_freeform": "lightgbm", "train_places": "lightgbm"}  # extras that the development environment may lack
+# Extras that the development environment may lack.
+NEEDS = {"train_freeform": "lightgbm", "train_places": "lightgbm", "verl_equality": "verl"}
 
 
 def imported_names(source: str) -> Iterator[tuple[str, str]]:

@@ -153,3 +153,14 @@ def test_a_closed_port_is_not_healthy() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         assert not connection.Connection(f"http://127.0.0.1:{closed.getsockname()[1]}", 0, "").is_healthy()
+
+
+def test_tied_embeddings_are_not_trained_through_a_folder(make_trainer: MakeTrainer, served: Server) -> None:
+    """A real server reloads them in one of two places only; frozen ones, under an adapter, are not touched."""
+    trainer = make_trainer(**settings(served, "disk"))
+    model = trainer.policy.model
+    model.config.tie_word_embeddings = True
+    transfer.require_untied_or_frozen_embeddings(model)
+    model.get_input_embeddings().weight.requires_grad = True
+    with pytest.raises(UserError, match="tied to the output layer, which vLLM does not reload with them; train LoRA"):
+        transfer.require_untied_or_frozen_embeddings(model)

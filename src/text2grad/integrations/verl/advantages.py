@@ -41,9 +41,9 @@ def advantage_function(estimator: EstimatorName) -> AdvantageFunction:
             rewards, outcomes = split_outcomes(rewards, mask)
         rows, group_size = group_rows(prompts)
         places = [row for row in rows if row is not None]
-        grouped = [scatter(tensor, rows) for tensor in (rewards, mask)]
         estimate = span_advantages(
-            *grouped,
+            scatter(rewards, rows),
+            scatter(mask, rows),
             estimator=estimator,
             group_size=group_size,
             gamma=settings.gamma,

@@ -12,7 +12,7 @@ from text2grad.integrations.verl.rows import to_example
 from text2grad.integrations.verl.scoring import ScoredCompletion, make_scorer
 
 
-class SpanAgentLoopOutput(AgentLoopOutput):
+class SpanAgentLoopOutput(AgentLoopOutput):  # type: ignore[misc]
     """verl's output with `token_rewards`, one per response id, which become `rm_scores`."""
 
     token_rewards: list[float]
@@ -29,13 +29,13 @@ class SpanAgentLoopOutput(AgentLoopOutput):
 
     def as_dict(self) -> dict[str, Any]:
         """As verl's, with a reward on every token in `rm_scores` instead of the total on the last."""
-        output = super().as_dict()
+        output: dict[str, Any] = super().as_dict()
         output["rm_scores"] = torch.tensor(output.pop("token_rewards"), dtype=torch.float32)
         return output
 
 
 @register("text2grad")
-class SpanAgentLoop(SingleTurnAgentLoop):
+class SpanAgentLoop(SingleTurnAgentLoop):  # type: ignore[misc]
     """One completion and its critique: `actor_rollout_ref.rollout.agent.default_agent_loop=text2grad`."""
 
     async def run(self, sampling_params: dict[str, Any], **kwargs: Any) -> SpanAgentLoopOutput:

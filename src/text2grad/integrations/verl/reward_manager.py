@@ -15,7 +15,7 @@ from text2grad.integrations.verl.scoring import make_scorer
 
 
 @register("text2grad")
-class SpanRewardManager(RewardManagerBase):
+class SpanRewardManager(RewardManagerBase):  # type: ignore[misc]
     """Rewards every token: `reward.reward_manager.name=text2grad`.
 
     The llm critic asks the model that verl serves as its reward model, unless its options name another.
