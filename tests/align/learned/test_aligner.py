@@ -14,6 +14,7 @@ from text2grad.align.learned.aligner import (
     stack_neighbours,
 )
 from text2grad.align.learned.word_features import compute_word_features
+from text2grad.align.weight_files import load_weights
 from text2grad.errors import UserError
 
 STRIKES = "Commuters are facing a fourth day of strike action by rail workers in a dispute over the role of conductors."
@@ -51,7 +52,7 @@ def test_a_hint_moves_the_words_that_it_is_about():
 
 
 def test_confidence_is_interpolated_between_the_knots_of_the_calibration():
-    data = json.loads(files("text2grad.align.learned").joinpath("weights/words.json").read_text("utf-8"))
+    data = load_weights("text2grad.align.learned", "words")
     model = parse_model(data | {"calibration": [[0.2, 0.6], [0.1, 0.9]]})
     assert [model.calibrate(p) for p in (0.1, 0.2, 0.4, 0.9)] == pytest.approx([0.1, 0.1, 0.5, 0.9])
 
