@@ -194,7 +194,10 @@ def test_what_a_quotation_is_compared_with_is_not_blamed() -> None:
 
 
 def test_a_correction_in_a_comment_on_another_answer_is_not_made() -> None:
-    comment = "The source does not mention Koeman's first name. Remove the information about Koeman's first name."
+    comment = (
+        "The source text doesn't mention Koeman's position or first name or Ward-Prowse's position, injury type, or "
+        "length of injury. Remove the information about Koeman's first name from the summary."
+    )
     answer = "A record number of avocet chicks have hatched at a County Durham nature reserve."
     assert read_comment(comment, answer).spans == []
 
