@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import platform
@@ -125,3 +126,10 @@ def _cpu_model() -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def save_weights(data: Any, path: Path) -> None:
+    """Write weights as `text2grad.align.weight_files` loads them; the same ones are the same bytes."""
+    packed = gzip.compress(json.dumps(data, separators=(",", ":")).encode(), mtime=0)
+    path.write_bytes(packed)
+    print(f"{path.name}: {len(packed) / 1000:.0f} kB")

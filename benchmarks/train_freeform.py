@@ -1,10 +1,10 @@
-"""Train the weights of the learned aligner: src/text2grad/align/learned/weights/*.json.
+"""Train the weights of the learned aligner: src/text2grad/align/learned/weights/*.json.gz.
 
 Needs lightgbm and scikit-learn (`pip install lightgbm scikit-learn`); the aligner itself does not.
 
-words.json        trees over spelling features
-heads.json        a linear score of the default model's attention heads, and trees over that and spelling features
-statements.json   trees over the statements of programs
+words        trees over spelling features
+heads        a linear score of the default model's attention heads, and trees over that and spelling features
+statements   trees over the statements of programs
 
 Training data: DeFacto's training split (human critiques and edit instructions; every row also with the critique or
 the instruction alone and without its source, so that the aligner depends on no form of comment; with the comment on
@@ -13,7 +13,7 @@ nothing), comments by rule on SciTLDR and on half of QA-Feedback (`synthetic_com
 explanations of bugs. DeFacto's validation split, HaluQuestQA and ILF's code critiques are held out for `comments.py`,
 `freeform.py` and `code_blame.py`. Thresholds and the calibration of confidence come from a fold of whole rows, texts
 and programs that is not trained on. `--without-defacto` trains the words alone, without any row of DeFacto, into
-`benchmarks/transfer.json`.
+`benchmarks/transfer.json.gz`.
 
 `--cache FOLDER` keeps the attention features, which take about one second per comment on one core.
 
@@ -35,7 +35,7 @@ import lightgbm
 import numpy as np
 import torch
 from freeform_cases import Case, debugbench_bugs, defacto_clean_cases, defacto_variants, unrelated
-from harness import ROOT, data_folder, show
+from harness import ROOT, data_folder, save_weights, show
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
@@ -66,7 +66,7 @@ DEBUGBENCH = "DebugBench"
 CLEAN, CLEAN_WEIGHT = "summary without error", 0.3
 SYNTHETIC, MARKED, SYNTHETIC_WEIGHT, UNRELATED_STEP = "by rule", "by rule on marked errors", 0.3, 3
 MAX_UNRELATED_PLACED = 0.12
-TRANSFER = ROOT / "benchmarks" / "transfer.json"
+TRANSFER = ROOT / "benchmarks" / "transfer.json.gz"
 CALIBRATION_KNOTS = 12
 THRESHOLDS = np.arange(0.2, 0.6, 0.02)
 HEADS_STRENGTH = 1e-3  # scikit-learn's C; 1 620 views of the heads need a strong penalty
@@ -130,7 +130,7 @@ def train_words(data: Path, without_defacto: bool = False) -> None:
     items = [_item(name, case, weight, _spelling(case)) for name, case, weight in cases]
     names = compute_word_features("a", "b", "c")[1]
     model, settings = fit_and_calibrate("words", items, SYNTHETIC if without_defacto else MAIN, ROUNDS, {})
-    _save(TRANSFER if without_defacto else OUT / "words.json", names, model, settings, items)
+    _save(TRANSFER if without_defacto else OUT / "words.json.gz", names, model, settings, items)
 
 
 def _defacto_cases(data: Path) -> list[tuple[str, Case, float]]:
@@ -169,7 +169,7 @@ def train_heads(data: Path, cache: Path | None, device: str) -> None:
     names = [*compute_word_features("a", "b", "c")[1], *ATTENTION_COLUMNS]
     model, settings = fit_and_calibrate("heads", items, MAIN, ROUNDS, {})
     weights = [float(f"{weight:.5g}") for weight in _fit_linear(seen)]
-    _save(OUT / "heads.json", names, model, settings, items, weights=weights)
+    _save(OUT / "heads.json.gz", names, model, settings, items, weights=weights)
 
 
 def train_statements(data: Path) -> None:
@@ -184,7 +184,7 @@ def train_statements(data: Path) -> None:
                 Item(DEBUGBENCH, str(number), 1.0, features, np.array([line in changed for line in own], np.int64))
             )
     model, settings = fit_and_calibrate("statements", items, DEBUGBENCH, STATEMENT_ROUNDS, SMALL_TREES, True)
-    _save(OUT / "statements.json", names, model, settings, items)
+    _save(OUT / "statements.json.gz", names, model, settings, items)
 
 
 def fit_and_calibrate(
@@ -355,8 +355,7 @@ def _save(
     trees = BoostedTrees.from_dict(data["trees"])
     for item in items[:100]:  # NumPy inference must agree with LightGBM
         assert np.allclose(trees.predict_proba(columns, item.features), model.predict(item.features), atol=1e-3)
-    path.write_text(json.dumps(data, separators=(",", ":")) + "\n", encoding="utf-8")
-    print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1000:.0f} kB")
+    save_weights(data, path)
 
 
 def arrays(columns: Sequence[str], model: lightgbm.Booster) -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 Needs lightgbm and scikit-learn (`pip install lightgbm scikit-learn`); the ranker itself does not.
 
-Training data: `comments_train`, each labelled clause with its stance; and the same clauses on another answer of the same
-kind, of which they are about nothing. Figures, gate and calibration come from predictions for writers who were left
-out; the shipped trees are trained on all. `comments_folds.py` measures the package on writers that are left out.
+Training data: `comments_train`, each labelled clause with its stance; and the same clauses on another answer of the
+same kind, of which they are about nothing. Figures, gate and calibration come from predictions for writers who were
+left out; the shipped trees are trained on all. `comments_folds.py` measures the package on writers that are left out.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import lightgbm
 import numpy as np
 import train_freeform
 from comment_labels import LabelledComment, Opinion, labelled, load
-from harness import ROOT, show
+from harness import ROOT, save_weights, show
 from numpy.typing import NDArray
 from train_freeform import arrays, calibrate
 
@@ -39,7 +38,7 @@ TREES = train_freeform.TREES | {
 ROUNDS = 160
 POWER = 1.5  # of F1: a close fit counts for more than several rough ones
 FOLDS = 3  # of writers
-MIN_FIT, MIN_CONFIDENCE = 0.1, 0.25  # of places that are calibrated; of those that are not refused
+MIN_FIT, MIN_CONFIDENCE = 0.1, 0.15  # of places that are calibrated; of those that are not refused
 OTHER_WEIGHT, OTHER_STEP = 0.5, 3
 RELATED, REFUSED, OTHER = "related", "refused", "other answer"
 
@@ -64,9 +63,7 @@ class Item:
 
 
 def main() -> None:
-    data = fit_model(load_items())
-    OUT.write_bytes(gzip.compress(json.dumps(data, separators=(",", ":")).encode(), mtime=0))
-    print(f"{OUT.name}: {OUT.stat().st_size / 1000:.0f} kB")
+    save_weights(fit_model(load_items()), OUT)
 
 
 def fit_model(items: Sequence[Item]) -> dict[str, Any]:

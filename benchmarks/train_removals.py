@@ -7,12 +7,11 @@ not by a mere removal, is left out. The model is a conditional logistic regressi
 with an L2 penalty; every request is used with and without the article. Four-fold cross-validation prints what to
 expect; the validation split is not read.
 
-python benchmarks/train_removals.py    writes src/text2grad/align/learned/weights/removals.json
+python benchmarks/train_removals.py    writes src/text2grad/align/learned/weights/removals.json.gz
 """
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,7 +20,7 @@ from typing import Any
 
 import torch
 from corrections_judge import agrees, agrees_apart_from_other_changes, align_words, normalized_words
-from harness import ROOT, data_folder, options, show
+from harness import ROOT, data_folder, options, save_weights, show
 
 from text2grad.align.change_requests import find_requests
 from text2grad.align.corrections import split_request
@@ -30,7 +29,7 @@ from text2grad.align.learned.removals import Features, compute_features, list_ca
 from text2grad.data.reading import read_rows
 from text2grad.text.whitespace import part_key, split_parts, split_words
 
-WEIGHTS = ROOT / "src" / "text2grad" / "align" / "learned" / "weights" / "removals.json"
+WEIGHTS = ROOT / "src" / "text2grad" / "align" / "learned" / "weights" / "removals.json.gz"
 PENALTY = 3.0
 FOLDS = 4
 MIN_COUNT = 20
@@ -71,7 +70,7 @@ def main() -> None:
     show("Cross-validation", ["probability", "rows", "agree", "agree apart from other changes"], table)
     if not args.quick:
         weights = {name: round(value, 3) for name, value in sorted(fit(groups).items()) if round(value, 3)}
-        WEIGHTS.write_text(json.dumps(weights, indent=0) + "\n", encoding="utf-8")
+        save_weights(weights, WEIGHTS)
 
 
 def read(number: int, row: dict[str, Any]) -> Iterable[Group]:

@@ -1,8 +1,9 @@
-"""Train the reading of clauses: src/text2grad/align/weights/stance.json (their stance) and join.json (what is one).
+"""Train the reading of clauses: src/text2grad/align/weights/ stance.json.gz, stance_net.safetensors and join.json.gz.
 
-A softmax regression over the features of clauses (`align/stance_features.py`), trained on the labelled clauses of seven
-writers (`comments_train/`) and the parts that the package splits them into, on hand-written clauses with slots
-(`stance_data/`), alone and joined to one another, and on public critiques: DeFacto's training split, ILF's and
+Needs SciPy (`pip install scipy`). A softmax regression over the features of clauses (`align/stance_features.py`) and a
+small network over their words (`align/stance_net.py`, `train_stance_net.py`) are trained on the labelled clauses of
+`comments_train/` and the parts that the package splits them into, on hand-written clauses with slots (`stance_data/`),
+alone and joined to one another, and on public critiques: DeFacto's training split, ILF's and
 DebugBench's explanations of bugs, whose rows only suggest a stance. HaluQuestQA, DeFacto's validation split and
 `comments_data/` are held out. A logistic regression (`align/clause_join.py`) tells which neighbouring parts of a
 comment belong to one labelled clause; it sees stances that were predicted without their writer.
@@ -14,7 +15,6 @@ added after looking at what they show. `comments_folds.py` has the results on co
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import random
 from collections import Counter, defaultdict
@@ -24,12 +24,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
+from comment_labels import LabelledComment, Opinion, best_overlap, labelled, load
+from harness import ROOT, data_folder, save_weights, show
 from safetensors.numpy import save_file
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import expit, log_softmax
-from comment_labels import LabelledComment, Opinion, best_overlap, labelled, load
-from harness import ROOT, data_folder, show
 from stance_comments import STANCES, Labelled, fill, public_critiques, read_labelled, read_skeletons
 from torch.nn.functional import binary_cross_entropy_with_logits
 from train_stance_net import Arrays, train_net
@@ -331,7 +331,9 @@ def train(items: Sequence[Item]) -> dict[str, list[int]]:
 
 
 @contextmanager
-def using(stance: dict[str, list[int]], join: dict[str, int] | None = None, net: Arrays | None = None) -> Iterator[None]:
+def using(
+    stance: dict[str, list[int]], join: dict[str, int] | None = None, net: Arrays | None = None
+) -> Iterator[None]:
     """Read clauses with these weights; the package's own network where none is given."""
     shipped = stance_model._load_weights, clause_join._load_weights, stance_net._load
     loaded = stance_net.parse(net) if net is not None else None
@@ -396,10 +398,7 @@ def main() -> None:
 
 def write_weights(weights: Weights) -> None:
     for name, values in (("stance", weights.stance), ("join", weights.join)):
-        lines = [f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in values.items()]
-        data = gzip.compress(("{" + ",\n".join(lines) + "}\n").encode(), mtime=0)
-        (OUT / f"{name}.json.gz").write_bytes(data)
-        print(f"{name}: {len(values)} weights, {len(data)} bytes")
+        save_weights(values, OUT / f"{name}.json.gz")
     save_file(weights.net, OUT / "stance_net.safetensors")
     print(f"network: {(OUT / 'stance_net.safetensors').stat().st_size} bytes")
 

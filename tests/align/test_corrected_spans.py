@@ -64,3 +64,11 @@ def test_a_removal_has_an_empty_replacement() -> None:
     ([span], _) = add('Remove "red".', [])
     assert ANSWER[span.start : span.end].strip() == "red"
     assert span.replacement == ""
+
+
+def test_of_a_comment_that_says_more_the_rest_of_the_blame_stays() -> None:
+    blame = Span(start=8, end=25, label="poor", match="freeform")
+    comment = "It was Monday, not Friday."
+    spans, _ = add_corrections([blame], [], find_corrections(comment, ANSWER), comment, keep_rest=True)
+    assert [ANSWER[span.start : span.end] for span in spans] == ["on ", "Friday", " at noon"]
+    assert [span.replacement for span in spans] == [None, "Monday", None]

@@ -177,3 +177,31 @@ def test_the_details_of_a_statement_of_support_are_not_blamed() -> None:
     comment = "The summary is supported by the source text: that a man died in a crash, that he was not found."
     reading = read_comment(comment, "A man died in a helicopter crash and was not found.", "A man died in a crash.")
     assert [span for span in reading.spans if span.label == "poor"] == []
+
+
+def test_a_line_that_states_an_omission_is_one_clause_whatever_it_says() -> None:
+    comment = 'It does not say: The pool had a "wave machine". It was loved. Nobody paid.\n"Mill Lane" is wrong.'
+    reading = read_comment(comment, POOL)
+    assert [omission.text for omission in reading.omissions] == [
+        'The pool had a "wave machine". It was loved. Nobody paid'
+    ]
+    assert spans(reading, POOL) == [("Mill Lane", "poor")]
+
+
+def test_what_a_quotation_is_compared_with_is_not_blamed() -> None:
+    comment = '"Mill Lane" is not what the article says: The council decided to close the old pool on Thursday.'
+    assert spans(read_comment(comment, POOL), POOL) == [("Mill Lane", "poor")]
+
+
+def test_a_correction_in_a_comment_on_another_answer_is_not_made() -> None:
+    comment = (
+        "The source text doesn't mention Koeman's position or first name or Ward-Prowse's position, injury type, or "
+        "length of injury. Remove the information about Koeman's first name from the summary."
+    )
+    answer = "A record number of avocet chicks have hatched at a County Durham nature reserve."
+    assert read_comment(comment, answer).spans == []
+
+
+def test_in_an_answer_of_one_sentence_a_sentence_may_be_another_thing() -> None:
+    answer = "Two men have been arrested after a teenager was hurt in Kent."
+    assert read_comment("The jail sentence is not mentioned in the source.", answer).spans == []

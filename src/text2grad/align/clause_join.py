@@ -6,15 +6,13 @@ words that they share, and the stance of each. Trained by `benchmarks/train_stan
 
 from __future__ import annotations
 
-import gzip
-import json
 from functools import lru_cache
-from importlib.resources import files
 from math import exp
 
 from text2grad.align.clause_split import Piece
 from text2grad.align.stance_features import find_roles, split_tokens
 from text2grad.align.stance_model import StanceProbabilities
+from text2grad.align.weight_files import load_weights
 from text2grad.text.lexicon import word_set
 from text2grad.text.stems import stem
 
@@ -69,6 +67,5 @@ def _stance_key(stance: StanceProbabilities) -> str:
 
 @lru_cache(maxsize=1)
 def _load_weights() -> dict[str, int]:
-    data = files("text2grad.align").joinpath("weights/join.json.gz").read_bytes()
-    weights: dict[str, int] = json.loads(gzip.decompress(data))
+    weights: dict[str, int] = load_weights("text2grad.align", "join")
     return weights

@@ -21,8 +21,8 @@ ClauseStance = Literal["good", "poor", "unsure"]
 
 MIN_PROBABILITY = 0.5  # of a stance that is taken; below, the clause is "unsure"
 _MIN_JOIN = 0.6  # probability that two parts say one thing
-_MIN_WORDS = 3  # of a part that says one thing with its neighbours and still has a place of its own
 MIN_MISSING = 0.4  # probability that a clause says that something is missing
+MAYBE_MISSING = 0.2  # the same of a clause that fits no part of the answer well
 _EXCEPTION_CERTAINTY = 0.9  # that an exception means the opposite of what it is excepted from
 
 _COURTESIES = (
@@ -42,8 +42,9 @@ class Clause:
     """A part of a comment that says one thing of the answer.
 
     start, end: its range in the comment. stance: whether it praises, blames, or cannot be told; the probability that
-    this is right is calibrated. missing: the words of the comment that name what the answer lacks, if the clause says
-    that something is missing; whether it really is can only be told from the answer.
+    this is right is calibrated. missing: the words of the comment that name what the answer lacks, if the clause may
+    say that something is missing; lacks: the probability that it says so. Whether it really is missing can only be told
+    from the answer.
     """
 
     start: int
@@ -51,6 +52,7 @@ class Clause:
     stance: ClauseStance
     probability: float
     missing: Range | None = None
+    lacks: float = 0.0
 
 
 def read_clauses(comment: str, document: Document | None = None, prompt: str = "") -> list[Clause]:
@@ -131,7 +133,7 @@ def _read_group(
     judge: Judge,
     settle: Callable[[Piece], StanceProbabilities],
 ) -> Iterator[Clause]:
-    """Yield the clauses of parts that say one thing: they share its stance, and one of them names what is missing."""
+    """Yield the clause of parts that say one thing; one of them names what is missing."""
     main = group[0][1]
     if main is not None:
         piece = group[0][0]
@@ -140,23 +142,11 @@ def _read_group(
     found = settle(_span_pieces(group))
     stance, probability = decide(found)
     missing = None
-    if stance == "poor" and found.missing >= MIN_MISSING:
+    if stance == "poor" and found.missing >= MAYBE_MISSING:
         namer = max((piece for piece, _ in group), key=lambda piece: judge(*piece[:4]).missing)
         missing = find_missing(masked, namer.start, namer.end)
-    for piece in _absorb_short(masked, [piece for piece, _ in group]):
-        names = missing is not None and piece.start <= missing[0] < piece.end
-        yield Clause(piece.start, piece.end, stance, probability, missing if names else None)
-
-
-def _absorb_short(masked: str, pieces: Sequence[Piece]) -> list[Piece]:
-    """Return parts that say one thing, those of few words (", yes") as a piece of the one before."""
-    found = [pieces[0]]
-    for piece in pieces[1:]:
-        if len(masked[piece.start : piece.end].split()) < _MIN_WORDS:
-            found[-1] = found[-1]._replace(end=piece.end, after=piece.after)
-        else:
-            found.append(piece)
-    return found
+    whole = _span_pieces(group)
+    yield Clause(whole.start, whole.end, stance, probability, missing, found.missing if missing else 0.0)
 
 
 def read_stance(comment: str) -> tuple[ClauseStance, float]:

@@ -23,8 +23,8 @@ def add_corrections(
 
     A correction narrows the blame that overlaps it to the words that it replaces, or is blame of its own; praise of
     these words goes, since the comment wants others. What it inserts is an omission, in the place of one that the same
-    sentence of the comment has given. keep_rest: what the learned aligner blames around a correction stays blamed, since
-    the comment says more than the correction.
+    sentence of the comment has given. keep_rest: what the learned aligner blames around a correction stays blamed,
+    since the comment says more than the correction.
     """
     found, missing = list(spans), list(omissions)
     for correction in corrections:

@@ -71,7 +71,7 @@ _NO_VECTOR = np.zeros(DIMENSIONS, np.float32)
 class _Answer:
     """What depends on the completion and the prompt alone."""
 
-    def __init__(self, text: str, prompt: str, program: bool) -> None:
+    def __init__(self, text: str, prompt: str, is_program: bool) -> None:
         self.words = answer_words(text)
         count = len(self.words)
         self.starts = np.array([word.start for word in self.words])
@@ -97,13 +97,9 @@ class _Answer:
             ],
             np.float32,
         ).reshape(7, count)
-        units = [word.sentence for word in self.words]
-        if program:
-            units = [text.count("\n", 0, word.start) for word in self.words]
-        self.units = (
-            np.array([units[i] != units[i - 1] for i in range(1, count)], bool).cumsum() if count else np.zeros(0, int)
-        )
-        self.units = np.concatenate([np.zeros(min(1, count), int), self.units])
+        # the sentence of each word, in a program its line
+        units = [text.count("\n", 0, word.start) if is_program else word.sentence for word in self.words]
+        self.units = np.unique(units, return_inverse=True)[1]
         self.prefixes = [{key[:_PREFIX] for key in word.keys if len(key) >= _PREFIX} for word in self.words]
         self.source = [_content(piece) for piece in _SENTENCE.split(prompt)]
 

@@ -7,11 +7,8 @@ improbable is about nothing in the answer. Trained by `benchmarks/train_places.p
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +25,7 @@ from text2grad.align.proposals import Proposal, Source
 from text2grad.align.quotes import Match
 from text2grad.align.subjects import find_subjects
 from text2grad.align.targets import find_hints, find_targets
+from text2grad.align.weight_files import load_weights
 from text2grad.schema import Range
 
 Cited = Sequence[tuple[Range, Match | None]]
@@ -93,8 +91,7 @@ class _Model(NamedTuple):
 
 @lru_cache
 def _load_model() -> _Model:
-    data = files("text2grad.align").joinpath("weights/places.json.gz").read_bytes()
-    return parse_model(json.loads(gzip.decompress(data)))
+    return parse_model(load_weights("text2grad.align", "places"))
 
 
 def parse_model(data: dict[str, Any]) -> _Model:

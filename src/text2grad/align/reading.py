@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from text2grad.align.clauses import Clause, read_clauses
+from text2grad.align.clauses import MIN_MISSING, Clause, read_clauses
 from text2grad.align.comments import cited_quotations
 from text2grad.align.corrected_spans import add_corrections
 from text2grad.align.corrections import find_corrections
@@ -62,7 +62,8 @@ _OBJECTION = re.compile(
     re.IGNORECASE,
 )
 _NOT_SAID = re.compile(
-    r"^\W*(?:it|the (?:answer|summary|text|response)) (?:does not|doesn['’]t|never) (?:say|mention)s?:\s*(?P<what>\S.*)$",
+    r"^\W*(?:it|the (?:answer|summary|text|response)) (?:does not|doesn['’]t|never) (?:say|mention)s?:"
+    r"\s*(?P<what>\S.*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 _EVIDENCE = re.compile(r"^\W*\".+?\" (?:\w+ ){1,7}(?:says?|said|states?):(?P<what> .+)$", re.MULTILINE)
@@ -71,6 +72,7 @@ _INTERJECTION = re.compile(r"(?:\W|\b(?:yes|no|well|sure|indeed|really|hm+|oh|ah
 _INSTRUCTION_PROBABILITY = 0.85
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 _SENTENCE_CONFIDENCE = 0.5
+_WELL_PLACED = 0.35  # confidence of a place that a clause is about rather than about what is missing
 _EDGES = f"{PUNCTUATION} \t\n"
 _MIN_EXPLAINED = 12  # words of a comment that says what is wrong before it asks for a change: if that fits, so may this
 _MAX_AROUND_MISSING = 8  # words of a clause besides what it says is missing, if it says nothing else
@@ -176,7 +178,7 @@ def _doubt_details_of_support(comment: str, clauses: Sequence[Clause]) -> list[C
     supported = False
     for clause in clauses:
         text = comment[clause.start : clause.end]
-        if supported and clause.stance == "poor" and clause.missing is None and not _OBJECTION.search(text):
+        if supported and clause.stance == "poor" and clause.lacks < MIN_MISSING and not _OBJECTION.search(text):
             clause = replace(clause, stance="unsure")
         supported = supported or (clause.stance == "good" and _SUPPORT.search(text) is not None)
         settled.append(clause)
@@ -197,7 +199,7 @@ def _read_clause(
 ) -> ReadClause:
     """Read what the clause says by itself: what is missing, or what it points at explicitly."""
     bounds = (clause.start, clause.end)
-    if clause.missing is not None and clause.stance != "good":
+    if clause.missing is not None and clause.lacks >= MIN_MISSING and clause.stance != "good":
         text = omission_text(comment, clause.missing)
         rest = comment[clause.start : clause.missing[0]] + comment[clause.missing[1] : clause.end]
         if not is_present(text, document.text):
@@ -215,7 +217,7 @@ def _read_clause(
 def _stated_omissions(comment: str, document: Document) -> Iterator[ReadClause]:
     """Yield the lines that state what the answer lacks ("It does not say: ..."), however many sentences that has."""
     for match in _NOT_SAID.finditer(comment):
-        clause = Clause(*match.span(), "poor", _NOT_SAID_PROBABILITY, match.span("what"))
+        clause = Clause(*match.span(), "poor", _NOT_SAID_PROBABILITY, match.span("what"), lacks=1.0)
         text = omission_text(comment, match.span("what"))
         if is_present(text, document.text):
             yield ReadClause(clause, refused=NOT_MISSING)
@@ -252,11 +254,23 @@ def _rank(
     item.targets = [target for target in item.targets if target.source == "quotation"]
     if not item.targets:
         best = rank_places(comment, (clause.start, clause.end), clause.stance, document, prompt, quotations)
+        if best is None or best.confidence < _WELL_PLACED:
+            item.omission = _possible_omission(comment, clause, document)
+            if item.omission:
+                return
         item.targets = _targets(best) if best else []
     if clause.stance == "unsure":
         item.refused = NOT_SURE
     elif not item.targets:
         item.refused = NO_PLACE
+
+
+def _possible_omission(comment: str, clause: Clause, document: Document) -> Omission | None:
+    """Return what a clause that fits no part of the answer well may say is missing, unless the answer has it."""
+    if clause.missing is None or clause.stance == "good":
+        return None
+    text = omission_text(comment, clause.missing)
+    return None if is_present(text, document.text) else Omission(text=text, phrase=clause.missing)
 
 
 def _add_paraphrases(

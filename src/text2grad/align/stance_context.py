@@ -18,9 +18,7 @@ def relate_to_answer(clause: str, document: Document, prompt: str) -> list[str]:
     answer, source = _keys(document.text), _keys(prompt)
     own = list(dict.fromkeys(part_key(part) for part in split_parts(clause) if not is_function_part(part)))
     counts = {letter: sum(_place(key, answer, source) == letter for key in own) for letter in "asn"}
-    features = [
-        f"{letter}{min(count, limit)}" for (letter, count), limit in zip(counts.items(), (4, 3, 5), strict=True)
-    ]
+    features = [f"{letter}{min(counts[letter], limit)}" for letter, limit in (("a", 4), ("s", 3), ("n", 5))]
     share = counts["a"] / max(1, len(own))
     features += [f"share{round(4 * share)}", f"kind {_kind(document)}"]
     for name, keys in (("number", _NUMBER.findall(clause)), ("name", map(str.lower, _NAME.findall(clause)))):

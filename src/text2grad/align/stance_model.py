@@ -9,20 +9,18 @@ Trained by `benchmarks/train_stance.py`; the probabilities of both together are 
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.resources import files
 from math import exp
 from typing import NamedTuple
 
 from text2grad.align.stance_features import extract_features
 from text2grad.align.stance_net import score_clause
+from text2grad.align.weight_files import load_weights
 
 _SCALE = 100  # the weights are stored as hundredths
 _LOWEST = -50.0  # exp of its opposite is finite
-SHARPNESS = 0.5  # of the sum of the two models' scores
+_SHARPNESS = 0.5  # of the sum of the two models' scores
 
 
 class StanceProbabilities(NamedTuple):
@@ -44,11 +42,8 @@ def predict_stance(clause: str, before: str = "", after: str = "") -> StanceProb
 
 def predict_stance_of_answer(clause: str, before: str, after: str, context: Sequence[str]) -> StanceProbabilities:
     """Return the probabilities by both models. context: how the clause relates to the answer (`stance_context`)."""
-    linear = _score(clause, before, after)
-    scores = [
-        SHARPNESS * (one + float(other)) for one, other in zip(linear, score_clause(clause, context), strict=True)
-    ]
-    return _probabilities(scores)
+    pairs = zip(_score(clause, before, after), score_clause(clause, context).tolist(), strict=True)
+    return _probabilities([_SHARPNESS * (linear + network) for linear, network in pairs])
 
 
 def _score(clause: str, before: str, after: str) -> list[float]:
@@ -66,14 +61,14 @@ def _score(clause: str, before: str, after: str) -> list[float]:
 
 def _probabilities(scores: Sequence[float]) -> StanceProbabilities:
     highest = max(scores[:3])
-    odds = [exp(score - highest) for score in scores[:3]]
-    total = sum(odds)
-    return StanceProbabilities(*(value / total for value in odds), missing=1.0 / (1.0 + exp(-max(scores[3], _LOWEST))))
+    good, poor, unsure = (exp(score - highest) for score in scores[:3])
+    total = good + poor + unsure
+    missing = 1.0 / (1.0 + exp(-max(scores[3], _LOWEST)))
+    return StanceProbabilities(good / total, poor / total, unsure / total, missing)
 
 
 @lru_cache(maxsize=1)
 def _load_weights() -> dict[str, list[int]]:
     """Return the weights of good, poor, unsure and missing by feature."""
-    data = files("text2grad.align").joinpath("weights/stance.json.gz").read_bytes()
-    weights: dict[str, list[int]] = json.loads(gzip.decompress(data))
+    weights: dict[str, list[int]] = load_weights("text2grad.align", "stance")
     return weights

@@ -8,11 +8,9 @@ confidence of a place is calibrated on comments that were not trained on: seven 
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +21,7 @@ from text2grad.align.learned.boosted_trees import BoostedTrees
 from text2grad.align.learned.statement_features import compute_statement_features
 from text2grad.align.learned.word_features import Matrix, compute_word_features
 from text2grad.align.program import Program, extract_program, find_statements
+from text2grad.align.weight_files import load_weights
 from text2grad.errors import UserError
 from text2grad.schema import Range
 from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord
@@ -183,7 +182,7 @@ class _Model(NamedTuple):
 
 @lru_cache
 def _load_model(name: str) -> _Model:
-    return parse_model(json.loads(files("text2grad.align.learned").joinpath(f"weights/{name}.json").read_text("utf-8")))
+    return parse_model(load_weights("text2grad.align.learned", name))
 
 
 def parse_model(data: dict[str, Any]) -> _Model:

@@ -9,16 +9,15 @@ were trained on the requests and corrections of people (`benchmarks/train_remova
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
 from text2grad.align.cuts import still_reads
+from text2grad.align.weight_files import load_weights
 from text2grad.text.lexicon import ARTICLES, CALENDAR_WORDS, FUNCTION_WORDS, PREPOSITIONS, word_set
 from text2grad.text.whitespace import WhitespaceWord, WordKind, is_capitalized, part_key, split_parts, split_words
 
@@ -145,8 +144,7 @@ def score(features: Features) -> float:
 
 @lru_cache(maxsize=1)
 def _weights() -> dict[str, float]:
-    resource = files("text2grad.align.learned") / "weights" / "removals.json"
-    weights: dict[str, float] = json.loads(resource.read_text(encoding="utf-8"))
+    weights: dict[str, float] = load_weights("text2grad.align.learned", "removals")
     return weights
 
 
