@@ -76,15 +76,20 @@ def krippendorff_alpha(ratings: Sequence[Sequence[Hashable | None]]) -> float | 
 
     None where no unit has two labels, or where all labels are the same.
     """
-    units = [Counter(label for label in unit if label is not None) for unit in zip(*ratings, strict=True)]
-    pairable = [unit for unit in units if unit.total() > 1]
-    totals = sum(pairable, Counter[Hashable]())
+    patterns = Counter(zip(*ratings, strict=True))  # most units have one of a few
+    units = [(Counter(label for label in unit if label is not None), times) for unit, times in patterns.items()]
+    pairable = [(unit, times) for unit, times in units if unit.total() > 1]
+    totals: Counter[Hashable] = Counter()
+    for unit, times in pairable:
+        totals.update({label: number * times for label, number in unit.items()})
     count = totals.total()
     expected = sum(number * (count - number) for number in totals.values())
     if expected == 0:
         return None
     observed = sum(
-        number * (unit.total() - number) / (unit.total() - 1) for unit in pairable for number in unit.values()
+        times * number * (unit.total() - number) / (unit.total() - 1)
+        for unit, times in pairable
+        for number in unit.values()
     )
     return 1 - (count - 1) * observed / expected
 
