@@ -6,8 +6,9 @@ differ in the advantages: one per token, or TRL's one per completion. The result
 five evaluations; the interval is that of a paired t-test over five seeds.
 
 Two earlier versions could not tell the arms apart, and their seeds are not used again. With batches of 32, both come
-close to the best score in 120 steps: +.013 [-.036, +.061]. With batches of 8 at a constant learning rate of .001
-(chosen on two seeds; TRL .0005), spans led for 70 steps and then became unstable: +.003 [-.103, +.109].
+close to the best score in 120 steps: +.013 [-.036, +.061]. With batches of 8 at a constant learning rate (of .0005 and
+.001, chosen on two other seeds), spans reached 90% of the best sooner on four seeds of five, but ended lower on two:
++.003 [-.103, +.109].
 
 On a GPU (`--device cuda`) both arms train the default model, or the folder $TEXT2GRAD_MODEL, with a LoRA adapter on
 XQuAD questions, and are compared on held-out questions.
