@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from statistics import fmean
@@ -49,7 +48,7 @@ def compare_on_questions(device: str, quick: bool) -> dict[str, Any]:
 
 def learn(spans: bool, device: str, steps: int, completions: int, heldout: int) -> tuple[list[Row], list[Row], float]:
     """Train one arm; returns the metrics of held-out answers before and after, and the seconds of training."""
-    name = os.environ.get("TEXT2GRAD_MODEL", DEFAULT_MODEL)
+    name = DEFAULT_MODEL
     tokenizer, critic = load_tokenizer(name), make_critic("qa", {})
     questions = [in_chat_format(e) for e in list(xquad.load("heldout"))[:heldout]]
     prompts = encode_prompts(questions, tokenizer, False, 4096, LONGEST)

@@ -10,7 +10,7 @@ close to the best score in 120 steps: +.013 [-.036, +.061]. With batches of 8 at
 .001, chosen on two other seeds), spans reached 90% of the best sooner on four seeds of five, but ended lower on two:
 +.003 [-.103, +.109].
 
-On a GPU (`--device cuda`) both arms train the default model, or the folder $TEXT2GRAD_MODEL, with a LoRA adapter on
+On a GPU (`--device cuda`) both arms train the default model with a LoRA adapter on
 XQuAD questions, and are compared on held-out questions.
 """
 
