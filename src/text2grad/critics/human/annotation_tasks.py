@@ -32,7 +32,7 @@ LABEL_STUDIO_CONFIG = f"""<View>
 def to_label_studio(example: Example) -> dict[str, Any]:
     """Return a task with an annotation, for a project with `LABEL_STUDIO_CONFIG`."""
     feedback = _feedback(example)
-    regions = [*feedback.spans, *feedback.omissions]
+    regions: list[Span | Omission] = [*feedback.spans, *feedback.omissions]
     results = [
         result
         for number, region in enumerate(regions, 1)
@@ -87,6 +87,7 @@ def _feedback(example: Example) -> Feedback:
 
 def _region(part: Span | Omission, identity: str, completion: str) -> list[dict[str, Any]]:
     """Return the results of one region: its label, its comment, what should stand there, how much it matters."""
+    label: str
     if isinstance(part, Span):
         start, end, label, said, instead = part.start, part.end, part.label, part.reason, _replacement(part)
     else:
