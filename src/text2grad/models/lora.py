@@ -10,6 +10,7 @@ from text2grad.settings import Settings
 
 if TYPE_CHECKING:
     from peft import LoraConfig
+    from torch import nn
 
 
 class LoraSettings(Settings):
@@ -29,3 +30,16 @@ class LoraSettings(Settings):
         from peft import LoraConfig
 
         return LoraConfig(r=self.r, lora_alpha=self.alpha, target_modules=self.target_modules, **options)
+
+
+def disable_input_casts(model: nn.Module) -> None:
+    """Let autocast alone cast the inputs of adapters, for models that always run under it.
+
+    peft casts them to the adapter's float32 first, only for autocast to cast them back: the same numbers, and a float32
+    copy of every layer's input.
+    """
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    for module in model.modules():
+        if isinstance(module, BaseTunerLayer):
+            module.cast_input_dtype_enabled = False

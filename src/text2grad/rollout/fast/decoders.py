@@ -6,7 +6,7 @@ kernel launches, which is what a small model spends its time on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, cast
 
@@ -88,9 +88,8 @@ class GraphDecoder:
 
     def keep(self, rows: Tensor) -> None:
         """Drop all other rows: the tensors are reallocated."""
-        length = self._length
-        states = [(keys[:, :, :length], values[:, :, :length]) for keys, values in map(_stored, self._cache.layers)]
-        self._allocate(states, self._mask[:, :length], self._positions, rows)
+        self._graph, self._logits = None, torch.empty(0)
+        self._allocate(self._take_states(), self._mask[:, : self._length], self._positions, rows)
 
     def should_compact(self, num_rows: int) -> bool:
         """True once as many bytes were read for finished rows as a capture costs. How long the others will last is
@@ -100,7 +99,15 @@ class GraphDecoder:
         self._checked_step = self._num_steps
         return self._wasted > CAPTURE_COST
 
-    def _allocate(self, states: Sequence[tuple[Tensor, Tensor]], mask: Tensor, positions: Tensor, rows: Tensor) -> None:
+    def _take_states(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield keys and values layer by layer, and free each layer after it: two whole caches need not fit."""
+        length = self._length
+        while self._cache.layers:
+            keys, values = _stored(self._cache.layers.pop(0))
+            yield keys[:, :, :length], values[:, :, :length]
+            del keys, values
+
+    def _allocate(self, states: Iterable[tuple[Tensor, Tensor]], mask: Tensor, positions: Tensor, rows: Tensor) -> None:
         """Continue with these rows. states: keys and values of each layer.
 
         mask: (all rows, tokens so far); positions: (all rows, 1) of the next token.
@@ -160,7 +167,7 @@ class FixedLayer(StaticLayer):  # type: ignore[no-untyped-call]
         return keys, values
 
 
-def fixed_cache(states: Sequence[tuple[Tensor, Tensor]], rows: Tensor, capacity: int, index: Tensor) -> Cache:
+def fixed_cache(states: Iterable[tuple[Tensor, Tensor]], rows: Tensor, capacity: int, index: Tensor) -> Cache:
     """Return a cache of fixed tensors for `capacity` tokens that starts with these rows of the states.
 
     states: keys and values of each layer, (batch, heads, tokens, width) each. rows: (rows,), of the batch, also more
@@ -176,6 +183,7 @@ def fixed_cache(states: Sequence[tuple[Tensor, Tensor]], rows: Tensor, capacity:
         layer.values[:, :, :length] = selected_values
         layer.cumulative_length = index
         layers.append(layer)
+        del keys, values, selected_keys, selected_values
     return Cache(layers=layers)
 
 
