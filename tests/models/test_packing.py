@@ -21,6 +21,7 @@ from text2grad.models.packing import (
     pack_rows,
     pad_rows,
     shared_rows,
+    token_in_pairs,
 )
 from text2grad.models.policy import Policy, Scores
 
@@ -254,3 +255,13 @@ def test_no_other_row_length_is_cheaper_per_completion(prompt: int) -> None:
 def assert_equal(ours: Scores, theirs: Scores) -> None:
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
+def test_a_wider_model_has_longer_rows(tiny_model: Path) -> None:
+    model = load_model(tiny_model)
+    assert token_in_pairs(model) == TOKEN_IN_PAIRS
+    model.config.hidden_size = 2048
+    assert token_in_pairs(model) == 4096
+    prompts, completions = [[1] * 300] * 8, [[2] * 256] * 8
+    assert [len(row) for row in shared_rows(prompts, completions, range(8), 10**6)] == [2, 2, 2, 2]
+    assert [len(row) for row in shared_rows(prompts, completions, range(8), 10**6, pairs=4096)] == [4, 4]

@@ -6,7 +6,7 @@ a correction costs its own tokens only. Rows are packed without padding; only at
 Where the model does not support that, each completion and each branch has its own padded row.
 
 The mask of shared rows has `rows x longest row x longest row` entries of the compute dtype, once for all layers. A row
-of several completions is never longer than the token budget, nor than twice its prompt and 512 tokens
+of several completions is never longer than the token budget, nor than twice its prompt and the width of the model
 (`max_shared_row_length`); padding never adds more than half of the budget (`MAX_PADDING_RATIO`).
 """
 
@@ -30,9 +30,7 @@ from text2grad.models.packed_attention import PackedRows
 TESTED = frozenset(
     ("gemma", "gpt2", "gpt_neox", "llama", "mistral", "olmo2", "opt", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2")
 )
-# The other layers cost per token about as much as attention over this many pairs of tokens: twice the width of a model,
-# and models are rarely narrower than half of this.
-TOKEN_IN_PAIRS = 1024
+TOKEN_IN_PAIRS = 1024  # at least, see `token_in_pairs`
 MAX_PADDING_RATIO = 1.5  # padded tokens that attention may see, as a multiple of the token budget
 
 Row = list[int]  # indices of the samples that share a row
@@ -50,16 +48,32 @@ def can_share_prompts(model: PreTrainedModel | PeftModel) -> bool:
     )
 
 
+def token_in_pairs(model: PreTrainedModel | PeftModel) -> int:
+    """Return over how many pairs of tokens masked attention costs about as much as the other layers cost per token.
+
+    Twice the width of the model: six times the width in operations, at a third of the speed of large matrices.
+    """
+    return max(TOKEN_IN_PAIRS, 2 * int(model.config.hidden_size))
+
+
 def shared_rows(
-    prompts: TokenIds, completions: TokenIds, samples: Sequence[int], max_tokens: int, branches: Sequence[Branch] = ()
+    prompts: TokenIds,
+    completions: TokenIds,
+    samples: Sequence[int],
+    max_tokens: int,
+    branches: Sequence[Branch] = (),
+    pairs: int = TOKEN_IN_PAIRS,
 ) -> list[Row]:
-    """Group samples with the same prompt, as many per row as fit `max_tokens` and `max_shared_row_length`."""
+    """Group samples with the same prompt, as many per row as fit `max_tokens` and `max_shared_row_length`.
+
+    pairs: see `token_in_pairs`.
+    """
     own_tokens = sample_lengths(completions, branches)
     rows: list[Row] = []
     latest: dict[tuple[int, ...], Row] = {}
     for i in samples:
         prompt = tuple(prompts[i])
-        limit = min(max_tokens, max_shared_row_length(len(prompt)))
+        limit = min(max_tokens, max_shared_row_length(len(prompt), pairs))
         row = latest.get(prompt)
         if row is not None and row_length(prompts, own_tokens, [*row, i]) <= limit:
             row.append(i)
@@ -69,14 +83,14 @@ def shared_rows(
     return rows
 
 
-def max_shared_row_length(prompt_length: int) -> int:
+def max_shared_row_length(prompt_length: int, pairs: int = TOKEN_IN_PAIRS) -> int:
     """Return the row length that is cheapest per completion.
 
-    A row of L tokens costs L * (TOKEN_IN_PAIRS + L). With p prompt tokens and completions of c tokens it holds
-    (L - p) / c of them; the cost per completion is least at L = p + sqrt(p * (p + TOKEN_IN_PAIRS)), whatever c is.
+    A row of L tokens costs L * (pairs + L). With p prompt tokens and completions of c tokens it holds
+    (L - p) / c of them; the cost per completion is least at L = p + sqrt(p * (p + pairs)), whatever c is.
     Beyond that, masked attention between completions costs more than another copy of the prompt.
     """
-    return prompt_length + math.isqrt(prompt_length * (prompt_length + TOKEN_IN_PAIRS))
+    return prompt_length + math.isqrt(prompt_length * (prompt_length + pairs))
 
 
 def pad_rows(
