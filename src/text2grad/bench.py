@@ -15,8 +15,9 @@ from typing import Any
 import torch
 
 from text2grad.config.run import RunConfig
-from text2grad.critics.base import Critic
+from text2grad.critics.base import Critic, critic_traits
 from text2grad.critics.registry import make_critic
+from text2grad.critics.workers import critique_on_all_cores
 from text2grad.pipeline import trainer_options
 from text2grad.schema import Example, Feedback
 from text2grad.trainer.callbacks import Metrics
@@ -61,15 +62,18 @@ class StepCost:
 class TimedCritic:
     """A critic with a clock. What else the critic can, it can too."""
 
+    independent = False  # the clock stays here; `critique` divides the work
+
     def __init__(self, critic: Critic) -> None:
         self._critic = critic
+        self._critique = critique_on_all_cores if critic_traits(critic).independent else type(critic).critique
         self.seconds = 0.0
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """As the critic's own."""
         start = time.perf_counter()
         try:
-            return self._critic.critique(examples)
+            return self._critique(self._critic, examples)
         finally:
             self.seconds += time.perf_counter() - start
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from accelerate import Accelerator
@@ -46,8 +47,9 @@ class Learner:
         branches: Sequence[Branch] = (),
     ) -> list[MicroBatch]:
         """Return this process's share of the samples in micro-batches, laid out for the policy on its device."""
-        share, device = bool(self.policy.share_prompts), self.accelerator.device
-        pairs = token_in_pairs(self.policy.model) if share else 0
+        policy: Any = self.policy
+        share, device = bool(policy.share_prompts), self.accelerator.device
+        pairs = token_in_pairs(policy.model) if share else 0
         return micro_batches(prompts, completions, samples, max_tokens, share, device, self.processes, branches, pairs)
 
     def backward(self, loss: Tensor) -> None:
