@@ -107,7 +107,8 @@ def measure(
 
 def _unsaved(config: RunConfig, scratch: Path, steps: int) -> RunConfig:
     """Return the settings without evaluation and trackers, in a folder that is removed afterwards."""
-    changes = {"report_to": (), "eval_steps": None, "load_best_model_at_end": False, "early_stopping_patience": None}
+    changes: dict[str, Any] = dict.fromkeys(("eval_steps", "early_stopping_patience"))
+    changes |= {"report_to": (), "load_best_model_at_end": False}
     changes["max_steps"] = max(config.policy.max_steps, steps)  # for the schedule of the learning rate
     policy = config.policy.model_copy(update=changes)
     return config.model_copy(update={"policy": policy, "output_dir": scratch / "run"})
@@ -238,10 +239,10 @@ def _slow_update(cost: StepCost, config: RunConfig) -> str | None:
     if policy.num_iterations > 1:
         return f"{said}, for policy.num_iterations={policy.num_iterations} passes: each costs as much as the first."
     if cost.device != "cpu" and cost.peak_memory < 0.4 * cost.memory:
-        return (
-            f"{said}, and less than half of the memory is used: set policy.max_tokens_per_batch="
-            f"{2 * policy.tokens_per_batch}."
-        )
+        if policy.gradient_checkpointing:
+            changes = f"policy.gradient_checkpointing=false policy.max_tokens_per_batch={policy.tokens_per_batch // 4}"
+            return f"{said}, and less than half of the memory is used: try {changes}, which recomputes nothing."
+        return f"{said}, and much memory is free: set policy.max_tokens_per_batch={2 * policy.tokens_per_batch}."
     if config.model.lora is None:
         return f"{said}: an adapter (model.lora) spares the gradients of all weights."
     return None

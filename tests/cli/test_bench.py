@@ -96,7 +96,16 @@ def test_a_timed_critic_has_the_attributes_of_the_critic() -> None:
         ({"stages": FINE.stages | {"rollout": 8.0}, "completions": 512}, {}, "vllm_colocated"),
         ({"stages": FINE.stages | {"rollout": 8.0}, "device": "cpu"}, {}, "policy.max_completion_length"),
         ({"stages": FINE.stages | {"update": 6.0}}, {"num_iterations": 4}, "policy.num_iterations=4"),
-        ({"stages": FINE.stages | {"update": 6.0}}, {"max_tokens_per_batch": 8192}, "max_tokens_per_batch=16384"),
+        (
+            {"stages": FINE.stages | {"update": 6.0}},
+            {},
+            "gradient_checkpointing=false policy.max_tokens_per_batch=8192",
+        ),
+        (
+            {"stages": FINE.stages | {"update": 6.0}},
+            {"max_tokens_per_batch": 8192, "gradient_checkpointing": False},
+            "max_tokens_per_batch=16384",
+        ),
     ],
 )
 def test_each_rule_names_the_setting(changes: dict[str, object], settings: dict[str, object], words: str) -> None:
