@@ -2,9 +2,10 @@
 
 A prompt with several completions is computed once: one row holds the prompt and then its completions. Only attention
 needs to keep them apart: by a mask, or by a row for each completion with a copy of the prompt's keys, values and
-queries, which needs no mask and is cheaper where completions are not much shorter than their prompt. Branches of a completion follow it in its row and continue its tokens, one level deeper, so that
-a correction costs its own tokens only. Rows are packed without padding; only attention pads them (packed_attention.py).
-Where the model does not support that, each completion and each branch has its own padded row.
+queries, which needs no mask and is cheaper where completions are not much shorter than their prompt. Branches of a
+completion follow it in its row and continue its tokens, one level deeper, so that a correction costs its own tokens
+only. Rows are packed without padding; only attention pads them (packed_attention.py). Where the model does not support
+that, each completion and each branch has its own padded row.
 
 The mask of shared rows has `rows x longest row x longest row` entries of the compute dtype, once for all layers. A row
 of several completions is never longer than the token budget, nor under a mask than twice its prompt and the width of
