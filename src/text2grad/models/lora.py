@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pydantic import PositiveInt
@@ -40,6 +41,7 @@ def disable_input_casts(model: nn.Module) -> None:
     """
     from peft.tuners.tuners_utils import BaseTunerLayer
 
-    for module in model.modules():
-        if isinstance(module, BaseTunerLayer):
-            module.cast_input_dtype_enabled = False
+    layers: Iterable[Any] = model.modules()
+    for layer in layers:
+        if isinstance(layer, BaseTunerLayer):
+            layer.cast_input_dtype_enabled = False
