@@ -23,7 +23,7 @@ from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from text2grad import Text2GradConfig, Text2GradTrainer
-from text2grad.distributed.learner import Learner, micro_batches
+from text2grad.distributed.learner import Learner
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer, resolve
 from text2grad.models.policy import Scores
 from text2grad.schema import Example, Feedback
@@ -124,8 +124,7 @@ def batch(rollout: Rollout, now: Scores, reference: Scores) -> Batch:
 def padded_tokens(rollout: Rollout, one: Text2GradTrainer) -> int:
     """Return the tokens of one pass over all completions, padding included."""
     samples = range(len(rollout.completions))
-    budget, device = one.args.tokens_per_batch, torch.device("cpu")
-    batches = micro_batches(rollout.prompts, rollout.completions, samples, budget, one.args.share_prompts, device)
+    batches = one.learner.micro_batches(rollout.prompts, rollout.completions, samples, one.args.tokens_per_batch)
     return sum(rows.ids.numel() for _, rows in batches)
 
 

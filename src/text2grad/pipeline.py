@@ -77,7 +77,7 @@ def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     display.on_phase("Loading the model")
     train_dataset = config.data.load_train()
     trainer = Text2GradTrainer(
-        critic=critic, train_dataset=train_dataset, eval_dataset=heldout, **_trainer_options(config, display)
+        critic=critic, train_dataset=train_dataset, eval_dataset=heldout, **trainer_options(config, [display])
     )
     with trainer.locked():
         return _train(trainer, config, display, resume)
@@ -101,20 +101,21 @@ def train_offline(config: RunConfig, display: Display, resume: bool = False) -> 
         train_dataset=list(read_examples(config.data.train)),
         critic=critic,
         eval_dataset=heldout,
-        **_trainer_options(config, display),
+        **trainer_options(config, [display]),
     )
     display.on_feedback(trainer.usable)
     with trainer.locked():
         return _train(trainer, config, display, resume)
 
 
-def _trainer_options(config: RunConfig, display: Display) -> dict[str, Any]:
+def trainer_options(config: RunConfig, callbacks: Sequence[Callback]) -> dict[str, Any]:
+    """Return the arguments of a trainer that come from the settings."""
     return {
         "model": config.model.name,
         "args": config.trainer_args(),
         "peft_config": _new_adapter(config.model),
         "plain_prompts": config.model.plain_prompts,
-        "callbacks": [display],
+        "callbacks": callbacks,
     }
 
 

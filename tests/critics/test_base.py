@@ -56,6 +56,7 @@ def test_a_critic_with_critique_alone_has_the_default_traits() -> None:
         ("fingerprint", lambda: "v1"),
         ("ledger", SimpleNamespace(tokens_in=1, tokens_out=2, cost=0.5)),
         ("reads_feedback", True),
+        ("independent", True),
     ],
 )
 def test_each_trait_is_read_from_the_critic(name: str, value: Any) -> None:

@@ -92,14 +92,14 @@ def test_processes_split_whole_rows(answers: list[tuple[int, int]], count: int, 
         return [
             [i for place, i in enumerate(samples) if row_of(laid, place) == row]
             for samples, laid in made
-            for row in range(laid.packed.rows if laid.packed else len(laid.ids))
+            for row in range(len(laid.ids) if laid.positions is None else int((laid.positions == 0).sum()))
         ]
 
     def row_of(laid: TokenBatch, sample: int) -> int:
         first = laid.samples.tolist().index(sample)
-        if laid.packed is None:
+        if laid.positions is None:
             return int(laid.rows[first])
-        return int(laid.packed.indices[laid.columns[first]]) // laid.packed.width
+        return int((laid.positions[: laid.columns[first]] == 0).sum()) - 1  # a row starts with its prompt
 
     split = [row for index in range(count) for row in rows(Processes(index, count))]
     assert sorted(split) == sorted(rows(Processes()))

@@ -87,6 +87,21 @@ def test_scores_are_float32_whatever_the_states_are() -> None:
 
 def test_the_chunk_shrinks_as_the_vocabulary_grows() -> None:
     assert [logprob_chunk_size(rows) for rows in (1 << 14, 1 << 17, 1 << 25)] == [1024, 128, 1]
+    assert logprob_chunk_size(1 << 17, "cuda") == 1024  # enough tokens to multiply more than it reads
+
+
+def test_the_entropy_can_be_left_out_and_is_not_computed_again() -> None:
+    hidden, head, targets = torch.randn(3, 4, requires_grad=True), torch.nn.Linear(4, 32), torch.tensor([0, 5, 31])
+    logprobs, entropy = chunked_logprobs(hidden, head, targets, 1.0, chunk_size=2)
+    without, nothing = chunked_logprobs(hidden, head, targets, 1.0, chunk_size=2, with_entropy=False)
+    torch.testing.assert_close(without, logprobs)
+    assert entropy.all()
+    assert not nothing.any()
+    with torch.profiler.profile() as profile:
+        logprobs.sum().backward()
+    called = {event.key for event in profile.key_averages()}
+    assert "aten::_log_softmax" in called  # recomputed
+    assert "aten::exp" not in called
 
 
 def test_an_entropy_outside_the_loss_keeps_nothing_for_its_gradient() -> None:

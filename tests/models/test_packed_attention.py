@@ -22,6 +22,18 @@ def test_tokens_are_padded_to_their_rows_and_unpadded_again() -> None:
     assert torch.equal(packed_rows.unpad(rows.transpose(1, 2)), packed.transpose(1, 2))
 
 
+def test_a_token_in_several_rows_is_copied_and_gets_the_sum_of_the_gradients() -> None:
+    """A prompt of one token and two completions of one, in two rows of two columns."""
+    packed_rows = PackedRows(torch.tensor([0, 1, 3]), rows=2, width=2, sources=torch.tensor([0, 1, 0, 2]))
+    packed = torch.tensor([[[[1.0], [2.0], [3.0]]]], requires_grad=True)
+    rows = packed_rows.pad(packed)
+    assert rows.flatten().tolist() == [1, 2, 1, 3]
+    assert packed_rows.unpad(rows.transpose(1, 2)).flatten().tolist() == [1, 2, 3]
+    (rows * torch.tensor([1.0, 2.0, 10.0, 3.0]).view(2, 1, 2, 1)).sum().backward()
+    assert packed.grad is not None
+    assert packed.grad.flatten().tolist() == [11, 2, 3]
+
+
 def test_gradients_of_padding_go_nowhere() -> None:
     packed_rows = PackedRows(INDICES, rows=2, width=3)
     packed = torch.zeros(1, 1, 3, 1, requires_grad=True)

@@ -21,6 +21,7 @@ from text2grad.models.packing import (
     pack_rows,
     pad_rows,
     shared_rows,
+    token_in_pairs,
 )
 from text2grad.models.policy import Policy, Scores
 
@@ -133,26 +134,35 @@ def test_shared_rows_by_hand() -> None:
     assert rows.ids.tolist() == [[5, 6, 1, 2, 3, 7, 4]], "no padding"
     assert rows.packed is not None
     assert rows.positions.tolist() == [0, 1, 2, 3, 2, 0, 1]
-    assert rows.packed.indices.tolist() == [0, 1, 2, 3, 4, 8, 9]
-    assert rows.packed.branches is not None
-    assert rows.packed.branches.tolist() == [[0, 0, 1, 1, 2, -1, -1, -1], [0, 1, -1, -1, -1, -1, -1, -1]]
+    assert (rows.packed.rows, rows.packed.width) == (3, 4), "attention has a row per completion"
+    assert rows.packed.indices.tolist() == [4, 5, 2, 3, 6, 8, 9], "the prompt's own result is that of its last row"
+    assert rows.packed.sources is not None
+    sources = rows.packed.sources.view(3, 4).tolist()
+    assert [sources[0], sources[1][:3], sources[2][:2]] == [[0, 1, 2, 3], [0, 1, 4], [5, 6]]
+    assert rows.model_inputs(torch.float32)["packed_rows"].mask is None
     assert rows.ids[rows.rows, rows.columns].tolist() == [1, 2, 3, 4]
     assert rows.ids[rows.rows, rows.state_columns].tolist() == [6, 1, 6, 7], "first tokens follow the prompt's end"
     assert (rows.num_samples, rows.width) == (3, 2)
     assert rows.scatter(torch.tensor([1.0, 2.0, 3.0, 4.0])).tolist() == [[1, 2], [3, 0], [4, 0]]
 
 
-def test_a_completion_attends_to_the_prompt_and_itself_causally() -> None:
-    mask = pack_rows([[5, 6]] * 2, [[1, 2], [3]], [[0, 1]], CPU).model_inputs(torch.float32)["packed_rows"].mask
+def test_short_completions_of_a_long_prompt_share_a_masked_row() -> None:
+    """Each with a copy of the prompt, they would have more pairs of tokens, though no future ones."""
+    rows = pack_rows([[5] * 10] * 9, [[1, 2]] + [[3]] * 8, [list(range(9))], CPU)
+    assert rows.packed is not None
+    assert (rows.packed.rows, rows.packed.width, rows.packed.sources) == (1, 24, None)
+    assert rows.packed.indices.tolist() == list(range(20))
+    mask = rows.model_inputs(torch.float32)["packed_rows"].mask
     sees = (mask == 0)[0, 0].int().tolist()
-    assert [row[:5] for row in sees[:5]] == [
-        [1, 0, 0, 0, 0],
-        [1, 1, 0, 0, 0],
-        [1, 1, 1, 0, 0],
-        [1, 1, 1, 1, 0],
-        [1, 1, 0, 0, 1],
+    assert [row[8:14] for row in sees[8:14]] == [
+        [1, 0, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0, 0],
+        [1, 1, 1, 0, 0, 0],
+        [1, 1, 1, 1, 0, 0],
+        [1, 1, 0, 0, 1, 0],
+        [1, 1, 0, 0, 0, 1],
     ]
-    assert all(sees[i][i] for i in range(8)), "padding sees itself: a row without anything to see would be NaN"
+    assert all(sees[i][i] for i in range(24)), "padding sees itself: a row without anything to see would be NaN"
     assert set(mask.unique().tolist()) == {0.0, -math.inf}
 
 
@@ -235,10 +245,17 @@ def test_a_row_over_the_budget_is_split_down_to_single_completions() -> None:
     assert shared_rows(prompts, completions, range(4), 5) == [[0], [1], [2], [3]]
 
 
-def test_long_completions_of_a_short_prompt_stay_apart() -> None:
+def test_under_a_mask_long_completions_of_a_short_prompt_stay_apart() -> None:
     """Together they would save 10 tokens and look at a million pairs more."""
-    assert shared_rows([[1] * 10] * 3, [[2] * 1000] * 3, range(3), 10**6) == [[0], [1], [2]]
-    assert shared_rows([[1] * 1000] * 3, [[2] * 700] * 3, range(3), 10**6) == [[0, 1], [2]]
+    forked = [Branch(0, 0, [7])]
+    assert shared_rows([[1] * 10] * 3, [[2] * 1000] * 3, range(3), 10**6, forked) == [[0], [1], [2]]
+    assert shared_rows([[1] * 1000] * 3, [[2] * 700] * 3, range(3), 10**6, forked) == [[0, 1], [2]]
+    assert shared_rows([[1] * 300] * 9, [[2] * 90] * 9, range(9), 10**6) == [[0, 1, 2, 3, 4, 5, 6], [7, 8]]
+
+
+def test_without_a_mask_only_the_budget_limits_a_row() -> None:
+    assert shared_rows([[1] * 300] * 9, [[2] * 100] * 9, range(9), 10**6) == [list(range(9))]
+    assert shared_rows([[1] * 300] * 9, [[2] * 100] * 9, range(9), 1000) == [list(range(7)), [7, 8]]
 
 
 @pytest.mark.parametrize("prompt", [8, 100, 250, 3000])
@@ -254,3 +271,13 @@ def test_no_other_row_length_is_cheaper_per_completion(prompt: int) -> None:
 def assert_equal(ours: Scores, theirs: Scores) -> None:
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
+def test_a_wider_model_has_longer_rows(tiny_model: Path) -> None:
+    model = load_model(tiny_model)
+    assert token_in_pairs(model) == TOKEN_IN_PAIRS
+    model.config.hidden_size = 2048
+    assert token_in_pairs(model) == 4096
+    prompts, completions, forked = [[1] * 300] * 8, [[2] * 250] * 8, [Branch(0, 0, [7])]
+    assert [len(row) for row in shared_rows(prompts, completions, range(8), 10**6, forked)] == [2, 2, 2, 2]
+    assert [len(row) for row in shared_rows(prompts, completions, range(8), 10**6, forked, pairs=4096)] == [4, 4]

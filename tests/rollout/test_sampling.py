@@ -11,7 +11,7 @@ from text2grad.rollout import constrained as guide_module
 from text2grad.rollout.fast import decoders
 from text2grad.rollout.grammar import Masks
 from text2grad.rollout.rng import Stream
-from text2grad.rollout.sampling import noise, sample, sample_tokens
+from text2grad.rollout.sampling import inverse_cdf, noise, sample, sample_tokens
 
 PROMPTS = [[10, 11, 12, 13], [20, 21], [30]]
 END = 1
@@ -48,6 +48,19 @@ def test_an_impossible_token_is_never_sampled() -> None:
     logits = torch.tensor([[float("-inf"), 0.0, float("-inf")]])
     for uniform in (0.0, 0.5, 1 - 1e-16):
         assert sample_tokens(logits, torch.tensor([uniform], dtype=torch.float64), temperature=1.0).item() == 1
+
+
+def test_a_large_vocabulary_is_searched_to_the_exact_token() -> None:
+    generator = torch.Generator().manual_seed(0)
+    for vocabulary in (1, 127, 128, 1000, 4096):
+        probabilities = torch.softmax(4 * torch.randn(200, vocabulary, generator=generator), -1)
+        probabilities[:, ::3] = 0 if vocabulary > 1 else 1
+        uniforms = torch.rand(200, generator=generator, dtype=torch.float64)
+        cumulative = probabilities.double().cumsum(-1)
+        expected = (cumulative <= (uniforms * cumulative[:, -1]).unsqueeze(-1)).sum(-1)
+        assert inverse_cdf(probabilities, uniforms).tolist() == expected.tolist()
+        last = inverse_cdf(probabilities, torch.ones(200, dtype=torch.float64))
+        assert last.tolist() == [int(row.nonzero()[-1]) for row in probabilities]
 
 
 def test_samples_follow_the_tempered_distribution() -> None:

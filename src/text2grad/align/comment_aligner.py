@@ -28,6 +28,7 @@ class CommentAligner:
 
     def __init__(self, scorer: Scorer | None = None) -> None:
         self.scorer = scorer
+        self.independent = scorer is None  # a model is not sent to other processes
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """Return the feedback of each example with spans and omissions added."""

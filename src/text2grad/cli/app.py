@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from text2grad.cli.align import align
 from text2grad.cli.annotate import annotate
+from text2grad.cli.bench import bench
 from text2grad.cli.compare import compare
 from text2grad.cli.console import Console, guard_stderr
 from text2grad.cli.critic import critic
@@ -42,6 +43,7 @@ for command in (
     init,
     run,
     train,
+    bench,
     evaluate,
     compare,
     generate,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from text2grad.critics.workers import critique_on_all_cores
 from text2grad.errors import UserError, describe_exception
 from text2grad.schema import Example, Feedback, describe
 
@@ -47,6 +48,8 @@ class CriticTraits(NamedTuple):
         the class, its source code and its plain attributes.
     ledger: tokens and cost so far, shown by `annotate`.
     reads_feedback: whether the critic uses the feedback that an example already has.
+    independent: whether feedback on an example depends on that example alone, and the critic can be pickled: large
+        batches are then divided among the cores.
     """
 
     acritique: Callable[[Sequence[Example]], Awaitable[list[Feedback]]] | None = None
@@ -56,6 +59,7 @@ class CriticTraits(NamedTuple):
     fingerprint: Callable[[], str] | None = None
     ledger: Usage | None = None
     reads_feedback: bool = False
+    independent: bool = False
 
 
 def critic_traits(critic: Critic) -> CriticTraits:
@@ -67,7 +71,8 @@ def critic_traits(critic: Critic) -> CriticTraits:
 def collect_feedback(critic: Critic, examples: Sequence[Example]) -> list[Feedback]:
     """Return one validated Feedback per example; all fail where the critic raises or returns something else."""
     try:
-        feedback: Any = critic.critique(examples)
+        independent = critic_traits(critic).independent
+        feedback: Any = critique_on_all_cores(critic, examples) if independent else critic.critique(examples)
     except UserError:
         raise
     except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from accelerate import Accelerator
@@ -14,12 +15,14 @@ from text2grad.distributed.sharding import gather_full_tensor, reshard
 from text2grad.models.batching import Branch, TokenBatch, TokenIds, split_by_token_budget
 from text2grad.models.packing import (
     MAX_PADDING_RATIO,
+    TOKEN_IN_PAIRS,
     Row,
     pack_rows,
     pad_rows,
     row_length,
     sample_lengths,
     shared_rows,
+    token_in_pairs,
 )
 
 MicroBatch = tuple[list[int], TokenBatch]  # sample indices, and their tokens
@@ -44,8 +47,10 @@ class Learner:
         branches: Sequence[Branch] = (),
     ) -> list[MicroBatch]:
         """Return this process's share of the samples in micro-batches, laid out for the policy on its device."""
-        share_prompts, device = bool(self.policy.share_prompts), self.accelerator.device
-        return micro_batches(prompts, completions, samples, max_tokens, share_prompts, device, self.processes, branches)
+        policy: Any = self.policy
+        share, device = bool(policy.share_prompts), self.accelerator.device
+        pairs = token_in_pairs(policy.model) if share else 0
+        return micro_batches(prompts, completions, samples, max_tokens, share, device, self.processes, branches, pairs)
 
     def backward(self, loss: Tensor) -> None:
         """Accumulate the gradients of a loss that is summed over the processes."""
@@ -76,9 +81,11 @@ def micro_batches(
     device: torch.device,
     processes: Processes = SINGLE_PROCESS,
     branches: Sequence[Branch] = (),
+    pairs: int = TOKEN_IN_PAIRS,
 ) -> list[MicroBatch]:
     """Return this process's share of the samples in micro-batches of at most `max_tokens` tokens, or of one row.
 
+    pairs: see `token_in_pairs`; for rows that share a prompt.
     Each is (samples, batch): `batch.scatter` returns one line per sample, in their order, then one for each of
     `batch.branches`. Branches go with their sample; those of samples that are not asked for are left out. Rows are
     never split, so the processes together compute what one alone would. Where all need equally many passes, a process
@@ -86,7 +93,7 @@ def micro_batches(
     """
     own_tokens = sample_lengths(completions, branches)
     if share_prompts:
-        rows = shared_rows(prompts, completions, samples, max_tokens, branches)
+        rows = shared_rows(prompts, completions, samples, max_tokens, branches, pairs)
         max_padding, lay_out = MAX_PADDING_RATIO, pack_rows
     else:
         rows = [[i] for i in samples]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pydantic import PositiveInt
@@ -10,6 +11,7 @@ from text2grad.settings import Settings
 
 if TYPE_CHECKING:
     from peft import LoraConfig
+    from torch import nn
 
 
 class LoraSettings(Settings):
@@ -29,3 +31,17 @@ class LoraSettings(Settings):
         from peft import LoraConfig
 
         return LoraConfig(r=self.r, lora_alpha=self.alpha, target_modules=self.target_modules, **options)
+
+
+def disable_input_casts(model: nn.Module) -> None:
+    """Let autocast alone cast the inputs of adapters, for models that always run under it.
+
+    peft casts them to the adapter's float32 first, only for autocast to cast them back: the same numbers, and a float32
+    copy of every layer's input.
+    """
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    layers: Iterable[Any] = model.modules()
+    for layer in layers:
+        if isinstance(layer, BaseTunerLayer):
+            layer.cast_input_dtype_enabled = False

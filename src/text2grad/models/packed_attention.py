@@ -25,6 +25,8 @@ class PackedRows(NamedTuple):
         row is one prompt and one completion.
     parents, forks: (rows, width), for each token of a correction the branch of its completion, and the column of the
         row up to which it continues that completion; 0 elsewhere. None where no row has a correction.
+    sources: (rows * width,), the packed token at each place, where tokens are at several: each completion then has a
+        row with a copy of its prompt, for attention alone, and needs no mask. Anything on padding.
     mask: (rows, 1, width, width), additive, made from the branches for each pass; None for plain causal attention.
     """
 
@@ -34,11 +36,15 @@ class PackedRows(NamedTuple):
     branches: Tensor | None = None
     parents: Tensor | None = None
     forks: Tensor | None = None
+    sources: Tensor | None = None
     mask: Tensor | None = None
 
     def pad(self, packed: Tensor) -> Tensor:
-        """(1, heads, tokens, size) -> (rows, heads, width, size), 0 on padding."""
+        """(1, heads, tokens, size) -> (rows, heads, width, size), 0 on padding, or with `sources` anything."""
         _, heads, _, size = packed.shape
+        if self.sources is not None:
+            copied = packed[0].transpose(0, 1).index_select(0, self.sources)
+            return copied.view(self.rows, self.width, heads, size).transpose(1, 2)
         padded = packed.new_zeros(self.rows * self.width, heads, size)
         padded = padded.index_copy(0, self.indices, packed[0].transpose(0, 1))
         return padded.view(self.rows, self.width, heads, size).transpose(1, 2)

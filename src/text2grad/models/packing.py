@@ -1,13 +1,15 @@
 """Row layouts of scoring and update passes: packed rows that share a prompt, or padded rows.
 
-A prompt with several completions is computed once: one row holds the prompt and then its completions, and a mask keeps
-the completions apart. Branches of a completion follow it in its row and continue its tokens, one level deeper, so that
-a correction costs its own tokens only. Rows are packed without padding; only attention pads them (packed_attention.py).
-Where the model does not support that, each completion and each branch has its own padded row.
+A prompt with several completions is computed once: one row holds the prompt and then its completions. Only attention
+needs to keep them apart: by a mask, or by a row for each completion with a copy of the prompt's keys, values and
+queries, which needs no mask and is cheaper where completions are not much shorter than their prompt. Branches of a
+completion follow it in its row and continue its tokens, one level deeper, so that a correction costs its own tokens
+only. Rows are packed without padding; only attention pads them (packed_attention.py). Where the model does not support
+that, each completion and each branch has its own padded row.
 
 The mask of shared rows has `rows x longest row x longest row` entries of the compute dtype, once for all layers. A row
-of several completions is never longer than the token budget, nor than twice its prompt and 512 tokens
-(`max_shared_row_length`); padding never adds more than half of the budget (`MAX_PADDING_RATIO`).
+of several completions is never longer than the token budget, nor under a mask than twice its prompt and the width of
+the model (`max_shared_row_length`); padding never adds more than half of the budget (`MAX_PADDING_RATIO`).
 """
 
 from __future__ import annotations
@@ -30,9 +32,8 @@ from text2grad.models.packed_attention import PackedRows
 TESTED = frozenset(
     ("gemma", "gpt2", "gpt_neox", "llama", "mistral", "olmo2", "opt", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2")
 )
-# The other layers cost per token about as much as attention over this many pairs of tokens: twice the width of a model,
-# and models are rarely narrower than half of this.
-TOKEN_IN_PAIRS = 1024
+TOKEN_IN_PAIRS = 1024  # at least, see `token_in_pairs`
+LONG_COMPLETION = 3  # completions of a third of their prompt or more have attention of their own (`pack_rows`)
 MAX_PADDING_RATIO = 1.5  # padded tokens that attention may see, as a multiple of the token budget
 
 Row = list[int]  # indices of the samples that share a row
@@ -50,18 +51,41 @@ def can_share_prompts(model: PreTrainedModel | PeftModel) -> bool:
     )
 
 
+def token_in_pairs(model: PreTrainedModel | PeftModel) -> int:
+    """Return over how many pairs of tokens masked attention costs about as much as the other layers cost per token.
+
+    Twice the width of the model: six times the width in operations, at a third of the speed of large matrices.
+    """
+    return max(TOKEN_IN_PAIRS, 2 * int(model.config.hidden_size))
+
+
 def shared_rows(
-    prompts: TokenIds, completions: TokenIds, samples: Sequence[int], max_tokens: int, branches: Sequence[Branch] = ()
+    prompts: TokenIds,
+    completions: TokenIds,
+    samples: Sequence[int],
+    max_tokens: int,
+    branches: Sequence[Branch] = (),
+    pairs: int = TOKEN_IN_PAIRS,
 ) -> list[Row]:
-    """Group samples with the same prompt, as many per row as fit `max_tokens` and `max_shared_row_length`."""
+    """Group samples with the same prompt, as many per row as fit `max_tokens`, and `max_shared_row_length` where
+    attention is masked: rows with branches, and short completions of a long prompt. pairs: see `token_in_pairs`.
+    """
     own_tokens = sample_lengths(completions, branches)
+    groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for i in samples:
+        groups[tuple(prompts[i])].append(i)
+    limits = {
+        prompt: max_tokens
+        if not branches and sum(own_tokens[i] for i in group) * LONG_COMPLETION >= len(prompt) * len(group)
+        else min(max_tokens, max_shared_row_length(len(prompt), pairs))
+        for prompt, group in groups.items()
+    }
     rows: list[Row] = []
     latest: dict[tuple[int, ...], Row] = {}
     for i in samples:
         prompt = tuple(prompts[i])
-        limit = min(max_tokens, max_shared_row_length(len(prompt)))
         row = latest.get(prompt)
-        if row is not None and row_length(prompts, own_tokens, [*row, i]) <= limit:
+        if row is not None and row_length(prompts, own_tokens, [*row, i]) <= limits[prompt]:
             row.append(i)
         else:
             latest[prompt] = [i]
@@ -69,14 +93,14 @@ def shared_rows(
     return rows
 
 
-def max_shared_row_length(prompt_length: int) -> int:
+def max_shared_row_length(prompt_length: int, pairs: int = TOKEN_IN_PAIRS) -> int:
     """Return the row length that is cheapest per completion.
 
-    A row of L tokens costs L * (TOKEN_IN_PAIRS + L). With p prompt tokens and completions of c tokens it holds
-    (L - p) / c of them; the cost per completion is least at L = p + sqrt(p * (p + TOKEN_IN_PAIRS)), whatever c is.
+    A row of L tokens costs L * (pairs + L). With p prompt tokens and completions of c tokens it holds
+    (L - p) / c of them; the cost per completion is least at L = p + sqrt(p * (p + pairs)), whatever c is.
     Beyond that, masked attention between completions costs more than another copy of the prompt.
     """
-    return prompt_length + math.isqrt(prompt_length * (prompt_length + TOKEN_IN_PAIRS))
+    return prompt_length + math.isqrt(prompt_length * (prompt_length + pairs))
 
 
 def pad_rows(
@@ -99,7 +123,8 @@ def pack_rows(
 ) -> TokenBatch:
     """Return one packed micro-batch, its samples in the order of the rows, then their branches in that order.
 
-    A row is a prompt and all of its completions, each followed by its branches.
+    A row is a prompt and all of its completions, each followed by its branches. Attention sees such rows with a mask,
+    or, where that has fewer pairs of tokens and there are no branches, each completion beside a copy of its prompt.
     """
     by_sample = branches_by_sample(branches)
     own_tokens = sample_lengths(completions, branches)
@@ -110,6 +135,10 @@ def pack_rows(
     numbers = torch.full((len(rows), width), -1)
     parents, forks = torch.zeros_like(numbers), torch.zeros_like(numbers)
     num_samples = sum(map(len, rows))
+    alone = max(len(prompts[i]) + len(completions[i]) for row in rows for i in row)
+    # Without a mask half of the pairs, those of the future, are never computed.
+    apart = shared and not forked and num_samples * alone**2 <= 2 * len(rows) * longest**2
+    placed: list[tuple[int, int, slice]] = []  # of each completion: where its prompt starts, its length, its own tokens
     ids: list[int] = []
     positions: list[Tensor] = []
     tokens: list[Tensor] = []
@@ -134,7 +163,9 @@ def pack_rows(
         prompt_end = len(ids) - 1
         for i in row:
             branch = parent = branch + 1
-            completion = _shift(add(completions[i], line, prompt_end, len(prompt)), -row_start)
+            added = add(completions[i], line, prompt_end, len(prompt))
+            placed.append((row_start, len(prompt), added))
+            completion = _shift(added, -row_start)
             numbers[number, completion] = branch
             line += 1
             for k in by_sample[i]:
@@ -156,7 +187,9 @@ def pack_rows(
         token_indices=token_indices,
         num_samples=num_samples + len(chosen),
         width=max(part.shape[1] for part in tokens),
-        packed=PackedRows(
+        packed=_apart(placed, len(ids), alone, device)
+        if apart
+        else PackedRows(
             indices=(numbers >= 0).flatten().nonzero().squeeze(1).to(device),
             rows=len(rows),
             width=width,
@@ -167,6 +200,22 @@ def pack_rows(
         positions=torch.cat(positions).to(device),
         branches=tuple(chosen),
     )
+
+
+def _apart(placed: Sequence[tuple[int, int, slice]], num_tokens: int, width: int, device: torch.device) -> PackedRows:
+    """Return rows for attention, one per completion, each with a copy of its prompt.
+
+    placed: start and length of the prompt, and tokens of the completion, all in the packed tokens.
+    """
+    indices = torch.empty(num_tokens, dtype=torch.long)
+    # Padding takes any token, each another one: on a GPU gradients of the same token wait for each other.
+    sources = torch.arange(len(placed) * width) % num_tokens
+    for row, (start, length, completion) in enumerate(placed):
+        tokens = torch.cat([torch.arange(start, start + length), torch.arange(completion.start, completion.stop)])
+        places = row * width + torch.arange(len(tokens))
+        sources[places] = tokens
+        indices[tokens] = places
+    return PackedRows(indices.to(device), rows=len(placed), width=width, sources=sources.to(device))
 
 
 def branches_by_sample(branches: Sequence[Branch]) -> dict[int, list[int]]:

@@ -87,7 +87,7 @@ class Policy(nn.Module):
     def forward(
         self, batch: TokenBatch, temperature: float, reference: bool = False, entropy_gradient: bool = False
     ) -> Scores:
-        """Score the completion tokens of a batch, under the policy or under the reference.
+        """Score the completion tokens of a batch, under the policy or under the reference, whose entropy is 0.
 
         entropy_gradient: whether the entropy is part of a loss.
         """
@@ -96,9 +96,15 @@ class Policy(nn.Module):
             hidden = backbone(**batch.model_inputs(compute_dtype(model)), use_cache=False)[0]
             states = hidden[batch.rows, batch.state_columns]  # (valid tokens, width)
             targets = batch.ids[batch.rows, batch.columns]
-            chunk_size = logprob_chunk_size(vocab_size(model))
+            chunk_size = logprob_chunk_size(vocab_size(model), states.device.type)
             logprobs, entropy = chunked_logprobs(
-                states, get_projection(model), targets, temperature, chunk_size, entropy_gradient
+                states,
+                get_projection(model),
+                targets,
+                temperature,
+                chunk_size,
+                entropy_gradient,
+                with_entropy=not reference,
             )
         with torch.autocast(states.device.type, enabled=False):
             values = self.value_head(states.float()).squeeze(-1)

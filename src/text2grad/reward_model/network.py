@@ -47,10 +47,11 @@ class SpanRewardNetwork(nn.Module):
         is_target = lm_labels[:, 1:] != IGNORE
         lm = states.sum() * 0.0
         if self.lm_weight and bool(is_target.any()):
-            project, chunk = get_projection(self.model), logprob_chunk_size(vocab_size(self.model))
+            project = get_projection(self.model)
+            chunk = logprob_chunk_size(vocab_size(self.model), states.device.type)
             targets = lm_labels[:, 1:][is_target]
             logprobs, _ = chunked_logprobs(
-                states[:, :-1][is_target], project, targets, temperature=1.0, chunk_size=chunk
+                states[:, :-1][is_target], project, targets, temperature=1.0, chunk_size=chunk, with_entropy=False
             )
             lm = -logprobs.mean()
         return {"loss": head + self.lm_weight * lm, "head_loss": head.detach(), "lm_loss": lm.detach()}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from text2grad.models.batching import copy_to_device, pad_left
@@ -15,6 +16,7 @@ from text2grad.rollout.decoders import PlainDecoder, prefill
 from text2grad.rollout.fast.decoders import fast_decoder
 from text2grad.rollout.rng import Stream, stream
 
+CDF_BLOCK = 128  # tokens; divides the usual sizes of vocabularies, so that nothing is padded
 CHECK_EVERY = 8  # steps between two checks on a GPU which rows have ended; each check synchronises with the GPU
 
 
@@ -170,16 +172,33 @@ def sample_tokens(logits: Tensor, uniforms: Tensor, temperature: float) -> Tenso
 
 def token_probabilities(logits: Tensor, temperature: float) -> Tensor:
     """softmax(logits / temperature) in float32, (batch, vocabulary)."""
-    return torch.softmax(logits.float() / temperature, dim=-1)
+    if temperature != 1:
+        logits = logits.float() / temperature
+    return torch.softmax(logits, dim=-1, dtype=torch.float32)
 
 
 def inverse_cdf(probabilities: Tensor, uniforms: Tensor) -> Tensor:
     """Return the token at which the cumulative distribution exceeds the uniform number.
 
     probabilities: (batch, vocabulary); uniforms: (batch,) in [0, 1). Returns (batch,) ids.
+    First the block of tokens is searched, then the token within it: cumulative sums of the whole vocabulary, in float64
+    since float32 loses its tail, would take a GPU longer than reading the weights of a small model.
     """
-    cumulative = probabilities.double().cumsum(-1)  # float32 loses the tail of a large vocabulary
+    padding = -probabilities.shape[1] % CDF_BLOCK
+    padded = F.pad(probabilities, (0, padding)) if padding else probabilities
+    blocks = padded.reshape(len(padded), -1, CDF_BLOCK)
+    by_block = blocks.sum(-1, dtype=torch.float64).cumsum(-1)
+    target = uniforms.unsqueeze(-1) * by_block[:, -1:]
+    block, before = _first_above(by_block, target)
+    within = blocks[torch.arange(len(blocks), device=blocks.device), block.squeeze(-1)].double().cumsum(-1)
+    token, _ = _first_above(within, target - before)
+    return (block * CDF_BLOCK + token).squeeze(-1)
+
+
+def _first_above(cumulative: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """cumulative: (batch, entries); target: (batch, 1). Returns the first entry above it, and the sum before that."""
     total = cumulative[:, -1:]
-    # Strictly below the total, so that a token without probability is never the first to exceed it.
-    target = torch.minimum(uniforms.unsqueeze(-1) * total, torch.nextafter(total, torch.zeros_like(total)))
-    return torch.searchsorted(cumulative, target, right=True).squeeze(-1)
+    # Strictly below the total, so that an entry without probability is never the first to exceed it.
+    target = torch.minimum(target, torch.nextafter(total, torch.zeros_like(total)))
+    entry = torch.searchsorted(cumulative, target, right=True)
+    return entry, torch.where(entry > 0, cumulative.gather(1, (entry - 1).clamp(min=0)), 0.0)

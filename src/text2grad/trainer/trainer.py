@@ -27,6 +27,7 @@ from text2grad.distributed.sharding import place_policy
 from text2grad.errors import UserError
 from text2grad.folders import remove_leftovers
 from text2grad.models import loading
+from text2grad.models.lora import disable_input_casts
 from text2grad.models.policy import Policy, Scores
 from text2grad.models.prompts import encode_prompts
 from text2grad.rollout.completing import BATCH_SIZE, OnProgress, complete_prompts, ignore_progress
@@ -116,6 +117,8 @@ class Text2GradTrainer:
 
         torch.manual_seed(args.seed)  # the adapter's initial weights
         policy = Policy(model, peft_config, share_prompts=args.share_prompts, torch_compile=args.torch_compile)
+        if args.bf16:
+            disable_input_casts(policy.model)
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
         self.policy, self.full_policy = policy, place_policy(policy, self.accelerator, self.processes)
@@ -123,7 +126,9 @@ class Text2GradTrainer:
             {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
             {"params": list(policy.value_head.parameters()), "lr": args.value_learning_rate},
         ]
-        optimizer = torch.optim.AdamW(groups, lr=args.learning_rate, weight_decay=args.weight_decay)
+        # Fused, AdamW needs no temporary copies of all weights. On the CPU it is no faster.
+        fused = self.accelerator.device.type == "cuda"
+        optimizer = torch.optim.AdamW(groups, lr=args.learning_rate, weight_decay=args.weight_decay, fused=fused)
         self.base_learning_rates = [group["lr"] for group in optimizer.param_groups]
         self.optimizer = self.accelerator.prepare_optimizer(optimizer)
         self.learner = Learner(policy, self.optimizer, self.accelerator, self.processes)

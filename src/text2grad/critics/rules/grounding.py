@@ -99,6 +99,7 @@ class GroundingCritic:
     """
 
     name = "grounding"
+    independent = True
 
     def __init__(self, max_words: int | None = None) -> None:
         if max_words is not None and max_words < 1:

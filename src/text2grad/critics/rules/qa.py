@@ -83,6 +83,7 @@ class QACritic:
     """
 
     name = "qa"
+    independent = True
 
     def __init__(self, max_words: int | None = None) -> None:
         if max_words is not None and max_words < 1:

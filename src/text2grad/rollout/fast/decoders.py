@@ -6,7 +6,7 @@ kernel launches, which is what a small model spends its time on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, cast
 
@@ -59,6 +59,8 @@ class GraphDecoder:
     The logits of a step are valid until the next one, which overwrites them.
     """
 
+    _graph: torch.cuda.CUDAGraph | None
+
     def __init__(self, model: Any, cache: Any, mask: Tensor, rows: Tensor, max_tokens: int, capture: bool) -> None:
         """cache, mask, rows: as in `PlainDecoder`. max_tokens: the longest completion.
 
@@ -88,9 +90,8 @@ class GraphDecoder:
 
     def keep(self, rows: Tensor) -> None:
         """Drop all other rows: the tensors are reallocated."""
-        length = self._length
-        states = [(keys[:, :, :length], values[:, :, :length]) for keys, values in map(_stored, self._cache.layers)]
-        self._allocate(states, self._mask[:, :length], self._positions, rows)
+        self._graph, self._logits = None, torch.empty(0)
+        self._allocate(self._take_states(), self._mask[:, : self._length], self._positions, rows)
 
     def should_compact(self, num_rows: int) -> bool:
         """True once as many bytes were read for finished rows as a capture costs. How long the others will last is
@@ -100,7 +101,15 @@ class GraphDecoder:
         self._checked_step = self._num_steps
         return self._wasted > CAPTURE_COST
 
-    def _allocate(self, states: Sequence[tuple[Tensor, Tensor]], mask: Tensor, positions: Tensor, rows: Tensor) -> None:
+    def _take_states(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield keys and values layer by layer, and free each layer after it: two whole caches need not fit."""
+        length = self._length
+        while self._cache.layers:
+            keys, values = _stored(self._cache.layers.pop(0))
+            yield keys[:, :, :length], values[:, :, :length]
+            del keys, values
+
+    def _allocate(self, states: Iterable[tuple[Tensor, Tensor]], mask: Tensor, positions: Tensor, rows: Tensor) -> None:
         """Continue with these rows. states: keys and values of each layer.
 
         mask: (all rows, tokens so far); positions: (all rows, 1) of the next token.
@@ -115,7 +124,7 @@ class GraphDecoder:
         self._mask[:, : self._length] = mask[rows]
         self._positions = positions[rows]
         self._tokens = positions.new_zeros(len(rows), 1)
-        self._graph: torch.cuda.CUDAGraph | None = None
+        self._graph = None
         self._logits = torch.empty(0)
 
     def _run(self) -> Tensor:
@@ -160,7 +169,7 @@ class FixedLayer(StaticLayer):  # type: ignore[no-untyped-call]
         return keys, values
 
 
-def fixed_cache(states: Sequence[tuple[Tensor, Tensor]], rows: Tensor, capacity: int, index: Tensor) -> Cache:
+def fixed_cache(states: Iterable[tuple[Tensor, Tensor]], rows: Tensor, capacity: int, index: Tensor) -> Cache:
     """Return a cache of fixed tensors for `capacity` tokens that starts with these rows of the states.
 
     states: keys and values of each layer, (batch, heads, tokens, width) each. rows: (rows,), of the batch, also more
@@ -176,6 +185,7 @@ def fixed_cache(states: Sequence[tuple[Tensor, Tensor]], rows: Tensor, capacity:
         layer.values[:, :, :length] = selected_values
         layer.cumulative_length = index
         layers.append(layer)
+        del keys, values, selected_keys, selected_values
     return Cache(layers=layers)
 
 

@@ -1,0 +1,95 @@
+"""Decoding against the time that reading weights and cache once per token takes, beside transformers' static cache."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from scale_models import answer_lengths, config, prompts, random_model, tokenizer
+from scale_steps import synchronize
+
+from text2grad.models.packed_attention import use_packed_attention
+from text2grad.rollout.rng import Stream
+from text2grad.rollout.sampling import noise, sample
+
+BANDWIDTH = 4.8e12  # bytes per second of an H200
+GENERATIONS = 8
+
+
+def measure(kind: str, batch: int, length: int, prompt_length: int, device: str, quick: bool) -> dict[str, Any]:
+    """Return seconds and times the bound: all rows to the full length, and with rows that end."""
+    made = config(kind, quick)
+    model = random_model(made, device, torch.bfloat16 if device.startswith("cuda") else torch.float32).eval()
+    use_packed_attention(model)
+    end, bpe = made.vocab_size - 1, tokenizer(made.vocab_size)
+    encode: Any = bpe
+    texts = prompts(batch // GENERATIONS, prompt_length)
+    ids = [list(encode(e.prompt_text)["input_ids"]) for e in texts]
+    sizes = [len(row) for row in ids for _ in range(GENERATIONS)]
+    lengths = {"full": [length] * batch, "ending": answer_lengths(batch, length)}
+    found: dict[str, Any] = {"batch": batch, "length": length}
+    for name, rows in lengths.items():
+        uniforms = noise(Stream.SAMPLING, 0, 0, range(batch), length)
+        for row, size in enumerate(rows):
+            uniforms[row, size - 1] = 1.0
+
+        def run(max_tokens: int, uniforms: Any = uniforms) -> float:
+            synchronize()
+            began = time.perf_counter()
+            sample(
+                model, ids, uniforms[:, :max_tokens], 1.0, [end], end, num_generations=GENERATIONS, return_logprobs=True
+            )
+            synchronize()
+            return time.perf_counter() - began
+
+        run(min(length, 32))
+        prefill = run(1)
+        seconds = min(run(length) for _ in range(2)) - prefill
+        bound = lower_bound(model, sizes, rows)
+        found[name] = {"seconds": seconds, "prefill": prefill, "bound": bound, "times_bound": seconds / bound,
+                       "tokens_per_second": (sum(rows) - batch) / seconds}  # fmt: skip
+    if device.startswith("cuda"):
+        torch.cuda.empty_cache()
+        found["static"] = static(model, ids, batch, length, end, sizes)
+    return found
+
+
+def lower_bound(model: Any, prompt_sizes: Sequence[int], lengths: Sequence[int]) -> float:
+    """Return the seconds to read the weights, and the cache of the rows that are left, once per token but the first."""
+    made = model.config
+    inputs, outputs = model.get_input_embeddings().weight, model.get_output_embeddings().weight
+    element = outputs.element_size()
+    weights = element * (sum(p.numel() for p in model.parameters()) - (0 if inputs is outputs else inputs.numel()))
+    per_token = 2 * made.num_hidden_layers * made.num_key_value_heads * made.head_dim * element
+    total = 0.0
+    for step in range(1, max(lengths)):
+        cached = sum(size + step for size, length in zip(prompt_sizes, lengths, strict=True) if length > step)
+        total += weights + per_token * cached
+    return total / BANDWIDTH
+
+
+def static(model: Any, ids: Sequence[Sequence[int]], batch: int, length: int, end: int, sizes: Any) -> dict[str, Any]:
+    """The same rows with transformers' own generate, a static cache and compilation; the second call counts."""
+    from text2grad.models.batching import pad_left
+
+    model.set_attn_implementation("sdpa")
+    rows = [list(row) for row in ids for _ in range(GENERATIONS)]
+    tokens, mask = pad_left(rows, end, model.device)
+    options: dict[str, Any] = {"do_sample": True, "top_k": 0, "cache_implementation": "static", "pad_token_id": end}
+
+    def run(max_tokens: int) -> float:
+        synchronize()
+        began = time.perf_counter()
+        model.generate(tokens, attention_mask=mask, max_new_tokens=max_tokens, min_new_tokens=max_tokens, **options)
+        synchronize()
+        return time.perf_counter() - began
+
+    try:
+        first = run(length)
+        seconds = run(length)
+    except Exception as error:  # a comparison: what it needs, for instance a compiler, may be missing
+        return {"error": f"{type(error).__name__}: {error}"[:300]}
+    bound = lower_bound(model, sizes, [length] * batch)
+    return {"seconds": seconds, "first_seconds": first, "times_bound": seconds / bound}
