@@ -10,31 +10,39 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import evidence_code
 import numpy as np
 import records_task
 
 from text2grad.critics.base import Critic, collect_feedback
 from text2grad.critics.registry import make_critic
 from text2grad.data import scitldr, xquad
-from text2grad.evaluation.metrics import exact_match, rouge_l, token_f1
+from text2grad.evaluation.metrics import exact_match, rouge_l, sentence_bleu, token_f1
 from text2grad.schema import Example, Feedback, Omission, Span
 
 NUM_RECORDS = 2_000
 HELDOUT_RECORDS = 240
+Metric = Callable[[Sequence[Example]], list[float]]
 
 
 @dataclass(frozen=True)
 class Task:
-    """settings: of the trainer. metrics: of an answer, by name; the first decides."""
+    """A task and how its answers are measured.
+
+    metrics: of answers, by name; the first decides. settings: of the trainer. kind: of a fault, to count them.
+    warm_up: prompts with answers from which the starting model learns before any arm starts, in `warm_up_steps`.
+    """
 
     name: str
     train: Callable[[], list[Example]]
     heldout: Callable[[], list[Example]]
     critic: Callable[[], Critic]
-    metrics: dict[str, Callable[[Example], float]]
+    metrics: dict[str, Metric]
     settings: dict[str, Any]
     half_of: Callable[[Example], str] = lambda example: example.id
+    kind: Callable[[Span], str] = lambda span: span.reason or "blamed"
     warm_up: Callable[[], list[Example]] | None = None
+    warm_up_steps: int = 120
 
     def half(self, name: str) -> list[Example]:
         """Return the held-out prompts of one half, `select` or `report`; neighbours by `half_of` stay together."""
@@ -76,8 +84,12 @@ def _is_first_half(key: str) -> bool:
     return hashlib.blake2b(key.encode(), digest_size=1).digest()[0] < 128
 
 
-def _reference(metric: Callable[[str, Any], float]) -> Callable[[Example], float]:
-    return lambda example: metric(example.completion, example.reference)
+def _each(metric: Callable[[Example], float]) -> Metric:
+    return lambda examples: [metric(example) for example in examples]
+
+
+def _reference(metric: Callable[[str, Any], float]) -> Metric:
+    return _each(lambda example: metric(example.completion, example.reference))
 
 
 def _common(**changes: Any) -> dict[str, Any]:
@@ -85,7 +97,6 @@ def _common(**changes: Any) -> dict[str, Any]:
         "per_device_train_batch_size": 32,
         "num_generations": 4,
         "temperature": 0.7,
-        "learning_rate": 1e-4,
         "beta": 0.02,
         "advantage_normalization": "whiten",
         **changes,
@@ -98,8 +109,9 @@ def _records(fields: int) -> Task:
         train=lambda: records_task.make_examples(NUM_RECORDS, fields, seed=0),
         heldout=lambda: records_task.make_examples(HELDOUT_RECORDS, fields, seed=1),
         critic=records_task.RecordCritic,
-        metrics={"slots": records_task.slots_right},
+        metrics={"slots": _each(records_task.slots_right)},
         settings=_common(max_completion_length=24 + 12 * fields),
+        kind=records_task.kind_of,
         warm_up=lambda: records_task.faulty_paragraphs(NUM_RECORDS, fields, seed=2),
     )
 
@@ -112,7 +124,7 @@ TASKS = {
             lambda: list(scitldr.load("train")),
             lambda: list(scitldr.load("heldout")),
             lambda: make_critic("grounding", {}),
-            {"rouge_l": _reference(rouge_l)},
+            {"rouge_l": _reference(rouge_l), "bleu": _reference(sentence_bleu)},
             _common(max_completion_length=64),
         ),
         Task(
@@ -123,6 +135,17 @@ TASKS = {
             {"f1": _reference(token_f1), "exact": _reference(exact_match)},
             _common(max_completion_length=48),
             half_of=lambda example: str(example.meta["title"]),
+        ),
+        Task(
+            "code",
+            evidence_code.train,
+            evidence_code.heldout,
+            evidence_code.critic,
+            {"passed": evidence_code.held_back_passed},
+            _common(max_completion_length=160),
+            kind=lambda span: "blamed statement",
+            warm_up=evidence_code.warm_up,
+            warm_up_steps=40,
         ),
         _records(4),
         _records(8),

@@ -1,0 +1,52 @@
+"""The models that the arms of `evidence.py` start from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from evidence_tasks import Task
+from torch.nn.utils.rnn import pad_sequence
+
+from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
+from text2grad.models.prompts import encode_prompts
+
+BATCH, RATE, LONGEST = 32, 1e-4, 512
+
+
+def start_of(task: Task, folder: Path) -> str:
+    """Return the starting model of a task: the default model, or the one that `warm_up` wrote."""
+    return str(folder / task.name) if task.warm_up else DEFAULT_MODEL
+
+
+def warm_up(task: Task, folder: Path, device: str, steps: int, batch_size: int = BATCH) -> None:
+    """Write the model that all arms of a task start from: a few supervised steps on the answers of `task.warm_up`."""
+    assert task.warm_up is not None
+    tokenizer, examples = load_tokenizer(DEFAULT_MODEL), task.warm_up()
+    model: Any = load_model(DEFAULT_MODEL, torch.float32).to(device)
+    prompts = encode_prompts(examples, tokenizer, False, model.config.max_position_embeddings, LONGEST)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
+    for step in range(steps):
+        rows = [(step * batch_size + i) % len(examples) for i in range(batch_size)]
+        answers = [
+            [*tokenizer(examples[i].completion, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
+            for i in rows
+        ]
+        ids = [prompts[i] + answer for i, answer in zip(rows, answers, strict=True)]
+        labels = [[-100] * len(prompts[i]) + answer for i, answer in zip(rows, answers, strict=True)]
+        batch = {
+            "input_ids": _pad(ids, tokenizer.pad_token_id),
+            "labels": _pad(labels, -100),
+            "attention_mask": _pad([[1] * len(row) for row in ids], 0),
+        }
+        model(**{key: value.to(device) for key, value in batch.items()}).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    model.save_pretrained(folder / task.name)
+    tokenizer.save_pretrained(folder / task.name)
+
+
+def _pad(rows: Sequence[Sequence[int]], value: int) -> torch.Tensor:
+    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=value)
