@@ -22,17 +22,15 @@ from pathlib import Path
 
 from evidence_plan import (
     FURTHER_ARMS,
-    FURTHER_SEEDS,
     FURTHER_TASK,
     MAIN_ARMS,
     MAIN_TASKS,
     REPORT_SEEDS,
-    SELECT_SEEDS,
     Run,
     chosen_settings,
+    plan_report,
+    plan_selection,
     read_settings,
-    report_runs,
-    select_runs,
     to_commands,
 )
 from harness import ROOT
@@ -95,19 +93,8 @@ def planned(args: argparse.Namespace) -> list[Run]:
     """Return the runs of the campaign, those of the main arms before those of the further ones."""
     main_arms = [arm for arm in args.arms or MAIN_ARMS if arm in MAIN_ARMS]
     further = [arm for arm in args.arms or FURTHER_ARMS if arm in FURTHER_ARMS]
-    tasks, sayings = args.tasks or MAIN_TASKS, args.sayings
-    further_tasks = [task for task in tasks if task == FURTHER_TASK]
-    if args.half == "select":
-        seeds = args.seeds or SELECT_SEEDS
-        return [
-            *select_runs(tasks, main_arms, sayings, seeds),
-            *select_runs(further_tasks, further, sayings, seeds),
-        ]
-    chosen = read_settings()
-    return [
-        *report_runs(tasks, main_arms, sayings, args.seeds or REPORT_SEEDS, chosen),
-        *report_runs(further_tasks, further, sayings, args.seeds or FURTHER_SEEDS, chosen),
-    ]
+    of_campaign = args.tasks or MAIN_TASKS, main_arms, further, args.sayings, args.seeds
+    return plan_selection(*of_campaign) if args.half == "select" else plan_report(*of_campaign, read_settings())
 
 
 def parse() -> argparse.Namespace:

@@ -45,9 +45,7 @@ def rank(feedback: Sequence[Feedback], num_generations: int) -> list[tuple[int, 
     pairs = []
     for start in range(0, len(feedback), num_generations):
         scores = {
-            i: critic_score(feedback[i])
-            for i in range(start, start + num_generations)
-            if feedback[i].status == "ok"
+            i: critic_score(feedback[i]) for i in range(start, start + num_generations) if feedback[i].status == "ok"
         }
         if len(set(scores.values())) > 1:
             pairs.append((max(scores, key=scores.__getitem__), min(scores, key=scores.__getitem__)))

@@ -16,7 +16,10 @@ Settings = dict[str, float]
 SETTINGS_FILE = Path(__file__).with_name("evidence_settings.json")  # written by `evidence.py select`
 SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 13)
 MAIN_TASKS = ("questions", "records8", "summaries", "code", "records16")
+FURTHER_TASKS = {"ILF": ("questions", "records8")}  # of the further arms, all others on the first of these
 FURTHER_TASK = "questions"
+OURS = "corrections local"  # the trainer's defaults
+SPANS_ALONE = "spans local"
 MAIN_ARMS = (
     "scalar rloo",
     "scalar rloo, holistic",
@@ -90,12 +93,61 @@ def select_runs(
 
 
 def report_runs(
-    tasks: Sequence[str], arms: Sequence[str], sayings: Sequence[Said], seeds: Sequence[int], chosen: dict[str, Settings]
+    tasks: Sequence[str],
+    arms: Sequence[str],
+    sayings: Sequence[Said],
+    seeds: Sequence[int],
+    chosen: dict[str, Settings] | None,
 ) -> Iterator[Run]:
-    """Yield the runs that are reported, the seeds outermost: a campaign cut short has whole rows."""
+    """Yield the runs that are reported, the seeds outermost: a campaign cut short has whole rows.
+
+    chosen: the settings by `settings_key`; None where only the names of the runs matter.
+    """
     for seed, task, said, arm in product(seeds, tasks, sayings, arms):
         if is_of_its_own(arm, said):
-            yield Run(task, arm, said, seed, "report", chosen_settings(task, arm, chosen))
+            yield Run(task, arm, said, seed, "report", {} if chosen is None else chosen_settings(task, arm, chosen))
+
+
+def further_tasks(arm: str, tasks: Sequence[str]) -> list[str]:
+    """Return on which of the tasks a further arm is run."""
+    return [task for task in tasks if task in FURTHER_TASKS.get(arm, (FURTHER_TASK,))]
+
+
+def wanted_report_runs(chosen: dict[str, Settings] | None = None) -> list[Run]:
+    """Return all runs of a complete report. chosen: the settings; None where only their names matter."""
+    return plan_report(MAIN_TASKS, MAIN_ARMS, FURTHER_ARMS, ("all", "one"), None, chosen)
+
+
+def plan_report(
+    tasks: Sequence[str],
+    main_arms: Sequence[str],
+    further_arms: Sequence[str],
+    sayings: Sequence[Said],
+    seeds: Sequence[int] | None,
+    chosen: dict[str, Settings] | None,
+) -> list[Run]:
+    """Return the runs of the main arms, then those of the further ones. For the arguments see `report_runs`."""
+    further = [
+        run
+        for seed in seeds or FURTHER_SEEDS
+        for arm in further_arms
+        for run in report_runs(further_tasks(arm, tasks), [arm], sayings, [seed], chosen)
+    ]
+    return [*report_runs(tasks, main_arms, sayings, seeds or REPORT_SEEDS, chosen), *further]
+
+
+def plan_selection(
+    tasks: Sequence[str],
+    main_arms: Sequence[str],
+    further_arms: Sequence[str],
+    sayings: Sequence[Said],
+    seeds: Sequence[int] | None,
+) -> list[Run]:
+    """Return the runs from which settings are chosen, those of the main arms first; untrained arms have none."""
+    seeds = seeds or SELECT_SEEDS
+    trained = [arm for arm in further_arms if arm not in UNTRAINED]
+    further = [run for arm in trained for run in select_runs(further_tasks(arm, tasks), [arm], sayings, seeds)]
+    return [*select_runs(tasks, main_arms, sayings, seeds), *further]
 
 
 def is_of_its_own(arm: str, said: Said) -> bool:
@@ -109,7 +161,9 @@ def chosen_settings(task: str, arm: str, chosen: dict[str, Settings]) -> Setting
     if arm in UNTRAINED:
         return {}
     if key not in chosen:
-        sys.exit(f"{SETTINGS_FILE.name}: nothing chosen for {key}; make the runs of `jobs --half select`, then `select`")
+        sys.exit(
+            f"{SETTINGS_FILE.name}: nothing chosen for {key}; make the runs of `jobs --half select`, then `select`"
+        )
     return chosen[key]
 
 

@@ -17,7 +17,9 @@ def reflect(trainer: Text2GradTrainer, critic: Critic, examples: Sequence[Exampl
     """Return the second answer where the critic names faults of the first, else the first."""
     first = sample_answers(trainer, examples)
     answered = to_examples(trainer, examples, first)
-    faults = [list_faults(item, e.completion) for item, e in zip(collect_feedback(critic, answered), answered, strict=True)]
+    faults = [
+        list_faults(item, e.completion) for item, e in zip(collect_feedback(critic, answered), answered, strict=True)
+    ]
     asked = [i for i, named in enumerate(faults) if named]
     if not asked:
         return first
@@ -45,5 +47,7 @@ def list_faults(feedback: Feedback, completion: str) -> list[str]:
     for span in feedback.spans:
         if span.label == "poor":
             right = f' It should be "{span.replacement}".' if span.replacement is not None else ""
-            lines.append(f'- "{completion[span.start : span.end]}": {span.reason or "wrong"}.{right}'.replace("..", "."))
+            lines.append(
+                f'- "{completion[span.start : span.end]}": {span.reason or "wrong"}.{right}'.replace("..", ".")
+            )
     return lines + [f"- Missing: {omission.text}." for omission in feedback.omissions]

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import harness
 import torch
 from evidence_answers import sample_answers, to_rollout
 from evidence_arms import ARMS, Arm
@@ -53,7 +54,7 @@ class CountingCritic:
 def run(spec: Run, starts: Path, device: str, steps: int, quick: bool) -> dict[str, Any]:
     """Train once and return the curve, and the metrics of every held-out answer before and after."""
     task, arm = TASKS[spec.task], ARMS[spec.arm]
-    start = start_of(task, starts)
+    start = start_of(task, starts, quick)
     critic = CountingCritic(make_critic(task, spec.said, arm.holistic), load_tokenizer(start))
     settings = merge(task.settings, {"max_steps": steps, "num_logged_completions": 0}, arm.settings)
     settings = merge(settings, spec.trainer_settings(), QUICK if quick else {})
@@ -88,6 +89,8 @@ def run(spec: Run, starts: Path, device: str, steps: int, quick: bool) -> dict[s
         "logged": record.logged,
         "settings": json.loads(json.dumps(settings, default=str)),
         "quick": quick,
+        "machine": harness.machine(device),
+        "commit": harness.commit(),
     }
 
 
@@ -159,12 +162,10 @@ def make_critic(task: Task, said: Said, holistic: bool) -> Critic:
 
 
 @torch.no_grad()
-def measure(
-    trainer: Text2GradTrainer, task: Task, heldout: Sequence[Example], answers: list[list[int]]
-) -> list[Row]:
+def measure(trainer: Text2GradTrainer, task: Task, heldout: Sequence[Example], answers: list[list[int]]) -> list[Row]:
     """Return for every held-out answer the metrics, the full critic's score and faults, and how far the policy moved.
 
-    kl: nats per answer, from the starting model. surprise: nats per token under the starting model at temperature 1.
+    wanted_words: length of the references. kl: nats per answer, from the starting model. surprise: nats per token under the starting model at temperature 1.
     """
     rollout = to_rollout(trainer, heldout, answers)
     everything, args = range(len(heldout)), trainer.args
@@ -180,6 +181,7 @@ def measure(
         | {
             "score": critic_score(feedback[i]) if feedback[i].status == "ok" else math.nan,
             "words": len(example.completion.split()),
+            "wanted_words": task.wanted_words(example),
             "tokens": len(answers[i]),
             "kl": float((policy[i] - start[i]).sum()),
             "surprise": float(-plain[i].sum()) / max(1, len(answers[i])),

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from evidence_tasks import Task
+from small_model import small_model
 from torch.nn.utils.rnn import pad_sequence
 
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
@@ -16,8 +17,14 @@ from text2grad.models.prompts import encode_prompts
 BATCH, RATE, LONGEST = 32, 1e-4, 512
 
 
-def start_of(task: Task, folder: Path) -> str:
-    """Return the starting model of a task: the default model, or the one that `warm_up` wrote."""
+def start_of(task: Task, folder: Path, quick: bool = False) -> str:
+    """Return the starting model of a task: the default model, or the one that `warm_up` wrote.
+
+    quick: a random model of two layers instead.
+    """
+    if quick:
+        tiny = folder / "tiny"
+        return str(tiny) if (tiny / "config.json").is_file() else small_model(tiny)
     return str(folder / task.name) if task.warm_up else DEFAULT_MODEL
 
 

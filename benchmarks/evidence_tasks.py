@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import evidence_code
@@ -29,7 +30,8 @@ Metric = Callable[[Sequence[Example]], list[float]]
 class Task:
     """A task and how its answers are measured.
 
-    metrics: of answers, by name; the first decides. settings: of the trainer. kind: of a fault, to count them.
+    metrics: of answers, by name; the first decides. settings: of the trainer. kind: of a fault, to count them. wanted_words: length
+    of a right answer.
     warm_up: prompts with answers from which the starting model learns before any arm starts, in `warm_up_steps`.
     """
 
@@ -41,6 +43,7 @@ class Task:
     settings: dict[str, Any]
     half_of: Callable[[Example], str] = lambda example: example.id
     kind: Callable[[Span], str] = lambda span: span.reason or "blamed"
+    wanted_words: Callable[[Example], float] = lambda example: _reference_words(example)
     warm_up: Callable[[], list[Example]] | None = None
     warm_up_steps: int = 120
 
@@ -84,6 +87,11 @@ def _is_first_half(key: str) -> bool:
     return hashlib.blake2b(key.encode(), digest_size=1).digest()[0] < 128
 
 
+def _reference_words(example: Example) -> float:
+    references = [example.reference] if isinstance(example.reference, str) else example.reference or []
+    return fmean(len(reference.split()) for reference in references)
+
+
 def _each(metric: Callable[[Example], float]) -> Metric:
     return lambda examples: [metric(example) for example in examples]
 
@@ -112,6 +120,7 @@ def _records(fields: int) -> Task:
         metrics={"slots": _each(records_task.slots_right)},
         settings=_common(max_completion_length=24 + 12 * fields),
         kind=records_task.kind_of,
+        wanted_words=lambda example: len(records_task.tell(example.meta["record"]).split()),
         warm_up=lambda: records_task.faulty_paragraphs(NUM_RECORDS, fields, seed=2),
     )
 

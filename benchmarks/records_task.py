@@ -130,7 +130,9 @@ def find_values(text: str) -> list[Found]:
     for field, pattern in _PATTERNS.items():
         for match in pattern.finditer(text):
             value = _CANONICAL[field][" ".join(match[0].lower().split())]
-            label = next((m.start() for m in _LISTED.finditer(text, 0, match.start()) if m.end() == match.start()), None)
+            label = next(
+                (m.start() for m in _LISTED.finditer(text, 0, match.start()) if m.end() == match.start()), None
+            )
             start = match.start() if label is None else label
             found.append(Found(start, match.end(), field, value, label is not None))
     return sorted(found)

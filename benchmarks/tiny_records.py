@@ -88,10 +88,13 @@ class Task:
 
 
 def find_faults(task: Task, example: Example) -> list[Span]:
-    """Return a span for every word that is not the right one at its place, and for what follows the last one."""
+    """Return a span for every word that is not the right one at its place, and for what follows the last one.
+
+    Its replacement is the right word, or nothing.
+    """
     said, wanted = example.completion.split(), task.wanted(example)
     return [
-        Span(start=start, end=end, label="poor")
+        Span(start=start, end=end, label="poor", replacement=right)
         for (start, end), word, right in zip(_places(said), said, wanted + [""] * len(said), strict=False)
         if word != right
     ]
@@ -108,8 +111,8 @@ def share_right(task: Task, example: Example) -> float:
 class RecordCritic:
     """Names faults. mentioned: the share of an answer's faults that is named, at least one; 0: exactly one.
 
-    The score is 1 less twice the named faults per field: what is named, as a number. flipped: share of comments that
-    name right words instead.
+    The score is 1 less twice the named faults per field: what is named, as a number. moved: share of critiques whose
+    comments, corrections included, are about other words of the answer than they should be.
     """
 
     task: Task
@@ -127,7 +130,9 @@ class RecordCritic:
         missing = max(0, self.task.fields * (self.task.filler + 1) - len(example.completion.split()))
         if named and rng.random() < self.moved:
             places = _places(example.completion.split())
-            named = [Span(start=s, end=e, label="poor") for s, e in (places[rng.integers(len(places))] for _ in named)]
+            chosen = sorted(rng.choice(len(places), min(len(named), len(places)), replace=False))
+            moved = zip(named, (places[i] for i in chosen), strict=False)
+            named = [span.model_copy(update={"start": start, "end": end}) for span, (start, end) in moved]
         score = 1 - 2 * (len(named) + missing) / self.task.fields
         return Feedback(spans=named, score=max(-1.0, score), critic="records")
 
