@@ -11,7 +11,7 @@
 
 Equal terms: the same starting model, prompts, samples per step, critic and critiques, and four settings tried per arm.
 Settings are chosen with seed 0 on one half of the held-out prompts; what is reported comes from seeds 10-14 on the
-other half. Every run writes one JSON file into --out, so an interrupted campaign continues; runs that exist are skipped.
+other half. Every run writes one JSON file into --out. Runs that exist are skipped: an interrupted campaign continues.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ def run(args: argparse.Namespace) -> None:
     from evidence_run import QUICK_STEPS, STEPS
     from evidence_run import run as train
 
+    from text2grad.trainer.utils import release_free_memory
+
     specs = [Run(**fields) for fields in json.loads(args.runs)] if args.runs else [run_of(args)]
     args.out.mkdir(parents=True, exist_ok=True)
     for spec in specs:
@@ -81,6 +83,7 @@ def run(args: argparse.Namespace) -> None:
             result = train(spec, args.starts, args.device, steps, args.quick)
             path.write_text(json.dumps(result), encoding="utf-8")
             print(path, f"{result['all_seconds']:.0f} s", flush=True)
+            release_free_memory()
 
 
 def run_of(args: argparse.Namespace) -> Run:

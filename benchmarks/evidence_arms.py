@@ -41,6 +41,9 @@ def learn_nothing(trainer: Text2GradTrainer, steps: int, after_step: AfterStep) 
     """Leave the weights as they are."""
 
 
+SPAN_STEPS = steps_of(lambda trainer, step: trainer.step(step)[0])
+
+
 @dataclass(frozen=True)
 class Arm:
     """settings: changes of the trainer's. holistic: the number is the full critic's, where it names one fault only.
@@ -51,7 +54,7 @@ class Arm:
 
     settings: Metrics = field(default_factory=dict)
     holistic: bool = False
-    learn: Learn = steps_of(lambda trainer, step: trainer.step(step)[0])
+    learn: Learn = SPAN_STEPS
     answer: Answer | None = None
 
 

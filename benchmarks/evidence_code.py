@@ -39,7 +39,7 @@ def critic() -> CodeCritic:
 
 
 def hold_back(problems: Sequence[Example]) -> list[Example]:
-    """Move the last assert of each problem's tests to meta["held_back"]; a problem with fewer than three is left out."""
+    """Move the last assert of each problem's tests to meta["held_back"]; less than three: left out."""
     return [held for problem in problems if (held := _hold_back(problem)) is not None]
 
 

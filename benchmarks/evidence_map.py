@@ -22,7 +22,7 @@ import copy
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from itertools import product

@@ -33,8 +33,12 @@ does not compute. Settings were chosen on other seeds and on other held-out prom
 
 "Ahead" means: the 95% interval of the paired difference is above 0. The bootstrap is over seeds and prompts. The
 difference is from the better of the two scalar arms (`scalar rloo`, `scalar ppo`). "Detectable" is the smallest true
-difference that such an interval finds in four of five cases. `scalar rloo, holistic` knows more than the other arms: the
-full critic's number where the others get one comment."""
+difference that such an interval finds in four of five cases. `scalar rloo, holistic` knows more than the other arms:
+the full critic's number where the others get one comment.
+
+The critics of questions and records know the right answer, so that their comments can correct; that of summaries does
+not see the references, and that of code does not have the test that decides. Corrections on code are names only.
+`best of n` and `reflection` train nothing and ask the critic about the held-out answers themselves."""
 COLUMNS = """- against scalar: difference from the better scalar arm, with its interval.
 - at equal length: what remains of it at equal lengths, where the mean lengths differ by more than 15%.
 - samples: until the curve reaches the scalar arm's best value, and as a share of what the scalar arm needs.
@@ -57,7 +61,7 @@ def write_page(
     settings: Mapping[str, Any],
     runs: Sequence[Mapping[str, Any]],
 ) -> str:
-    """Return the page. missing: names of runs that a complete page needs. settings: what was chosen, with its trials."""
+    """Return the page. missing: names of the runs that it lacks. settings: what was chosen, with what was tried."""
     parts = [INTRODUCTION, _completeness(missing, figures)]
     parts += [f"## The aim\n\nThe arm with our default settings is `{OURS}`.\n\n{_aims(figures, bars)}"]
     parts += ["## Every arm", COLUMNS]
@@ -167,8 +171,8 @@ def _map_section() -> str:
     figures = json.loads(path.read_text(encoding="utf-8"))["figures"]
     return (
         "## The map\n\n![gain over scalar credit](pictures/evidence-map.svg)\n\n"
-        f"Gain in the share of right fields over scalar credit, {figures['cells']} cells, {figures['seeds']} seeds each, on "
-        "records told by a model of two layers: `python benchmarks/evidence_map.py`."
+        f"Gain in the share of right fields over scalar credit: {figures['cells']} cells, {figures['seeds']} seeds, "
+        "on records told by a model of two layers: `python benchmarks/evidence_map.py`."
     )
 
 

@@ -165,7 +165,8 @@ def make_critic(task: Task, said: Said, holistic: bool) -> Critic:
 def measure(trainer: Text2GradTrainer, task: Task, heldout: Sequence[Example], answers: list[list[int]]) -> list[Row]:
     """Return for every held-out answer the metrics, the full critic's score and faults, and how far the policy moved.
 
-    wanted_words: length of the references. kl: nats per answer, from the starting model. surprise: nats per token under the starting model at temperature 1.
+    wanted_words: length of the references.
+    kl: nats per answer, from the starting model. surprise: nats per token under the starting model at temperature 1.
     """
     rollout = to_rollout(trainer, heldout, answers)
     everything, args = range(len(heldout)), trainer.args

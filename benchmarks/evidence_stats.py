@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
@@ -121,7 +122,7 @@ def first_at(curve: Sequence[tuple[float, float]], wanted: float) -> float | Non
     """Return where a curve of (samples, value) first has the value; None if it never does."""
     if curve[0][1] >= wanted:
         return curve[0][0]
-    for (x, y), (next_x, next_y) in zip(curve, curve[1:], strict=False):
+    for (x, y), (next_x, next_y) in pairwise(curve):
         if next_y >= wanted:
             return x + (next_x - x) * (wanted - y) / (next_y - y)
     return None

@@ -30,8 +30,8 @@ Metric = Callable[[Sequence[Example]], list[float]]
 class Task:
     """A task and how its answers are measured.
 
-    metrics: of answers, by name; the first decides. settings: of the trainer. kind: of a fault, to count them. wanted_words: length
-    of a right answer.
+    metrics: of answers, by name; the first decides. settings: of the trainer. kind: of a fault, to count them.
+    wanted_words: length of a right answer.
     warm_up: prompts with answers from which the starting model learns before any arm starts, in `warm_up_steps`.
     """
 

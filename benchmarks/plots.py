@@ -65,7 +65,7 @@ def _line_panel(panel: Lines, left: int, x_label: str, colours: Mapping[str, str
 
 
 def cell_plot(panels: Sequence[Cells], row_label: str, column_label: str, note: str, per_row: int = 3) -> str:
-    """Panels, `per_row` side by side. A cell is blue above 0 and red below, the stronger the larger, with its number."""
+    """Panels, `per_row` side by side. A cell has its number, and is blue above 0 and red below: strong where large."""
     values = [abs(value) for panel in panels for value in panel.values.values() if value is not None]
     largest = max(values, default=1.0) or 1.0
     wide = max(len(panel.columns) for panel in panels) * CELL + 70

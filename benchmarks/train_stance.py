@@ -331,9 +331,7 @@ def train(items: Sequence[Item]) -> dict[str, list[int]]:
 
 
 @contextmanager
-def using(
-    stance: dict[str, list[int]], join: dict[str, int] | None = None, net: Arrays | None = None
-) -> Iterator[None]:
+def using(stance: dict[str, list[int]], join: dict[str, int] | None = None, net: Arrays | None = None) -> Iterator[None]:
     """Read clauses with these weights; the package's own network where none is given."""
     shipped = stance_model._load_weights, clause_join._load_weights, stance_net._load
     loaded = stance_net.parse(net) if net is not None else None
