@@ -17,6 +17,7 @@ other half. Every run writes one JSON file into --out. Runs that exist are skipp
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 from pathlib import Path
 
@@ -69,10 +70,9 @@ def warm_up(args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Make runs one after the other; those whose file exists are skipped."""
+    import torch
     from evidence_run import QUICK_STEPS, STEPS
     from evidence_run import run as train
-
-    from text2grad.trainer.utils import release_free_memory
 
     specs = [Run(**fields) for fields in json.loads(args.runs)] if args.runs else [run_of(args)]
     args.out.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,8 @@ def run(args: argparse.Namespace) -> None:
             result = train(spec, args.starts, args.device, steps, args.quick)
             path.write_text(json.dumps(result), encoding="utf-8")
             print(path, f"{result['all_seconds']:.0f} s", flush=True)
-            release_free_memory()
+            gc.collect()
+            torch.cuda.empty_cache()
 
 
 def run_of(args: argparse.Namespace) -> Run:

@@ -106,15 +106,15 @@ def read(folder: Path, cell: Cell) -> dict[str, Any] | None:
 
 
 def measure(cell: Cell, quick: bool = False) -> dict[str, Any]:
-    """Return the curves of all arms and seeds in a cell, and the learning rate that each arm was given."""
+    """Return the curves of all arms and seeds in a cell, the learning rate of each arm, and the processor's seconds."""
     torch.set_num_threads(1)
-    began, seeds = time.perf_counter(), SEEDS[:1] if quick else SEEDS
+    began, seeds = time.process_time(), SEEDS[:1] if quick else SEEDS
     arms = {}
     for arm in ARMS:
         tuning = {rate: fmean(learn(cell, arm, TUNING_SEED, rate, quick)[1:]) for rate in RATES}
         rate = max(tuning, key=lambda rate: tuning[rate])
         arms[arm] = {"rate": rate, "curves": [learn(cell, arm, seed, rate, quick) for seed in seeds]}
-    return {"arms": arms, "seconds": time.perf_counter() - began}
+    return {"arms": arms, "seconds": time.process_time() - began}
 
 
 def learn(cell: Cell, arm: str, seed: int, rate: float, quick: bool) -> list[float]:
@@ -191,20 +191,21 @@ def summarise(results: Mapping[Cell, Any]) -> dict[str, Any]:
 
 
 def draw(results: Mapping[Cell, Any]) -> str:
-    """The gains of both arms at every batch size, and with wrong critiques where everything else is in the middle."""
+    """The gains of an arm in each row: at every batch size, then with wrong critiques at NOISY_BATCH."""
     rows = [str(fields) for fields in FIELDS]
+    places = [(batch, 0.0) for batch in BATCHES] + [(NOISY_BATCH, wrong) for wrong in WRONG[1:]]
     panels = [
-        Cells(f"{arm}, {batch} answers per step", rows, list(MENTIONED), _values(results, arm, batch))
+        Cells(
+            f"{arm}: {batch} answers" + (f", {wrong:.0%} wrong" if wrong else ""),
+            rows,
+            list(MENTIONED),
+            _values(results, arm, batch, wrong),
+        )
         for arm in ("spans", "corrections")
-        for batch in BATCHES
+        for batch, wrong in places
     ]
-    noisy = [
-        Cells(f"{arm}, {wrong:.0%} wrong critiques", rows, list(MENTIONED), _values(results, arm, NOISY_BATCH, wrong))
-        for arm in ("spans", "corrections")
-        for wrong in WRONG[1:]
-    ]
-    note = "Gain over scalar credit in the share of fields told rightly."
-    return cell_plot(panels + noisy, "fields per record", "faults that are named", note, per_row=3)
+    note = "Answers: per step. Wrong: critiques. Gain over scalar credit in the share of fields told rightly."
+    return cell_plot(panels, "fields per record", "faults that are named", note, per_row=len(places))
 
 
 def _values(

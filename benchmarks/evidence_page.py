@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evidence_plan import FURTHER_ARMS, OURS
-from evidence_tasks import TASKS
 from harness import RESULTS, Bar
 
 Rows = list[dict[str, Any]]
@@ -21,7 +20,7 @@ AIMS = {
     "half_of_the_samples": "comparisons in which half of the samples reach the scalar arm's best",
     "corrections_over_spans": "tasks on which corrections are ahead of span credit alone",
     "corrections_over_ilf": "tasks on which corrections are ahead of ILF",
-    "length_not_controlled": "comparisons that are won by length alone",
+    "length_not_controlled": "comparisons that are won by a length that is further from the references' only",
 }
 INTRODUCTION = """# Evidence
 
@@ -40,11 +39,13 @@ The critics of questions and records know the right answer, so that their commen
 not see the references, and that of code does not have the test that decides. Corrections on code are names only.
 `best of n` and `reflection` train nothing and ask the critic about the held-out answers themselves."""
 COLUMNS = """- against scalar: difference from the better scalar arm, with its interval.
-- at equal length: what remains of it at equal lengths, where the mean lengths differ by more than 15%.
+- at equal length: what remains of it at equal lengths, where the mean lengths differ by more than 15%. Empty where
+  hardly any answers of the two arms are of equal length.
 - samples: until the curve reaches the scalar arm's best value, and as a share of what the scalar arm needs.
 - length: words, and as a share of the references' length. KL: nats per answer from the starting model.
 - perplexity: of the answers under the starting model."""
-COMMANDS = """```bash
+COMMANDS = """<!-- no-test: hours on a GPU -->
+```bash
 python benchmarks/evidence.py warm-up --device cuda
 python benchmarks/evidence.py jobs --half select --device cuda > select.json   # run these commands, then:
 python benchmarks/evidence.py select
@@ -70,7 +71,7 @@ def write_page(
         for (one, said), rows in comparisons.items():
             if one == task:
                 title = f"#### {task}: {SAYINGS[said]}"
-                parts += [title, _arms(task, rows), _costs(rows), _faults(rows)]
+                parts += [title, _arms(rows), _costs(rows), _faults(rows)]
     if section := _map_section():
         parts.append(section)
     parts += ["## Settings", _settings(settings), "## Commands", COMMANDS, _machine(runs)]
@@ -94,8 +95,8 @@ def _aims(figures: Mapping[str, Any], bars: Mapping[str, Bar]) -> str:
     return _table(["", "found", "aim", ""], rows)
 
 
-def _arms(task: str, rows: Rows) -> str:
-    metrics = list(TASKS[task].metrics)
+def _arms(rows: Rows) -> str:
+    metrics = [name.removesuffix("_before") for name in rows[0] if name.endswith("_before") and name != "faults_before"]
     table = [
         [
             ("further: " if row["arm"] in FURTHER_ARMS else "") + row["arm"],

@@ -137,7 +137,8 @@ class Recorder:
         if answer:  # the arm works here, where others only answer
             self.training_seconds += time.perf_counter() - began
         rows = measure(self.trainer, self.task, heldout, answers)
-        point = {name: fmean(row[name] for row in rows[:CURVE_PROMPTS]) for name in rows[0] if name != "faults"}
+        numbers = [name for name, value in rows[0].items() if isinstance(value, int | float)]
+        point = {name: fmean(row[name] for row in rows[:CURVE_PROMPTS]) for name in numbers}
         cost = {
             "seconds": self.training_seconds,
             "critic_calls": self.critic.calls,
@@ -187,6 +188,8 @@ def measure(trainer: Text2GradTrainer, task: Task, heldout: Sequence[Example], a
             "kl": float((policy[i] - start[i]).sum()),
             "surprise": float(-plain[i].sum()) / max(1, len(answers[i])),
             "faults": count_faults(task, feedback[i]),
+            "text": example.completion,
+            "reference": example.reference,
         }
         for i, example in enumerate(rollout.examples)
     ]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 RESAMPLES = 2_000
 SCALAR_ARMS = ("scalar rloo", "scalar ppo")  # with the information of the others; the holistic number has more
 MAX_LENGTH_DIFFERENCE = 0.15
+OVERLAP = 5  # percent of the answers that are at least as short, and at least as long, as the other arm's
 POWER = 2.8  # standard errors that a true difference must have to be found in four of five cases, at 5%
 BySeed = Mapping[int, Any]
 Runs = Mapping[str, BySeed]  # arm -> seed -> run
@@ -65,7 +66,7 @@ def difference(one: BySeed, other: BySeed, metric: str) -> dict[str, Any]:
 
     detectable: the smallest true difference that such an interval would find in four of five cases. at_equal_length:
     what remains of the difference at equal lengths, by regression on the logarithm of their ratio, where the mean
-    lengths differ by more than MAX_LENGTH_DIFFERENCE; else None.
+    lengths differ by more than MAX_LENGTH_DIFFERENCE; else None, as where hardly any two answers are of equal length.
     """
     seeds = sorted(set(one) & set(other))
     if not seeds:
@@ -85,8 +86,13 @@ def difference(one: BySeed, other: BySeed, metric: str) -> dict[str, Any]:
     }
 
 
-def _at_equal_length(one: BySeed, other: BySeed, seeds: Sequence[int], table: NDArray[np.float64]) -> dict[str, float]:
+def _at_equal_length(
+    one: BySeed, other: BySeed, seeds: Sequence[int], table: NDArray[np.float64]
+) -> dict[str, float] | None:
     ratios = _pairs(one, other, seeds, lambda a, b: math.log((b["words"] + 1) / (a["words"] + 1)))
+    shorter, longer = np.percentile(ratios, [OVERLAP, 100 - OVERLAP])
+    if shorter > 0 or longer < 0:  # the line would have to be drawn beyond the answers that there are
+        return None
 
     def intercept(pick: tuple[NDArray[np.int64], NDArray[np.int64]]) -> float:
         x, y = ratios[np.ix_(*pick)].ravel(), table[np.ix_(*pick)].ravel()

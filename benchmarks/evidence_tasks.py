@@ -18,7 +18,7 @@ import records_task
 from text2grad.critics.base import Critic, collect_feedback
 from text2grad.critics.registry import make_critic
 from text2grad.data import scitldr, xquad
-from text2grad.evaluation.metrics import exact_match, rouge_l, sentence_bleu, token_f1
+from text2grad.evaluation.metrics import exact_match, rouge_l, token_f1
 from text2grad.schema import Example, Feedback, Omission, Span
 
 NUM_RECORDS = 2_000
@@ -133,7 +133,7 @@ TASKS = {
             lambda: list(scitldr.load("train")),
             lambda: list(scitldr.load("heldout")),
             lambda: make_critic("grounding", {}),
-            {"rouge_l": _reference(rouge_l), "bleu": _reference(sentence_bleu)},
+            {"rouge_l": _reference(rouge_l)},
             _common(max_completion_length=64),
         ),
         Task(

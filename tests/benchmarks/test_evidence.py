@@ -36,13 +36,14 @@ PROMPTS = 40
 
 def make_run(run: Run, gain: float, words: int = 20, prompts: int = PROMPTS, **fields: Any) -> dict[str, Any]:
     """A run whose metric rises linearly from .2 by `gain`, with noise that the arms share and noise of its own."""
-    metrics = {"questions": ["f1", "exact"], "summaries": ["rouge_l", "bleu"], "code": ["passed"]}
+    metrics = {"questions": ["f1", "exact"], "summaries": ["rouge_l"], "code": ["passed"]}
     shared, own = np.random.default_rng(7), np.random.default_rng([run.seed, len(run.arm), words])
 
     def rows(value: float) -> list[dict[str, Any]]:
         return [
             {name: value + 0.1 * shared.normal() + 0.02 * own.normal() for name in metrics.get(run.task, ["slots"])}
             | {"score": value, "words": words + i % 3, "wanted_words": 20, "tokens": words + 2, "kl": 1.0}
+            | {"text": "a b c d", "reference": ["a b c d", "e"]}
             | {"surprise": 0.7, "faults": {"wrong value": 2 if value < 0.3 else 1}}
             for i in range(prompts)
         ]
@@ -96,6 +97,10 @@ def test_a_gain_that_comes_from_length_is_gone_at_equal_length() -> None:
     found = difference(short, long, "f1")
     assert found["low"] > 0.03
     assert found["at_equal_length"]["difference"] == pytest.approx(0, abs=1e-6)
+    for run in long.values():
+        for row in run["after"]:
+            row["words"] *= 4
+    assert difference(short, long, "f1")["at_equal_length"] is None
 
 
 def test_the_comparison_is_with_the_better_scalar_arm() -> None:
@@ -153,6 +158,8 @@ def test_a_complete_campaign_in_which_we_win_meets_every_bar(written: Path, monk
     assert "Complete: " in page
     assert "not met" not in page
     assert page.count("#### ") == 10
+    assert "| arm | seeds | rouge_l (before) | bleu | against scalar |" in page
+    assert all(row["bleu"] > 99 for row in result["figures"]["comparisons"]["summaries, one"])
     for task in ("questions", "records8", "summaries", "code", "records16"):
         picture = (written / "pictures" / f"evidence-{task}.svg").read_text(encoding="utf-8")
         assert picture.count("<polyline") == 2 * len(MAIN_ARMS) - 1
