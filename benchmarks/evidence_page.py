@@ -180,7 +180,12 @@ def _map_section() -> str:
 def _machine(runs: Sequence[Mapping[str, Any]]) -> str:
     machines = {run["machine"].get("gpu", run["machine"]["cpu"]) for run in runs}
     commits = {run["commit"][:12] for run in runs}
-    return f"Runs on {', '.join(sorted(machines))}; commits {', '.join(sorted(commits))}." if runs else ""
+    starts: dict[str, set[str]] = {}
+    for run in runs:
+        starts.setdefault(run["task"], set()).add(run["start"])
+    mixed = [f" The runs of {task} start from {len(found)} models." for task, found in starts.items() if len(found) > 1]
+    where = f"Runs on {', '.join(sorted(machines))}; commits {', '.join(sorted(commits))}."
+    return where + "".join(mixed) if runs else ""
 
 
 def _interval(row: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ import torch
 from evidence_answers import sample_answers, to_rollout
 from evidence_arms import ARMS, Arm
 from evidence_plan import Run, Said
-from evidence_start import start_of
+from evidence_start import start_fingerprint, start_of
 from evidence_tasks import TASKS, OneFault, Task
 from peft import LoraConfig
 from transformers import PreTrainedTokenizerBase
@@ -79,6 +79,7 @@ def run(spec: Run, starts: Path, device: str, steps: int, quick: bool) -> dict[s
         "seed": spec.seed,
         "half": spec.half,
         "chosen": spec.settings,
+        "start": start_fingerprint(start),
         "steps": steps,
         "samples_per_step": trainer.args.samples_per_step,
         "seconds": record.training_seconds,

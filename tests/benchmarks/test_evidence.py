@@ -60,6 +60,7 @@ def make_run(run: Run, gain: float, words: int = 20, prompts: int = PROMPTS, **f
         "seed": run.seed,
         "half": run.half,
         "chosen": run.settings,
+        "start": "0a1b",
         "samples_per_step": 32,
         "curve": curve,
         "before": rows(0.2),
@@ -169,7 +170,7 @@ def test_a_page_of_some_runs_says_which_are_missing(written: Path) -> None:
     out = written / "runs"
     out.mkdir()
     for arm in ("scalar rloo", OURS):
-        write(out, Run("questions", arm, "one", 10), gain=0.1)
+        write(out, Run("questions", arm, "one", 10), gain=0.1, start=arm)
     write(out, Run("questions", "spans local", "one", 10), gain=0.1, quick=True)
     result, page, code = make_report(written, out)
     assert (result["ok"], result["complete"], code) == (False, False, 1)
@@ -178,6 +179,7 @@ def test_a_page_of_some_runs_says_which_are_missing(written: Path) -> None:
     assert f"- questions, one, spans local: {len(REPORT_SEEDS)} seeds" in page
     assert "No settings have been chosen." in page
     assert "Not measured yet" in page
+    assert "The runs of questions start from 2 models." in page
 
 
 def test_a_page_without_runs_can_be_written(written: Path) -> None:
