@@ -18,13 +18,11 @@ another seed than those that count. Every cell is kept in --out, and one that is
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 import os
 import time
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import cache
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -42,7 +40,7 @@ from text2grad.rewards.credit import Credit
 FIELDS, BATCHES, WRONG = (2, 4, 8, 16), (8, 32, 128), (0.0, 0.25, 0.5)
 MENTIONED = {"one": 0.0, "half": 0.5, "all": 1.0}
 NOISY_BATCH = 32  # of the cells with wrong critiques
-SEEDS, TUNING_SEED, RATES = range(3), 100, (1e-3, 3e-3)
+SEEDS, TUNING_SEED, RATES = range(3), 100, (3e-4, 1e-3)
 STEPS, EVERY, HELDOUT, PRETRAINING = 60, 15, 128, 300
 NO_CORRECTIONS = {"corrections": {"weight": 0.0}}
 ARMS: dict[str, dict[str, Any]] = {
@@ -71,12 +69,16 @@ def main() -> None:
     wanted = [cell for cell in cells() if not args.only or cell.name in args.only]
     if args.quick:
         wanted = wanted[:2]
-    args.out.mkdir(parents=True, exist_ok=True)
+    starts = args.out / ("starts-quick" if args.quick else "starts")
+    starts.mkdir(parents=True, exist_ok=True)
     found = {cell: read(args.out, cell) for cell in wanted}
     waiting = [cell for cell in wanted if found[cell] is None]
     print(f"{len(wanted) - len(waiting)} cells are there, {len(waiting)} to go", flush=True)
     with ProcessPoolExecutor(args.parallel, mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(measure, cell, args.quick): cell for cell in waiting}
+        models = {(cell.fields, seed) for cell in waiting for seed in (TUNING_SEED, *seeds_of(args.quick))}
+        for prepared in [pool.submit(prepare, *model, starts, args.quick) for model in sorted(models)]:
+            prepared.result()
+        futures = {pool.submit(measure, cell, starts, args.quick): cell for cell in waiting}
         for future in as_completed(futures):
             cell = futures[future]
             found[cell] = future.result()
@@ -93,6 +95,10 @@ def main() -> None:
     harness.report("evidence_map", figures, {"cells": harness.Bar(at_least=36)}, args)
 
 
+def seeds_of(quick: bool) -> range:
+    return SEEDS[:1] if quick else SEEDS
+
+
 def cells() -> list[Cell]:
     """Return the cells in order of priority: those with right critiques first."""
     right = [Cell(*place, 0.0) for place in product(FIELDS, MENTIONED, BATCHES)]
@@ -105,19 +111,19 @@ def read(folder: Path, cell: Cell) -> dict[str, Any] | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-def measure(cell: Cell, quick: bool = False) -> dict[str, Any]:
+def measure(cell: Cell, starts: Path, quick: bool) -> dict[str, Any]:
     """Return the curves of all arms and seeds in a cell, the learning rate of each arm, and the processor's seconds."""
     torch.set_num_threads(1)
-    began, seeds = time.process_time(), SEEDS[:1] if quick else SEEDS
+    began, seeds = time.process_time(), seeds_of(quick)
     arms = {}
     for arm in ARMS:
-        tuning = {rate: fmean(learn(cell, arm, TUNING_SEED, rate, quick)[1:]) for rate in RATES}
+        tuning = {rate: fmean(learn(cell, arm, TUNING_SEED, rate, starts, quick)[1:]) for rate in RATES}
         rate = max(tuning, key=lambda rate: tuning[rate])
-        arms[arm] = {"rate": rate, "curves": [learn(cell, arm, seed, rate, quick) for seed in seeds]}
+        arms[arm] = {"rate": rate, "curves": [learn(cell, arm, seed, rate, starts, quick) for seed in seeds]}
     return {"arms": arms, "seconds": time.process_time() - began}
 
 
-def learn(cell: Cell, arm: str, seed: int, rate: float, quick: bool) -> list[float]:
+def learn(cell: Cell, arm: str, seed: int, rate: float, starts: Path, quick: bool) -> list[float]:
     """Train once; returns the share of fields told rightly before training and every EVERY steps."""
     task = Task(cell.fields)
     steps, heldout = (2, 8) if quick else (STEPS, HELDOUT)
@@ -134,9 +140,9 @@ def learn(cell: Cell, arm: str, seed: int, rate: float, quick: bool) -> list[flo
         "num_logged_completions": 0,
         **ARMS[arm],
     }
-    model, tokenizer = start(cell.fields, seed, 20 if quick else PRETRAINING)
+    model, tokenizer = start(cell.fields, seed, starts)
     trainer = Text2GradTrainer(
-        copy.deepcopy(model),
+        model,
         RecordCritic(task, MENTIONED[cell.mentioned], cell.wrong),
         Text2GradConfig(output_dir=Path("never written"), seed=seed, **settings),
         task.examples(cell.batch * steps // 4, seed),
@@ -156,12 +162,22 @@ def learn(cell: Cell, arm: str, seed: int, rate: float, quick: bool) -> list[flo
     return curve
 
 
-@cache
-def start(fields: int, seed: int, steps: int) -> tuple[Any, Any]:
-    """Return the model that all arms of a seed start from, and its tokenizer."""
+def prepare(fields: int, seed: int, starts: Path, quick: bool) -> None:
+    """Write the model that all arms of a seed start from."""
+    torch.set_num_threads(1)
+    path, task = starts / f"{fields}-{seed}.pt", Task(fields)
+    if not path.is_file():
+        partial = path.with_suffix(".partial")
+        torch.save(pretrain(task, task.tokenizer(), seed, 20 if quick else PRETRAINING).state_dict(), partial)
+        partial.replace(path)
+
+
+def start(fields: int, seed: int, starts: Path) -> tuple[Any, Any]:
+    """Return a model that `prepare` wrote, and its tokenizer."""
     task = Task(fields)
-    tokenizer = task.tokenizer()
-    return pretrain(task, tokenizer, seed, steps), tokenizer
+    model = pretrain(task, task.tokenizer(), seed, steps=0)
+    model.load_state_dict(torch.load(starts / f"{fields}-{seed}.pt"))
+    return model, task.tokenizer()
 
 
 def gain(result: Mapping[str, Any], arm: str) -> tuple[float, float]:
