@@ -23,6 +23,7 @@ AfterStep = Callable[[int, Metrics], None]  # called with every finished step
 Learn = Callable[[Text2GradTrainer, int, AfterStep], None]  # trainer, steps
 Answer = Callable[[Text2GradTrainer, Critic, Sequence[Example]], list[list[int]]]  # ids of an answer to each prompt
 NO_CORRECTIONS = {"corrections": {"weight": 0.0}}
+PLAIN_MODEL = {"share_prompts": False, "gradient_checkpointing": False}  # as TRL expects it
 SEQUENCE = {"credit": Credit(mode="sequence"), **NO_CORRECTIONS}
 
 
@@ -72,7 +73,7 @@ ARMS = {
     "DPO": Arm(NO_CORRECTIONS, learn=steps_of(dpo_step)),
     "best of n": Arm(learn=learn_nothing, answer=best_of_n),
     "reflection": Arm(learn=learn_nothing, answer=reflect),
-    "TRL GRPO": Arm({"share_prompts": False}, learn=learn_with_grpo),
-    "TRL SDPO": Arm({"share_prompts": False}, learn=learn_with_sdpo),
+    "TRL GRPO": Arm(PLAIN_MODEL, learn=learn_with_grpo),
+    "TRL SDPO": Arm(PLAIN_MODEL, learn=learn_with_sdpo),
 }
 assert set(ARMS) == {*MAIN_ARMS, *FURTHER_ARMS}
