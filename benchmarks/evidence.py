@@ -1,93 +1,127 @@
 """Does feedback in words beat the same feedback as a number? Training runs, and the page that compares them.
 
-    python benchmarks/evidence.py warm-up --device cuda          the models that all arms of a task start from
+    python benchmarks/evidence.py warm-up --device cuda           the models that all arms of a task start from
+    python benchmarks/evidence.py jobs --half select --device cuda > SELECT.json   runs on the selection half
+    python benchmarks/evidence.py select                          choose the settings of every arm from these
+    python benchmarks/evidence.py jobs --device cuda > JOBS.json  the runs that are reported, then those of further arms
+    python benchmarks/evidence.py report                          docs/evidence.md, docs/results/evidence.json
     python benchmarks/evidence.py run --task questions --arm "spans local" --said one --seed 10 --device cuda
-    python benchmarks/evidence.py jobs --seeds 10-14 > JOBS.json  every run as a command, for a runner of many
-    python benchmarks/evidence.py report                          tables, docs/results/evidence.json
 
-Equal terms: the same starting model, prompts, samples per step, critic and critiques. Settings were chosen with seeds
-0-2 on one half of the held-out prompts (`--half select`); what is reported comes from seeds 10-14 on the other half.
-Every run writes one JSON file into --out, so an interrupted campaign continues; runs that exist are skipped.
+`jobs` prints commands in order of priority, for a runner of many processes; `--pack 2` makes two runs per process.
+
+Equal terms: the same starting model, prompts, samples per step, critic and critiques, and four settings tried per arm.
+Settings are chosen with seed 0 on one half of the held-out prompts; what is reported comes from seeds 10-14 on the
+other half. Every run writes one JSON file into --out. Runs that exist are skipped: an interrupted campaign continues.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
-import sys
 from pathlib import Path
-from typing import Any
 
+from evidence_plan import (
+    FURTHER_ARMS,
+    FURTHER_TASK,
+    MAIN_ARMS,
+    MAIN_TASKS,
+    REPORT_SEEDS,
+    Run,
+    chosen_settings,
+    plan_report,
+    plan_selection,
+    read_settings,
+    to_commands,
+)
 from harness import ROOT
-
-SELECT_SEEDS, REPORT_SEEDS = range(3), range(10, 15)
 
 
 def main() -> None:
     args = parse()
-    args.out.mkdir(parents=True, exist_ok=True)
     if args.command == "warm-up":
-        from evidence_run import WARM_UP_STEPS, warm_up
-        from evidence_tasks import TASKS
-
-        for task in (TASKS[name] for name in args.tasks):
-            if task.warm_up and not (args.starts / task.name / "config.json").is_file():
-                warm_up(task, args.starts, args.device, 2 if args.quick else WARM_UP_STEPS)
+        warm_up(args)
     elif args.command == "run":
-        path = args.out / f"{name_of(args.task, args.arm, args.said, args.seed, args.half)}.json"
-        if not path.is_file():
-            from evidence_run import QUICK_STEPS, STEPS, run
-
-            steps = args.steps or (QUICK_STEPS if args.quick else STEPS)
-            result = run(args.task, args.arm, args.said, args.seed, args.half, args.starts, steps, json.loads(args.set))
-            path.write_text(json.dumps(result), encoding="utf-8")
+        run(args)
     elif args.command == "jobs":
-        print(json.dumps(jobs(args), indent=1))
+        options = ["--device", args.device, "--out", str(args.out), "--starts", str(args.starts)]
+        options += ["--quick"] if args.quick else []
+        print(json.dumps(to_commands(planned(args), args.pack, options), indent=1))
+    elif args.command == "select":
+        from evidence_select import select
+
+        select(args.out, args.quick)
     else:
         from evidence_report import report
 
         report(args.out, args)
 
 
-def name_of(task: str, arm: str, said: str, seed: int, half: str) -> str:
-    return "-".join([half, task, said, arm.replace(" ", "_").replace(",", ""), str(seed)])
+def warm_up(args: argparse.Namespace) -> None:
+    """Write the starting models that are missing."""
+    from evidence_start import warm_up as write
+    from evidence_tasks import TASKS
+
+    for task in (TASKS[name] for name in args.tasks or MAIN_TASKS):
+        if task.warm_up and not (args.starts / task.name / "config.json").is_file():
+            steps, batch = (2, 2) if args.quick else (task.warm_up_steps, 32)
+            write(task, args.starts, args.device, steps, batch)
 
 
-def jobs(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return a command per run, the seeds outermost so that a campaign cut short has whole rows."""
-    found = []
-    for seed in args.seeds:
-        for task in args.tasks:
-            for said in args.sayings:
-                for arm in args.arms:
-                    command = [sys.executable, __file__, "run", "--task", task, "--arm", arm, "--said", said]
-                    command += ["--seed", str(seed), "--half", args.half, "--device", args.device]
-                    command += ["--out", str(args.out), "--starts", str(args.starts)]
-                    found.append({"name": name_of(task, arm, said, seed, args.half), "command": command})
-    return found
+def run(args: argparse.Namespace) -> None:
+    """Make runs one after the other; those whose file exists are skipped."""
+    import torch
+    from evidence_run import QUICK_STEPS, STEPS
+    from evidence_run import run as train
+
+    specs = [Run(**fields) for fields in json.loads(args.runs)] if args.runs else [run_of(args)]
+    args.out.mkdir(parents=True, exist_ok=True)
+    for spec in specs:
+        path = args.out / f"{spec.name}.json"
+        if not path.is_file():
+            steps = args.steps or (QUICK_STEPS if args.quick else STEPS)
+            result = train(spec, args.starts, args.device, steps, args.quick)
+            path.write_text(json.dumps(result), encoding="utf-8")
+            print(path, f"{result['all_seconds']:.0f} s", flush=True)
+            gc.collect()
+            torch.cuda.empty_cache()
+
+
+def run_of(args: argparse.Namespace) -> Run:
+    """Return the run that the options describe; without --set with the settings that were chosen."""
+    settings = json.loads(args.set) if args.set else chosen_settings(args.task, args.arm, read_settings())
+    return Run(args.task, args.arm, args.said, args.seed, args.half, settings)
+
+
+def planned(args: argparse.Namespace) -> list[Run]:
+    """Return the runs of the campaign, those of the main arms before those of the further ones."""
+    main_arms = [arm for arm in args.arms or MAIN_ARMS if arm in MAIN_ARMS]
+    further = [arm for arm in args.arms or FURTHER_ARMS if arm in FURTHER_ARMS]
+    of_campaign = args.tasks or MAIN_TASKS, main_arms, further, args.sayings, args.seeds
+    return plan_selection(*of_campaign) if args.half == "select" else plan_report(*of_campaign, read_settings())
 
 
 def parse() -> argparse.Namespace:
-    from evidence_arms import ARMS
-    from evidence_tasks import TASKS
-
+    arms, tasks = [*MAIN_ARMS, *FURTHER_ARMS], [*MAIN_TASKS, "records4"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["warm-up", "run", "jobs", "report"])
-    parser.add_argument("--task", choices=TASKS)
-    parser.add_argument("--arm", choices=ARMS)
+    parser.add_argument("command", choices=["warm-up", "run", "jobs", "select", "report"])
+    parser.add_argument("--task", choices=tasks, default=FURTHER_TASK)
+    parser.add_argument("--arm", choices=arms, default=MAIN_ARMS[0])
     parser.add_argument("--said", choices=["all", "one"], default="all", help="faults that the critic names")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=REPORT_SEEDS[0])
     parser.add_argument("--half", choices=["select", "report"], default="report", help="of the held-out prompts")
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
-    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
-    parser.add_argument("--sayings", nargs="+", choices=["all", "one"], default=["all", "one"])
-    parser.add_argument("--seeds", type=seeds, default=list(REPORT_SEEDS), help="a range such as 10-14, or one seed")
-    parser.add_argument("--set", default="{}", help="settings of the trainer as JSON, to tune an arm")
+    parser.add_argument("--set", help='settings of the trainer as JSON, as {"learning_rate": 1e-4}')
+    parser.add_argument("--runs", help="runs as a JSON list, as `jobs` writes it; instead of --task, --arm, ...")
+    parser.add_argument("--tasks", nargs="+", choices=tasks, help="of `jobs` and `warm-up`")
+    parser.add_argument("--arms", nargs="+", choices=arms, help="of `jobs`")
+    parser.add_argument("--sayings", nargs="+", choices=["all", "one"], default=["all", "one"], help="of `jobs`")
+    parser.add_argument("--seeds", type=seeds, help="of `jobs`: a range such as 10-14, or one seed")
+    parser.add_argument("--pack", type=int, default=1, help="of `jobs`: runs per process, one after the other")
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "evidence")
     parser.add_argument("--starts", type=Path, default=ROOT / "runs" / "evidence-starts")
-    parser.add_argument("--quick", action="store_true", help="two steps")
+    parser.add_argument("--quick", action="store_true", help="two steps of four short answers; save no result")
     return parser.parse_args()
 
 

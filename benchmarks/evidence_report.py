@@ -1,109 +1,147 @@
-"""Tables and bars of `evidence.py` from its run files."""
+"""The report of `evidence.py`: reads its run files, and writes docs/evidence.md, its plots and the result."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import harness
-import numpy as np
+from evidence_page import write_page
+from evidence_plan import FURTHER_TASKS, MAIN_ARMS, MAIN_TASKS, OURS, SETTINGS_FILE, SPANS_ALONE, wanted_report_runs
+from evidence_stats import MAX_LENGTH_DIFFERENCE, Runs, compare, difference, mean_curve
 from evidence_tasks import TASKS
+from plots import Lines, line_plot
 
-RESAMPLES = 2_000
-SCALAR_ARMS = ("scalar rloo", "scalar ppo")
-Runs = Mapping[str, Mapping[int, Any]]  # arm -> seed -> run
+from text2grad.evaluation.metrics import sentence_bleu
+
+LATE_METRICS = {"summaries": {"bleu": sentence_bleu}}  # need a package that the machine of the runs may lack
+DOCS = harness.ROOT / "docs"
+RECORDS = ("records8", "records16")
+REAL = ("summaries", "questions", "code")
+Comparisons = Mapping[tuple[str, str], list[dict[str, Any]]]
+BARS = {
+    "ahead_on_real_tasks_all": harness.Bar(at_least=2),
+    "ahead_on_records_all": harness.Bar(at_least=len(RECORDS)),
+    "worse": harness.Bar(at_most=0),
+    "ahead_one": harness.Bar(at_least=len(MAIN_TASKS)),
+    "half_of_the_samples": harness.Bar(at_least=2 * len(MAIN_TASKS)),
+    "corrections_over_spans": harness.Bar(at_least=2),
+    "corrections_over_ilf": harness.Bar(at_least=2),
+    "length_not_controlled": harness.Bar(at_most=0),
+}
 
 
 def report(folder: Path, args: argparse.Namespace) -> None:
-    """Print a table per task and saying, and write docs/results/evidence.json."""
-    found: dict[tuple[str, str], dict[str, dict[int, Any]]] = defaultdict(lambda: defaultdict(dict))
-    for path in sorted(folder.glob("report-*.json")):
-        run = json.loads(path.read_text(encoding="utf-8"))
-        found[run["task"], run["said"]][run["arm"]][run["seed"]] = run
-    results = {f"{task}, {said}": compare(task, runs) for (task, said), runs in sorted(found.items())}
-    for name, rows in results.items():
-        show(name, rows)
-    harness.report("evidence", {"comparisons": results}, {}, args)
-
-
-def compare(task: str, runs: Runs) -> list[dict[str, Any]]:
-    """Return a row per arm: its metrics, and its difference from the best scalar arm, seed by seed and prompt by
-    prompt."""
-    metric = next(iter(TASKS[task].metrics))
-    scalars = {arm: fmean(last(runs[arm], metric)) for arm in SCALAR_ARMS if arm in runs}
-    best = max(scalars, key=lambda arm: scalars[arm]) if scalars else None
-    rows = []
-    for arm, by_seed in runs.items():
-        row: dict[str, Any] = {"arm": arm, "seeds": sorted(by_seed)}
-        for name in (*TASKS[task].metrics, "score", "words"):
-            row[name] = fmean(last(by_seed, name))
-            row[f"{name}_by_seed"] = last(by_seed, name)
-            row[f"{name}_before"] = fmean(fmean(r[name] for r in run["before"]) for run in by_seed.values())
-        row["kl"] = fmean(fmean(item["kl"] for item in run["logged"][-10:]) for run in by_seed.values())
-        row["seconds"] = fmean(run["seconds"] for run in by_seed.values())
-        if best and arm != best:
-            difference, low, high, detectable = paired(runs[best], by_seed, metric)
-            row |= {"against": best, "difference": difference, "low": low, "high": high, "detectable": detectable}
-            row["samples_to_scalars_best"] = samples_share(by_seed, runs[best], metric)
-        rows.append(row)
-    return rows
-
-
-def last(by_seed: Mapping[int, Any], name: str) -> list[float]:
-    """Mean over the held-out prompts after training, for each seed."""
-    return [fmean(row[name] for row in by_seed[seed]["after"]) for seed in sorted(by_seed)]
-
-
-def paired(one: Mapping[int, Any], other: Mapping[int, Any], metric: str) -> tuple[float, float, float, float]:
-    """Difference other - one with its 95% interval by a bootstrap over seeds and prompts, and the smallest true
-    difference that such an interval would find in four of five cases."""
-    seeds = sorted(set(one) & set(other))
-    table = np.array(
-        [[b[metric] - a[metric] for a, b in zip(one[s]["after"], other[s]["after"], strict=True)] for s in seeds]
+    """Write the page, its plots and the result, and exit with 1 where a bar is missed."""
+    found = read_runs(folder, args.quick)
+    missing = missing_runs(found)
+    comparisons = {key: compare(runs, metrics_of(key[0])) for key, runs in found.items()}
+    figures = {
+        **aims(comparisons, found),
+        "runs": sum(len(by_seed) for runs in found.values() for by_seed in runs.values()),
+        "missing_runs": len(missing),
+    }
+    tables = {f"{task}, {said}": rows for (task, said), rows in comparisons.items()}
+    all_runs = [run for runs in found.values() for by_seed in runs.values() for run in by_seed.values()]
+    settings = json.loads(SETTINGS_FILE.read_text(encoding="utf-8"))["chosen"] if SETTINGS_FILE.is_file() else {}
+    page = write_page(comparisons, figures, BARS, missing, settings, all_runs)
+    if args.quick:
+        print(page)
+    else:
+        (DOCS / "evidence.md").write_text(page, encoding="utf-8")
+        for name, picture in draw(found):
+            (DOCS / "pictures" / name).write_text(picture, encoding="utf-8")
+    where = {key: all_runs[-1][key] for key in ("machine", "commit")} if all_runs else {}
+    harness.report(
+        "evidence", {**figures, "comparisons": tables}, {} if args.quick else BARS, args, complete=not missing, **where
     )
-    rng = np.random.default_rng(0)
-    means = np.empty(RESAMPLES)
-    for i in range(RESAMPLES):
-        rows = rng.integers(len(table), size=len(table))
-        columns = rng.integers(table.shape[1], size=table.shape[1])
-        means[i] = table[np.ix_(rows, columns)].mean()
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(table.mean()), float(low), float(high), float(2.8 * means.std())
 
 
-def samples_share(by_seed: Mapping[int, Any], scalar: Mapping[int, Any], metric: str) -> float | None:
-    """Steps after which the mean curve first reaches the scalar arm's best, as a share of the scalar arm's own."""
-    ours, theirs = mean_curve(by_seed, metric), mean_curve(scalar, metric)
-    best = max(theirs.values())
-    needed = next((step for step, value in ours.items() if value >= best), None)
-    return None if needed is None else needed / next(step for step, value in theirs.items() if value >= best)
+def read_runs(folder: Path, quick: bool) -> dict[tuple[str, str], dict[str, dict[int, Any]]]:
+    """Return the runs by task and saying, arm and seed, in the order of the plan. quick: those of dry runs too."""
+    found: dict[tuple[str, str], dict[str, dict[int, Any]]] = defaultdict(lambda: defaultdict(dict))
+    for run in wanted_report_runs():
+        path = folder / f"{run.name}.json"
+        if path.is_file():
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if quick or not content["quick"]:
+                found[run.task, run.said][run.arm][run.seed] = with_late_metrics(content)
+    return {key: dict(runs) for key, runs in found.items()}
 
 
-def mean_curve(by_seed: Mapping[int, Any], metric: str) -> dict[int, float]:
-    curves: Sequence[Sequence[Mapping[str, float]]] = [run["curve"] for run in by_seed.values()]
-    return {int(points[0]["step"]): fmean(p[metric] for p in points) for points in zip(*curves, strict=True)}
+def with_late_metrics(run: dict[str, Any]) -> dict[str, Any]:
+    """Add to all answers of a run the metrics that are computed here, from their texts."""
+    for name, metric in LATE_METRICS.get(run["task"], {}).items():
+        for row in (*run["before"], *run["after"]):
+            row[name] = metric(row["text"], row["reference"])
+    return run
 
 
-def show(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    metric = next(iter(TASKS[name.partition(",")[0]].metrics))
-    columns = ["arm", "seeds", metric, "against scalar", "95%", "detectable", "critic score", "words", "KL"]
-    table = [
-        [
-            row["arm"],
-            str(len(row["seeds"])),
-            f"{row[metric]:.3f}",
-            f"{row['difference']:+.3f}" if "difference" in row else "",
-            f"{row['low']:+.3f} to {row['high']:+.3f}" if "low" in row else "",
-            f"{row['detectable']:.3f}" if "detectable" in row else "",
-            f"{row['score']:.3f}",
-            f"{row['words']:.1f}",
-            f"{row['kl']:.2f}",
-        ]
-        for row in rows
+def metrics_of(task: str) -> list[str]:
+    return [*TASKS[task].metrics, *LATE_METRICS.get(task, {})]
+
+
+def missing_runs(found: Mapping[tuple[str, str], Runs]) -> list[str]:
+    """Return the names of the runs that a complete report needs and does not have."""
+    return [
+        run.name for run in wanted_report_runs() if run.seed not in found.get((run.task, run.said), {}).get(run.arm, {})
     ]
-    harness.show(name, columns, table)
+
+
+def aims(comparisons: Comparisons, found: Mapping[tuple[str, str], Runs]) -> dict[str, int]:
+    """Return what the bars are about: on how many tasks our default is ahead of the best scalar arm, and so on."""
+    ours = {key: row for key, rows in comparisons.items() for row in rows if row["arm"] == OURS and "low" in row}
+    ahead = {key for key, row in ours.items() if row["low"] > 0}
+    return {
+        "ahead_on_real_tasks_all": sum((task, "all") in ahead for task in REAL),
+        "ahead_on_records_all": sum((task, "all") in ahead for task in RECORDS),
+        "worse": sum(row["high"] < 0 for row in ours.values()),
+        "ahead_one": sum((task, "one") in ahead for task in MAIN_TASKS),
+        "half_of_the_samples": sum((row["samples"]["share"] or 1) <= 0.5 for row in ours.values()),
+        "corrections_over_spans": _tasks_ahead(found, SPANS_ALONE, MAIN_TASKS),
+        "corrections_over_ilf": _tasks_ahead(found, "ILF", FURTHER_TASKS["ILF"]),
+        "length_not_controlled": sum(_is_won_by_length(row, comparisons[key]) for key, row in ours.items()),
+    }
+
+
+def _is_won_by_length(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether an arm is ahead with lengths further from the references' than the scalar arm's, and not without."""
+    scalar = next(other for other in rows if other["arm"] == row["against"])
+    off, scalar_off = (abs(math.log(one["length_ratio"])) for one in (row, scalar))
+    controlled = row["at_equal_length"]
+    is_far = off > max(scalar_off, math.log(1 + MAX_LENGTH_DIFFERENCE))
+    return row["low"] > 0 and is_far and (controlled is None or controlled["low"] <= 0)
+
+
+def _tasks_ahead(found: Mapping[tuple[str, str], Runs], other: str, tasks: Sequence[str]) -> int:
+    """Return on how many tasks our default is ahead of another arm, whatever is said."""
+    ahead = set()
+    for (task, _), runs in found.items():
+        if task in tasks and OURS in runs and other in runs:
+            found_difference = difference(runs[other], runs[OURS], next(iter(TASKS[task].metrics)))
+            if found_difference["difference"] is not None and found_difference["low"] > 0:
+                ahead.add(task)
+    return len(ahead)
+
+
+def draw(found: Mapping[tuple[str, str], Runs]) -> Iterator[tuple[str, str]]:
+    """Yield (file name, picture): the metric of each task against samples, a panel per saying."""
+    for task in dict.fromkeys(task for task, _ in found):
+        metric = next(iter(TASKS[task].metrics))
+        panels = [
+            Lines(
+                f"{task}, {SAYINGS[said]}: {metric}",
+                {arm: mean_curve(by_seed, metric) for arm, by_seed in runs.items() if arm in MAIN_ARMS},
+            )
+            for (one, said), runs in found.items()
+            if one == task
+        ]
+        yield f"evidence-{task}.svg", line_plot(panels, "samples", MAIN_ARMS)
+
+
+SAYINGS = {"all": "every fault named", "one": "one fault named"}

@@ -1,4 +1,4 @@
-"""One training run of `evidence.py`, and the shared starting models."""
+"""One training run of `evidence.py`."""
 
 from __future__ import annotations
 
@@ -6,128 +6,197 @@ import json
 import math
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
+import harness
 import torch
-from evidence_arms import ARMS
+from evidence_answers import sample_answers, to_rollout
+from evidence_arms import ARMS, Arm
+from evidence_plan import Run, Said
+from evidence_start import start_fingerprint, start_of
 from evidence_tasks import TASKS, OneFault, Task
 from peft import LoraConfig
-from torch.nn.utils.rnn import pad_sequence
+from transformers import PreTrainedTokenizerBase
 
 from text2grad import Text2GradConfig, Text2GradTrainer
-from text2grad.critics.base import Critic
+from text2grad.critics.base import Critic, collect_feedback
 from text2grad.evaluation.metrics import critic_score
-from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
-from text2grad.models.prompts import encode_prompts
-from text2grad.schema import Example
+from text2grad.models.loading import load_tokenizer
+from text2grad.models.special_tokens import encode_texts
+from text2grad.schema import Example, Feedback
+from text2grad.trainer.scoring import score
 
-Said = Literal["all", "one"]  # what the critic names: every fault, or one per answer
-STEPS, EVAL_STEPS, EVAL_PROMPTS = 80, 10, 96
-QUICK_STEPS = 2  # a run of no more is a trial of the harness, on four prompts
-WARM_UP_STEPS, WARM_UP_BATCH, WARM_UP_RATE = 120, 32, 1e-4
-
-
-def start_folder(task: Task, folder: Path) -> str:
-    """Return the starting model of a task: the default model, or the one that `warm_up` wrote."""
-    return str(folder / task.name) if task.warm_up else DEFAULT_MODEL
+STEPS, QUICK_STEPS = 40, 2
+EVALUATED, CURVE_PROMPTS = (5, 10, 20, 30), 96  # steps with an evaluation on these many prompts; the last has all
+QUICK: dict[str, Any] = {"per_device_train_batch_size": 4, "num_generations": 2, "max_completion_length": 24}
+QUICK_PROMPTS = 4
+LOGGED = ("kl", "reward", "completions/mean_length", "corrections/count", "pairs")
+Row = dict[str, Any]
 
 
-def warm_up(task: Task, folder: Path, device: str, steps: int = WARM_UP_STEPS) -> None:
-    """Write the model that all arms of a task start from: a few supervised steps on answers with faults."""
-    name = DEFAULT_MODEL
-    assert task.warm_up is not None
-    tokenizer, examples = load_tokenizer(name), task.warm_up()
-    model: Any = load_model(name, torch.float32).to(device)
-    prompts = encode_prompts(examples, tokenizer, False, model.config.max_position_embeddings, 512)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=WARM_UP_RATE)
-    for step in range(steps):
-        rows = [(step * WARM_UP_BATCH + i) % len(examples) for i in range(WARM_UP_BATCH)]
-        answers = [
-            [*tokenizer(examples[i].completion, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
-            for i in rows
-        ]
-        ids = [prompts[i] + answer for i, answer in zip(rows, answers, strict=True)]
-        labels = [[-100] * len(prompts[i]) + answer for i, answer in zip(rows, answers, strict=True)]
-        batch = {
-            "input_ids": _pad(ids, tokenizer.pad_token_id),
-            "labels": _pad(labels, -100),
-            "attention_mask": _pad([[1] * len(row) for row in ids], 0),
-        }
-        loss = model(**{key: value.to(device) for key, value in batch.items()}).loss
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    model.save_pretrained(folder / task.name)
-    tokenizer.save_pretrained(folder / task.name)
+class CountingCritic:
+    """Counts the answers that the critic was asked about, and their tokens."""
+
+    def __init__(self, critic: Critic, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.critic, self.tokenizer = critic, tokenizer
+        self.calls = self.tokens = 0
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        self.calls += len(examples)
+        self.tokens += sum(map(len, encode_texts([e.completion for e in examples], self.tokenizer))) + len(examples)
+        return collect_feedback(self.critic, examples)
 
 
-def run(
-    task_name: str, arm_name: str, said: Said, seed: int, half: str, starts: Path, steps: int, changes: dict[str, Any]
-) -> dict[str, Any]:
+def run(spec: Run, starts: Path, device: str, steps: int, quick: bool) -> dict[str, Any]:
     """Train once and return the curve, and the metrics of every held-out answer before and after."""
-    task, arm = TASKS[task_name], ARMS[arm_name]
-    critic = make_critic(task, said, arm.holistic)
-    settings = task.settings | {"max_steps": steps, "num_logged_completions": 0} | arm.settings | changes
+    task, arm = TASKS[spec.task], ARMS[spec.arm]
+    start = start_of(task, starts, quick)
+    critic = CountingCritic(make_critic(task, spec.said, arm.holistic), load_tokenizer(start))
+    settings = merge(task.settings, {"max_steps": steps, "num_logged_completions": 0}, arm.settings)
+    settings = merge(settings, spec.trainer_settings(), QUICK if quick else {})
+    heldout = task.half(spec.half)[: QUICK_PROMPTS if quick else None]
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         trainer = Text2GradTrainer(
-            start_folder(task, starts),
+            start,
             critic,
-            Text2GradConfig(output_dir=Path(folder), seed=seed, bf16=torch.cuda.is_available(), **settings),
+            Text2GradConfig(output_dir=Path(folder), seed=spec.seed, bf16=device != "cpu", **settings),
             task.train(),
             peft_config=LoraConfig(r=16, lora_alpha=32, target_modules="all-linear"),
         )
-        heldout = task.half(half)[: 4 if steps <= QUICK_STEPS else None]
-        before = evaluate(trainer, task, heldout)
-        curve = [curve_point(0, before[:EVAL_PROMPTS])]
-        logged = []
-        for step in range(1, steps + 1):
-            metrics, _ = trainer.step(step)
-            logged.append({key: metrics[key] for key in LOGGED if key in metrics})
-            if step % EVAL_STEPS == 0 and step < steps:
-                curve.append(curve_point(step, evaluate(trainer, task, heldout[:EVAL_PROMPTS])))
-        after = evaluate(trainer, task, heldout)
-        curve.append(curve_point(steps, after[:EVAL_PROMPTS]))
+        record = Recorder(trainer, task, arm, critic, heldout, steps)
+        record.before()
+        arm.learn(trainer, steps, record.after_step)
+        record.after()
     return {
-        "task": task_name,
-        "arm": arm_name,
-        "said": said,
-        "seed": seed,
-        "half": half,
+        "task": spec.task,
+        "arm": spec.arm,
+        "said": spec.said,
+        "seed": spec.seed,
+        "half": spec.half,
+        "chosen": spec.settings,
+        "start": start_fingerprint(start),
         "steps": steps,
-        "seconds": time.perf_counter() - began,
-        "curve": curve,
-        "before": before,
-        "after": after,
-        "logged": logged,
+        "samples_per_step": trainer.args.samples_per_step,
+        "seconds": record.training_seconds,
+        "all_seconds": time.perf_counter() - began,
+        "curve": record.curve,
+        "before": record.first,
+        "after": record.last,
+        "logged": record.logged,
         "settings": json.loads(json.dumps(settings, default=str)),
+        "quick": quick,
+        "machine": harness.machine(device),
+        "commit": harness.commit(),
     }
 
 
-LOGGED = ("kl", "reward/total_mean", "completions/mean_length", "corrections/count", "time/step")
+class Recorder:
+    """Evaluates a run while it trains. curve: means over the first held-out prompts, with what it took to get there."""
+
+    def __init__(
+        self,
+        trainer: Text2GradTrainer,
+        task: Task,
+        arm: Arm,
+        critic: CountingCritic,
+        heldout: Sequence[Example],
+        steps: int,
+    ) -> None:
+        self.trainer, self.task, self.arm, self.critic = trainer, task, arm, critic
+        self.heldout, self.steps = heldout, steps
+        self.curve: list[Row] = []
+        self.logged: list[Row] = []
+        self.first: list[Row] = []
+        self.last: list[Row] = []
+        self.training_seconds, self.started = 0.0, time.perf_counter()
+
+    def before(self) -> None:
+        """Evaluate the untrained policy, which answers as every arm's does."""
+        self.first = self._evaluate(0, self.heldout, None)
+        self.started = time.perf_counter()
+
+    def after_step(self, step: int, metrics: Row) -> None:
+        """Record a step; evaluate where one is due."""
+        self.training_seconds += time.perf_counter() - self.started
+        self.logged.append({key: metrics[key] for key in LOGGED if key in metrics})
+        if step in EVALUATED and step < self.steps:
+            self._evaluate(step, self.heldout[:CURVE_PROMPTS], self.arm.answer)
+        self.started = time.perf_counter()
+
+    def after(self) -> None:
+        """Evaluate on all held-out prompts."""
+        self.last = self._evaluate(self.steps, self.heldout, self.arm.answer)
+
+    def _evaluate(self, step: int, heldout: Sequence[Example], answer: Any) -> list[Row]:
+        began = time.perf_counter()
+        answers = answer(self.trainer, self.critic, heldout) if answer else sample_answers(self.trainer, heldout)
+        if answer:  # the arm works here, where others only answer
+            self.training_seconds += time.perf_counter() - began
+        rows = measure(self.trainer, self.task, heldout, answers)
+        numbers = [name for name, value in rows[0].items() if isinstance(value, int | float)]
+        point = {name: fmean(row[name] for row in rows[:CURVE_PROMPTS]) for name in numbers}
+        cost = {
+            "seconds": self.training_seconds,
+            "critic_calls": self.critic.calls,
+            "sampled_tokens": self.critic.tokens,
+        }
+        self.curve.append({"step": step, **cost, **point})
+        return rows
+
+
+def merge(*groups: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of all groups; of a setting that is a group itself, each group changes a part."""
+    found: dict[str, Any] = {}
+    for group in groups:
+        for key, value in group.items():
+            both = isinstance(value, dict) and isinstance(found.get(key), dict)
+            found[key] = found[key] | value if both else value
+    return found
 
 
 def make_critic(task: Task, said: Said, holistic: bool) -> Critic:
     return task.critic() if said == "all" else OneFault(task.critic(), holistic)
 
 
-def evaluate(trainer: Text2GradTrainer, task: Task, heldout: Sequence[Example]) -> list[dict[str, float]]:
-    """Return for every held-out prompt the metrics of a sampled answer, the full critic's score and its length."""
-    completed = trainer.generate(heldout, trainer.args.temperature, batch_size=256)
-    feedback = task.critic().critique(completed)
+@torch.no_grad()
+def measure(trainer: Text2GradTrainer, task: Task, heldout: Sequence[Example], answers: list[list[int]]) -> list[Row]:
+    """Return for every held-out answer the metrics, the full critic's score and faults, and how far the policy moved.
+
+    wanted_words: length of the references.
+    kl: nats per answer, from the starting model. surprise: nats per token under the starting model at temperature 1.
+    """
+    rollout = to_rollout(trainer, heldout, answers)
+    everything, args = range(len(heldout)), trainer.args
+    policy = score(trainer.learner, rollout, everything, args, reference=False).logprobs
+    start = score(trainer.learner, rollout, everything, args, reference=True).logprobs
+    plain = score(
+        trainer.learner, rollout, everything, args.model_copy(update={"temperature": 1.0}), reference=True
+    ).logprobs
+    feedback = collect_feedback(task.critic(), rollout.examples)
+    columns = {name: metric(rollout.examples) for name, metric in task.metrics.items()}
     return [
-        {name: metric(example) for name, metric in task.metrics.items()}
-        | {"score": critic_score(item) if item.status == "ok" else math.nan, "words": len(example.completion.split())}
-        for example, item in zip(completed, feedback, strict=True)
+        {name: values[i] for name, values in columns.items()}
+        | {
+            "score": critic_score(feedback[i]) if feedback[i].status == "ok" else math.nan,
+            "words": len(example.completion.split()),
+            "wanted_words": task.wanted_words(example),
+            "tokens": len(answers[i]),
+            "kl": float((policy[i] - start[i]).sum()),
+            "surprise": float(-plain[i].sum()) / max(1, len(answers[i])),
+            "faults": count_faults(task, feedback[i]),
+            "text": example.completion,
+            "reference": example.reference,
+        }
+        for i, example in enumerate(rollout.examples)
     ]
 
 
-def curve_point(step: int, rows: Sequence[dict[str, float]]) -> dict[str, float]:
-    return {"step": step} | {name: fmean(row[name] for row in rows) for name in rows[0]}
-
-
-def _pad(rows: Sequence[Sequence[int]], value: int) -> torch.Tensor:
-    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=value)
+def count_faults(task: Task, feedback: Feedback) -> dict[str, int]:
+    """Return how often each kind of fault is named."""
+    kinds = [task.kind(span) for span in feedback.spans if span.label == "poor"]
+    return dict(Counter(kinds + ["missing"] * len(feedback.omissions)))

@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
+import evidence_code
 import numpy as np
 import records_task
 
@@ -21,20 +23,29 @@ from text2grad.schema import Example, Feedback, Omission, Span
 
 NUM_RECORDS = 2_000
 HELDOUT_RECORDS = 240
+Metric = Callable[[Sequence[Example]], list[float]]
 
 
 @dataclass(frozen=True)
 class Task:
-    """settings: of the trainer. metrics: of an answer, by name; the first decides."""
+    """A task and how its answers are measured.
+
+    metrics: of answers, by name; the first decides. settings: of the trainer. kind: of a fault, to count them.
+    wanted_words: length of a right answer.
+    warm_up: prompts with answers from which the starting model learns before any arm starts, in `warm_up_steps`.
+    """
 
     name: str
     train: Callable[[], list[Example]]
     heldout: Callable[[], list[Example]]
     critic: Callable[[], Critic]
-    metrics: dict[str, Callable[[Example], float]]
+    metrics: dict[str, Metric]
     settings: dict[str, Any]
     half_of: Callable[[Example], str] = lambda example: example.id
+    kind: Callable[[Span], str] = lambda span: span.reason or "blamed"
+    wanted_words: Callable[[Example], float] = lambda example: _reference_words(example)
     warm_up: Callable[[], list[Example]] | None = None
+    warm_up_steps: int = 120
 
     def half(self, name: str) -> list[Example]:
         """Return the held-out prompts of one half, `select` or `report`; neighbours by `half_of` stay together."""
@@ -76,8 +87,17 @@ def _is_first_half(key: str) -> bool:
     return hashlib.blake2b(key.encode(), digest_size=1).digest()[0] < 128
 
 
-def _reference(metric: Callable[[str, Any], float]) -> Callable[[Example], float]:
-    return lambda example: metric(example.completion, example.reference)
+def _reference_words(example: Example) -> float:
+    references = [example.reference] if isinstance(example.reference, str) else example.reference or []
+    return fmean(len(reference.split()) for reference in references)
+
+
+def _each(metric: Callable[[Example], float]) -> Metric:
+    return lambda examples: [metric(example) for example in examples]
+
+
+def _reference(metric: Callable[[str, Any], float]) -> Metric:
+    return _each(lambda example: metric(example.completion, example.reference))
 
 
 def _common(**changes: Any) -> dict[str, Any]:
@@ -85,7 +105,6 @@ def _common(**changes: Any) -> dict[str, Any]:
         "per_device_train_batch_size": 32,
         "num_generations": 4,
         "temperature": 0.7,
-        "learning_rate": 1e-4,
         "beta": 0.02,
         "advantage_normalization": "whiten",
         **changes,
@@ -98,8 +117,10 @@ def _records(fields: int) -> Task:
         train=lambda: records_task.make_examples(NUM_RECORDS, fields, seed=0),
         heldout=lambda: records_task.make_examples(HELDOUT_RECORDS, fields, seed=1),
         critic=records_task.RecordCritic,
-        metrics={"slots": records_task.slots_right},
+        metrics={"slots": _each(records_task.slots_right)},
         settings=_common(max_completion_length=24 + 12 * fields),
+        kind=records_task.kind_of,
+        wanted_words=lambda example: len(records_task.tell(example.meta["record"]).split()),
         warm_up=lambda: records_task.faulty_paragraphs(NUM_RECORDS, fields, seed=2),
     )
 
@@ -123,6 +144,17 @@ TASKS = {
             {"f1": _reference(token_f1), "exact": _reference(exact_match)},
             _common(max_completion_length=48),
             half_of=lambda example: str(example.meta["title"]),
+        ),
+        Task(
+            "code",
+            evidence_code.train,
+            evidence_code.heldout,
+            evidence_code.critic,
+            {"passed": evidence_code.held_back_passed},
+            _common(max_completion_length=160),
+            kind=lambda span: "blamed statement",
+            warm_up=evidence_code.warm_up,
+            warm_up_steps=40,
         ),
         _records(4),
         _records(8),

@@ -55,10 +55,13 @@ def data_folder() -> Path:
     return folder
 
 
-def report(name: str, figures: Mapping[str, Any], bars: Mapping[str, Bar], args: argparse.Namespace) -> NoReturn:
+def report(
+    name: str, figures: Mapping[str, Any], bars: Mapping[str, Bar], args: argparse.Namespace, **fields: Any
+) -> NoReturn:
     """Print the bars and the result as one JSON line, save it unless `--quick`, and exit with 1 if a bar is missed.
 
-    figures: the measured values. bars: limits by the name of the value that they apply to.
+    figures: the measured values. bars: limits by the name of the value that they apply to. fields: more of the result,
+    or other values of its commit and machine, where the figures are from runs elsewhere.
     """
     missed = [key for key, bar in bars.items() if not bar.reached(figures[key])]
     if bars:
@@ -70,6 +73,7 @@ def report(name: str, figures: Mapping[str, Any], bars: Mapping[str, Bar], args:
         "ok": not missed,
         "commit": commit(),
         "machine": machine(args.device),
+        **fields,
     }
     if not args.quick:
         RESULTS.mkdir(parents=True, exist_ok=True)

@@ -65,15 +65,18 @@ SENTENCES = {
     "Prize": "The winner receives {}.",
     "Sponsor": "It is sponsored by {}.",
     "Transport": "It is best reached {}.",
-    "Rule": "Please note the rule: {}.",
+    "Rule": "The house allows {}.",
 }
-WRONG_SHARE, MISSING_SHARE, EXTRA_SHARE = 0.3, 0.15, 0.3
+# Faults of the starting model. A habit is the value after the right one in the list, more often than the right one:
+# sampling less at random does not cure it.
+WRONG_SHARE, MISSING_SHARE, EXTRA_SHARE, HABIT_SHARE = 0.3, 0.15, 0.3, 0.65
+HABITS = frozenset(list(VOCABULARY)[1::3])
 PROMPT = "Write one paragraph that announces this event. Mention every detail and nothing else.\n\n{record}"
 _LISTED = re.compile(rf"(?:{'|'.join(VALUES)})\s*[:=-]\s*", re.IGNORECASE)
 
 
 class Found(NamedTuple):
-    """A value in a text. listed: written after the name of its field and a colon, not told."""
+    """A value in a text. listed: written after the name of its field and a colon, which are part of it, not told."""
 
     start: int
     end: int
@@ -100,17 +103,20 @@ def faulty_paragraphs(count: int, fields: int, seed: int) -> list[Example]:
     told = []
     for example in make_examples(count, fields, seed):
         record: dict[str, str] = example.meta["record"]
-        said = {
-            field: str(rng.choice(VOCABULARY[field])) if rng.random() < WRONG_SHARE else value
-            for field, value in record.items()
-            if rng.random() >= MISSING_SHARE
-        }
+        said = {field: _told(field, value, rng) for field, value in record.items() if rng.random() >= MISSING_SHARE}
         others = [field for field in VOCABULARY if field not in record]
         if others and rng.random() < EXTRA_SHARE:
             field = str(rng.choice(others))
             said[field] = str(rng.choice(VOCABULARY[field]))
         told.append(example.model_copy(update={"completion": tell(said) or tell(record)}))
     return told
+
+
+def _told(field: str, value: str, rng: np.random.Generator) -> str:
+    values = VOCABULARY[field]
+    if field in HABITS:
+        return values[(values.index(value) + 1) % len(values)] if rng.random() < HABIT_SHARE else value
+    return str(rng.choice(values)) if rng.random() < WRONG_SHARE else value
 
 
 def tell(record: dict[str, str]) -> str:
@@ -124,8 +130,11 @@ def find_values(text: str) -> list[Found]:
     for field, pattern in _PATTERNS.items():
         for match in pattern.finditer(text):
             value = _CANONICAL[field][" ".join(match[0].lower().split())]
-            listed = any(item.end() == match.start() for item in _LISTED.finditer(text, 0, match.start()))
-            found.append(Found(match.start(), match.end(), field, value, listed))
+            label = next(
+                (m.start() for m in _LISTED.finditer(text, 0, match.start()) if m.end() == match.start()), None
+            )
+            start = match.start() if label is None else label
+            found.append(Found(start, match.end(), field, value, label is not None))
     return sorted(found)
 
 
@@ -194,6 +203,12 @@ def find_faults(example: Example) -> list[Span | Omission]:
             if field not in known
         ),
     ]
+
+
+def kind_of(span: Span) -> str:
+    """What is wrong with a span of `find_faults`."""
+    reason = span.reason or ""
+    return "listed" if "listed" in reason else "wrong value" if reason.startswith("The record has") else "invented"
 
 
 def _reason(item: Found, record: dict[str, str]) -> str:

@@ -88,13 +88,27 @@ class Task:
 
 
 def find_faults(task: Task, example: Example) -> list[Span]:
-    """Return a span for every word that is not the right one at its place, and for what follows the last one."""
+    """Return a span for every word that is not the right one at its place; its replacement is the right word, or none.
+
+    After a word that has no business at its place, an answer is out of step: that word is the last that is named.
+    """
     said, wanted = example.completion.split(), task.wanted(example)
+    read = said[: _words_in_step(task, said) + 1]
     return [
-        Span(start=start, end=end, label="poor")
-        for (start, end), word, right in zip(_places(said), said, wanted + [""] * len(said), strict=False)
+        Span(start=start, end=end, label="poor", replacement=right)
+        for (start, end), word, right in zip(_places(said), read, wanted + [""] * len(said), strict=False)
         if word != right
     ]
+
+
+def _words_in_step(task: Task, said: Sequence[str]) -> int:
+    """Return how many words are, from the start, a filler where one belongs or any value of the field of its place."""
+    for i, word in enumerate(said):
+        field, place = divmod(i, task.filler + 1)
+        expected = f"w{field}.{place}" if place < task.filler else f"v{field}."
+        if field == task.fields or not (word == expected or (place == task.filler and word.startswith(expected))):
+            return i
+    return len(said)
 
 
 def share_right(task: Task, example: Example) -> float:
@@ -108,8 +122,8 @@ def share_right(task: Task, example: Example) -> float:
 class RecordCritic:
     """Names faults. mentioned: the share of an answer's faults that is named, at least one; 0: exactly one.
 
-    The score is 1 less twice the named faults per field: what is named, as a number. flipped: share of comments that
-    name right words instead.
+    The score is 1 less twice the faults that are named and the fields that are not told, per field. moved: share of
+    critiques whose comments, corrections included, are about other words of the answer than they should be.
     """
 
     task: Task
@@ -124,11 +138,13 @@ class RecordCritic:
         faults = find_faults(self.task, example)
         count = min(len(faults), max(1, round(self.mentioned * len(faults))))
         named = [faults[i] for i in sorted(rng.choice(len(faults), count, replace=False))] if faults else []
-        missing = max(0, self.task.fields * (self.task.filler + 1) - len(example.completion.split()))
+        told = _words_in_step(self.task, example.completion.split()) // (self.task.filler + 1)
         if named and rng.random() < self.moved:
             places = _places(example.completion.split())
-            named = [Span(start=s, end=e, label="poor") for s, e in (places[rng.integers(len(places))] for _ in named)]
-        score = 1 - 2 * (len(named) + missing) / self.task.fields
+            chosen = sorted(rng.choice(len(places), min(len(named), len(places)), replace=False))
+            moved = zip(named, (places[i] for i in chosen), strict=False)
+            named = [span.model_copy(update={"start": start, "end": end}) for span, (start, end) in moved]
+        score = 1 - 2 * (len(named) + self.task.fields - told) / self.task.fields
         return Feedback(spans=named, score=max(-1.0, score), critic="records")
 
 

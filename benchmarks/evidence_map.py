@@ -1,0 +1,255 @@
+"""Where does feedback in words beat the same feedback as a number? A map on records told by a tiny model, on the CPU.
+
+Gain of span credit, and of span credit with corrections, over scalar credit in the share of fields told rightly, as the
+mean over the course of training, against
+
+    the faults per answer       records of 2, 4, 8 and 16 fields, about four of nine told wrongly at the start
+    what is said of them        one fault per answer, half of them, all
+    the answers per step        8, 32, 128
+    wrong critiques             0, 25 and 50% are about other words than they should be (at 32 answers per step)
+
+All arms make as many steps on as many samples. Each takes the better of two learning rates in every cell, chosen with
+another seed than those that count. Every cell is kept in --out, and one that is there is not repeated.
+
+    python benchmarks/evidence_map.py --parallel 16
+    python benchmarks/evidence_map.py --only 8-one-32-0      one cell, for its seconds
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+import harness
+import torch
+from plots import Cells, cell_plot
+from tiny_records import RecordCritic, Task, pretrain, share_right
+
+from text2grad import Text2GradConfig, Text2GradTrainer
+from text2grad.rewards.credit import Credit
+
+FIELDS, BATCHES, WRONG = (2, 4, 8, 16), (8, 32, 128), (0.0, 0.25, 0.5)
+MENTIONED = {"one": 0.0, "half": 0.5, "all": 1.0}
+NOISY_BATCH = 32  # of the cells with wrong critiques
+SEEDS, TUNING_SEED, RATES = range(3), 100, (3e-4, 1e-3)
+STEPS, EVERY, HELDOUT, PRETRAINING = 60, 15, 128, 300
+NO_CORRECTIONS = {"corrections": {"weight": 0.0}}
+ARMS: dict[str, dict[str, Any]] = {
+    "scalar": {"estimator": "rloo", "credit": Credit(mode="sequence"), **NO_CORRECTIONS},
+    "spans": {"estimator": "local", **NO_CORRECTIONS},
+    "corrections": {"estimator": "local"},
+}
+PICTURE = harness.ROOT / "docs" / "pictures" / "evidence-map.svg"
+
+
+class Cell(NamedTuple):
+    """A place of the map."""
+
+    fields: int
+    mentioned: str
+    batch: int
+    wrong: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.fields}-{self.mentioned}-{self.batch}-{self.wrong:g}"
+
+
+def main() -> None:
+    args = options()
+    wanted = [cell for cell in cells() if not args.only or cell.name in args.only]
+    if args.quick:
+        wanted = wanted[:2]
+    starts = args.out / ("starts-quick" if args.quick else "starts")
+    starts.mkdir(parents=True, exist_ok=True)
+    found = {cell: read(args.out, cell) for cell in wanted}
+    waiting = [cell for cell in wanted if found[cell] is None]
+    print(f"{len(wanted) - len(waiting)} cells are there, {len(waiting)} to go", flush=True)
+    with ProcessPoolExecutor(args.parallel, mp_context=get_context("spawn")) as pool:
+        models = {(cell.fields, seed) for cell in waiting for seed in (TUNING_SEED, *seeds_of(args.quick))}
+        for prepared in [pool.submit(prepare, *model, starts, args.quick) for model in sorted(models)]:
+            prepared.result()
+        futures = {pool.submit(measure, cell, starts, args.quick): cell for cell in waiting}
+        for future in as_completed(futures):
+            cell = futures[future]
+            found[cell] = future.result()
+            if not args.quick:
+                (args.out / f"{cell.name}.json").write_text(json.dumps(found[cell]), encoding="utf-8")
+            print(f"{cell.name}: {found[cell]['seconds']:.0f} s", flush=True)
+    results = {cell: result for cell, result in found.items() if result is not None}
+    figures = summarise(results)
+    show(results)
+    if args.only or args.quick:
+        print(json.dumps(figures))
+        return
+    PICTURE.write_text(draw(results), encoding="utf-8")
+    harness.report("evidence_map", figures, {"cells": harness.Bar(at_least=36)}, args)
+
+
+def seeds_of(quick: bool) -> range:
+    return SEEDS[:1] if quick else SEEDS
+
+
+def cells() -> list[Cell]:
+    """Return the cells in order of priority: those with right critiques first."""
+    right = [Cell(*place, 0.0) for place in product(FIELDS, MENTIONED, BATCHES)]
+    wrong = [Cell(f, m, NOISY_BATCH, w) for w, f, m in product(WRONG[1:], FIELDS, MENTIONED)]
+    return right + wrong
+
+
+def read(folder: Path, cell: Cell) -> dict[str, Any] | None:
+    path = folder / f"{cell.name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def measure(cell: Cell, starts: Path, quick: bool) -> dict[str, Any]:
+    """Return the curves of all arms and seeds in a cell, the learning rate of each arm, and the processor's seconds."""
+    torch.set_num_threads(1)
+    began, seeds = time.process_time(), seeds_of(quick)
+    arms = {}
+    for arm in ARMS:
+        tuning = {rate: fmean(learn(cell, arm, TUNING_SEED, rate, starts, quick)[1:]) for rate in RATES}
+        rate = max(tuning, key=lambda rate: tuning[rate])
+        arms[arm] = {"rate": rate, "curves": [learn(cell, arm, seed, rate, starts, quick) for seed in seeds]}
+    return {"arms": arms, "seconds": time.process_time() - began}
+
+
+def learn(cell: Cell, arm: str, seed: int, rate: float, starts: Path, quick: bool) -> list[float]:
+    """Train once; returns the share of fields told rightly before training and every EVERY steps."""
+    task = Task(cell.fields)
+    steps, heldout = (2, 8) if quick else (STEPS, HELDOUT)
+    every = 1 if quick else EVERY
+    settings: dict[str, Any] = {
+        "max_steps": steps,
+        "per_device_train_batch_size": cell.batch,
+        "num_generations": 4,
+        "max_completion_length": task.answer_length + 2,
+        "learning_rate": rate,
+        "beta": 0.01,
+        "temperature": 1.0,
+        "bf16": False,
+        "num_logged_completions": 0,
+        **ARMS[arm],
+    }
+    model, tokenizer = start(cell.fields, seed, starts)
+    trainer = Text2GradTrainer(
+        model,
+        RecordCritic(task, MENTIONED[cell.mentioned], cell.wrong),
+        Text2GradConfig(output_dir=Path("never written"), seed=seed, **settings),
+        task.examples(cell.batch * steps // 4, seed),
+        processing_class=tokenizer,
+        plain_prompts=True,
+    )
+    unseen = task.examples(heldout, 1000 + seed)
+
+    def right() -> float:
+        return fmean(share_right(task, example) for example in trainer.generate(unseen, 1.0, batch_size=heldout))
+
+    curve = [right()]
+    for step in range(1, steps + 1):
+        trainer.step(step)
+        if step % every == 0:
+            curve.append(right())
+    return curve
+
+
+def prepare(fields: int, seed: int, starts: Path, quick: bool) -> None:
+    """Write the model that all arms of a seed start from."""
+    torch.set_num_threads(1)
+    path, task = starts / f"{fields}-{seed}.pt", Task(fields)
+    if not path.is_file():
+        partial = path.with_suffix(".partial")
+        torch.save(pretrain(task, task.tokenizer(), seed, 20 if quick else PRETRAINING).state_dict(), partial)
+        partial.replace(path)
+
+
+def start(fields: int, seed: int, starts: Path) -> tuple[Any, Any]:
+    """Return a model that `prepare` wrote, and its tokenizer."""
+    task = Task(fields)
+    model = pretrain(task, task.tokenizer(), seed, steps=0)
+    model.load_state_dict(torch.load(starts / f"{fields}-{seed}.pt"))
+    return model, task.tokenizer()
+
+
+def gain(result: Mapping[str, Any], arm: str) -> tuple[float, float]:
+    """Return the mean gain of an arm over scalar credit, over seeds and the course of training, and its deviation."""
+    pairs = zip(result["arms"][arm]["curves"], result["arms"]["scalar"]["curves"], strict=True)
+    gains = [fmean(ours[1:]) - fmean(theirs[1:]) for ours, theirs in pairs]
+    return fmean(gains), stdev(gains) if len(gains) > 1 else 0.0
+
+
+def summarise(results: Mapping[Cell, Any]) -> dict[str, Any]:
+    """Return the gains of every cell, and in how many of them an arm is ahead of scalar credit."""
+    rows = [
+        cell._asdict()
+        | {f"{arm}_gain": gain(result, arm)[0] for arm in ARMS if arm != "scalar"}
+        | {f"{arm}_deviation": gain(result, arm)[1] for arm in ARMS if arm != "scalar"}
+        | {f"{arm}_last": fmean(curve[-1] for curve in result["arms"][arm]["curves"]) for arm in ARMS}
+        for cell, result in results.items()
+    ]
+    return {
+        "cells": len(rows),
+        "seeds": min((len(result["arms"]["scalar"]["curves"]) for result in results.values()), default=0),
+        "spans_ahead": sum(row["spans_gain"] > 0 for row in rows),
+        "corrections_ahead": sum(row["corrections_gain"] > 0 for row in rows),
+        "seconds_per_cell": fmean([result["seconds"] for result in results.values()] or [0.0]),
+        "map": rows,
+    }
+
+
+def draw(results: Mapping[Cell, Any]) -> str:
+    """The gains of an arm in each row: at every batch size, then with wrong critiques at NOISY_BATCH."""
+    rows = [str(fields) for fields in FIELDS]
+    places = [(batch, 0.0) for batch in BATCHES] + [(NOISY_BATCH, wrong) for wrong in WRONG[1:]]
+    panels = [
+        Cells(
+            f"{arm}: {batch} answers" + (f", {wrong:.0%} wrong" if wrong else ""),
+            rows,
+            list(MENTIONED),
+            _values(results, arm, batch, wrong),
+        )
+        for arm in ("spans", "corrections")
+        for batch, wrong in places
+    ]
+    note = "Answers: per step. Wrong: critiques. Gain over scalar credit in the share of fields told rightly."
+    return cell_plot(panels, "fields per record", "faults that are named", note, per_row=len(places))
+
+
+def _values(
+    results: Mapping[Cell, Any], arm: str, batch: int, wrong: float = 0.0
+) -> dict[tuple[str, str], float | None]:
+    places = {(str(f), m): Cell(f, m, batch, wrong) for f, m in product(FIELDS, MENTIONED)}
+    return {place: gain(results[cell], arm)[0] if cell in results else None for place, cell in places.items()}
+
+
+def show(results: Mapping[Cell, Any]) -> None:
+    rows = []
+    for cell, result in results.items():
+        last = [f"{fmean(curve[-1] for curve in result['arms'][arm]['curves']):.2f}" for arm in ARMS]
+        gains = [f"{gain(result, arm)[0]:+.3f} ± {gain(result, arm)[1]:.3f}" for arm in ("spans", "corrections")]
+        rows.append([cell.name, *last, *gains, f"{result['seconds']:.0f}"])
+    columns = ["fields-named-batch-wrong", *ARMS, "gain of spans", "of corrections", "seconds"]
+    harness.show("Share of fields told rightly at the end, and gain over training", columns, rows)
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", help=argparse.SUPPRESS)
+    parser.add_argument("--quick", action="store_true", help="two cells of two steps; save nothing")
+    parser.add_argument("--only", nargs="+", help="names of cells, and report nothing")
+    parser.add_argument("--parallel", type=int, default=len(os.sched_getaffinity(0)), help="cells at a time")
+    parser.add_argument("--out", type=Path, default=harness.ROOT / "runs" / "evidence-map")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""Which runs `evidence.py` makes, in order of priority, and the settings that were chosen for each arm."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+Said = Literal["all", "one"]  # what the critic names: every fault, or one per answer
+Half = Literal["select", "report"]
+Settings = dict[str, float]
+SETTINGS_FILE = Path(__file__).with_name("evidence_settings.json")  # written by `evidence.py select`
+SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 13)
+MAIN_TASKS = ("questions", "records8", "summaries", "code", "records16")
+FURTHER_TASKS = {"ILF": ("questions", "records8")}  # of the further arms, all others on the first of these
+FURTHER_TASK = "questions"
+OURS = "corrections local"  # the trainer's defaults
+SPANS_ALONE = "spans local"
+MAIN_ARMS = (
+    "scalar rloo",
+    "scalar rloo, holistic",
+    "scalar ppo",
+    "paper",
+    "spans local",
+    "spans rloo_tokens",
+    "spans moved",
+    "corrections local",
+    "corrections rloo_tokens",
+)
+FURTHER_ARMS = ("ILF", "DPO", "best of n", "reflection", "TRL GRPO", "TRL SDPO")
+UNTRAINED = ("best of n", "reflection")  # the weights stay as they are: nothing to tune
+CENTRE: Settings = {"learning_rate": 3e-4}
+OTHER_RATES: tuple[Settings, ...] = ({"learning_rate": 1e-4}, {"learning_rate": 1e-3})
+SAME_SETTINGS = {"records4": "records8", "records16": "records8"}  # tasks whose settings are chosen on another
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run. settings: learning_rate, and what else the grid of the arm changes."""
+
+    task: str
+    arm: str
+    said: Said
+    seed: int
+    half: Half = "report"
+    settings: Settings = field(default_factory=dict, hash=False)
+
+    @property
+    def name(self) -> str:
+        """Name of its file. On the selection half, runs of one arm differ in their settings."""
+        parts = [self.half, self.task, self.said, slug(self.arm), str(self.seed)]
+        chosen = [f"{key.rpartition('.')[2]}={value:g}" for key, value in sorted(self.settings.items())]
+        return "-".join(parts + (chosen if self.half == "select" else []))
+
+    def trainer_settings(self) -> dict[str, Any]:
+        """The settings with dots resolved: {"corrections.weight": 1} is {"corrections": {"weight": 1}}."""
+        found: dict[str, Any] = {}
+        for key, value in self.settings.items():
+            group, _, name = key.rpartition(".")
+            (found.setdefault(group, {}) if group else found)[name] = value
+        return found
+
+
+def slug(arm: str) -> str:
+    return arm.replace(" ", "_").replace(",", "")
+
+
+def grid(arm: str) -> list[Settings]:
+    """Return the settings that are tried for an arm, four for each: three learning rates, and one more choice.
+
+    For arms with corrections that is the smaller weight of the correction loss, for the others a larger KL penalty.
+    """
+    if arm in UNTRAINED:
+        return [{}]
+    if arm.startswith("corrections"):
+        heavy, light = {"corrections.weight": 1.0}, {"corrections.weight": 0.3}
+        return [CENTRE | heavy, CENTRE | light, *(rate | light for rate in OTHER_RATES)]
+    return [CENTRE, *OTHER_RATES, CENTRE | {"beta": 0.1}]
+
+
+def select_runs(
+    tasks: Sequence[str], arms: Sequence[str], sayings: Sequence[Said], seeds: Sequence[int]
+) -> Iterator[Run]:
+    """Yield the runs from which settings are chosen, the settings inside the arms."""
+    tasks = list(dict.fromkeys(SAME_SETTINGS.get(task, task) for task in tasks))
+    for seed, task, said, arm in product(seeds, tasks, sayings, arms):
+        if is_of_its_own(arm, said):
+            yield from (Run(task, arm, said, seed, "select", settings) for settings in grid(arm))
+
+
+def report_runs(
+    tasks: Sequence[str],
+    arms: Sequence[str],
+    sayings: Sequence[Said],
+    seeds: Sequence[int],
+    chosen: dict[str, Settings] | None,
+) -> Iterator[Run]:
+    """Yield the runs that are reported, the seeds outermost: a campaign cut short has whole rows.
+
+    chosen: the settings by `settings_key`; None where only the names of the runs matter.
+    """
+    for seed, task, said, arm in product(seeds, tasks, sayings, arms):
+        if is_of_its_own(arm, said):
+            yield Run(task, arm, said, seed, "report", {} if chosen is None else chosen_settings(task, arm, chosen))
+
+
+def further_tasks(arm: str, tasks: Sequence[str]) -> list[str]:
+    """Return on which of the tasks a further arm is run."""
+    return [task for task in tasks if task in FURTHER_TASKS.get(arm, (FURTHER_TASK,))]
+
+
+def wanted_report_runs(chosen: dict[str, Settings] | None = None) -> list[Run]:
+    """Return all runs of a complete report. chosen: the settings; None where only their names matter."""
+    return plan_report(MAIN_TASKS, MAIN_ARMS, FURTHER_ARMS, ("all", "one"), None, chosen)
+
+
+def plan_report(
+    tasks: Sequence[str],
+    main_arms: Sequence[str],
+    further_arms: Sequence[str],
+    sayings: Sequence[Said],
+    seeds: Sequence[int] | None,
+    chosen: dict[str, Settings] | None,
+) -> list[Run]:
+    """Return the runs of the main arms, then those of the further ones. For the arguments see `report_runs`."""
+    further = [
+        run
+        for seed in seeds or FURTHER_SEEDS
+        for arm in further_arms
+        for run in report_runs(further_tasks(arm, tasks), [arm], sayings, [seed], chosen)
+    ]
+    return [*report_runs(tasks, main_arms, sayings, seeds or REPORT_SEEDS, chosen), *further]
+
+
+def plan_selection(
+    tasks: Sequence[str],
+    main_arms: Sequence[str],
+    further_arms: Sequence[str],
+    sayings: Sequence[Said],
+    seeds: Sequence[int] | None,
+) -> list[Run]:
+    """Return the runs from which settings are chosen, those of the main arms first; untrained arms have none."""
+    seeds = seeds or SELECT_SEEDS
+    trained = [arm for arm in further_arms if arm not in UNTRAINED]
+    further = [run for arm in trained for run in select_runs(further_tasks(arm, tasks), [arm], sayings, seeds)]
+    return [*select_runs(tasks, main_arms, sayings, seeds), *further]
+
+
+def is_of_its_own(arm: str, said: Said) -> bool:
+    """Whether an arm differs from all others: where everything is said, the holistic number is the number."""
+    return not (arm.endswith("holistic") and said == "all")
+
+
+def chosen_settings(task: str, arm: str, chosen: dict[str, Settings]) -> Settings:
+    """Return what was chosen for an arm on a task, or exit with what to do."""
+    key = settings_key(task, arm)
+    if arm in UNTRAINED:
+        return {}
+    if key not in chosen:
+        sys.exit(
+            f"{SETTINGS_FILE.name}: nothing chosen for {key}; make the runs of `jobs --half select`, then `select`"
+        )
+    return chosen[key]
+
+
+def settings_key(task: str, arm: str) -> str:
+    return f"{SAME_SETTINGS.get(task, task)}, {arm}"
+
+
+def read_settings() -> dict[str, Settings]:
+    """Return the chosen settings by `settings_key`; none where none have been chosen."""
+    if not SETTINGS_FILE.is_file():
+        return {}
+    found: dict[str, Any] = json.loads(SETTINGS_FILE.read_text(encoding="utf-8"))
+    return {key: entry["settings"] for key, entry in found["chosen"].items()}
+
+
+def to_commands(runs: Sequence[Run], pack: int, options: Sequence[str]) -> list[dict[str, Any]]:
+    """Return commands for a runner of many processes: `pack` runs one after the other in each."""
+    script = str(Path(__file__).with_name("evidence.py"))
+    groups = [runs[start : start + pack] for start in range(0, len(runs), pack)]
+    return [
+        {
+            "name": group[0].name + (f"-and-{len(group) - 1}" if len(group) > 1 else ""),
+            "command": [sys.executable, script, "run", "--runs", json.dumps([asdict(run) for run in group]), *options],
+        }
+        for group in groups
+    ]

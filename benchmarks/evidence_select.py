@@ -1,0 +1,69 @@
+"""Chooses the settings of every arm of `evidence.py` from its runs on the selection half."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import harness
+from evidence_plan import SETTINGS_FILE, Settings, grid, settings_key
+from evidence_tasks import TASKS
+
+
+def select(folder: Path, quick: bool) -> None:
+    """Print the best setting of each arm and task, and write them to evidence_settings.json."""
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("select-*.json"))]
+    chosen = choose([run for run in runs if quick or not run["quick"]])
+    rows = [
+        [key, json.dumps(entry["settings"]), *(f"{tried['value']:.3f}" for tried in entry["tried"])]
+        + [""] * (4 - len(entry["tried"]))
+        for key, entry in chosen.items()
+    ]
+    harness.show("Chosen", ["task, arm", "settings", "1st", "2nd", "3rd", "4th"], rows)
+    for key, entry in chosen.items():
+        if entry["missing"]:
+            print(f"{key}: {entry['missing']} settings have not been tried on everything that others have")
+    if not quick:
+        SETTINGS_FILE.write_text(json.dumps({"chosen": chosen}, indent=1) + "\n", encoding="utf-8")
+
+
+def choose(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return by task and arm the settings with the best metric, its mean over what is said and seeds.
+
+    Settings are compared on the sayings and seeds on which all of them that were tried were run. tried: all settings
+    with their values, best first. missing: how many of the grid were not tried.
+    """
+    found: dict[str, dict[str, dict[tuple[str, int], float]]] = defaultdict(lambda: defaultdict(dict))
+    tasks: dict[str, tuple[str, str]] = {}
+    for run in runs:
+        metric = next(iter(TASKS[run["task"]].metrics))
+        key = settings_key(run["task"], run["arm"])
+        tasks[key] = run["task"], run["arm"]
+        value = fmean(row[metric] for row in run["after"])
+        found[key][_name(run["chosen"])][run["said"], run["seed"]] = value
+    chosen = {}
+    for key, by_settings in sorted(found.items()):
+        common = set.intersection(*(set(values) for values in by_settings.values()))
+        if not common:
+            print(f"{key}: its settings have no run in common, so none is chosen")
+            continue
+        tried = [
+            {"settings": json.loads(name), "value": fmean(values[place] for place in common), "runs": len(common)}
+            for name, values in by_settings.items()
+        ]
+        tried.sort(key=lambda entry: -float(entry["value"]))
+        expected = {_name(settings) for settings in grid(tasks[key][1])}
+        chosen[key] = {
+            "settings": tried[0]["settings"],
+            "tried": tried,
+            "missing": len(expected - set(by_settings)),
+        }
+    return chosen
+
+
+def _name(settings: Settings) -> str:
+    return json.dumps(settings, sort_keys=True)

@@ -1,0 +1,261 @@
+"""The comparison of training runs: on made-up runs whose differences are known."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import evidence_page
+import evidence_report
+import evidence_select
+import harness
+import numpy as np
+import pytest
+from evidence_dpo import rank
+from evidence_plan import (
+    MAIN_ARMS,
+    OURS,
+    REPORT_SEEDS,
+    Run,
+    chosen_settings,
+    grid,
+    plan_report,
+    plan_selection,
+    to_commands,
+    wanted_report_runs,
+)
+from evidence_reflection import ask_again, list_faults
+from evidence_stats import compare, difference, first_at, samples_to
+from evidence_tasks import OneFault
+
+from text2grad.schema import Example, Feedback, Omission, Span
+
+PROMPTS = 40
+
+
+def make_run(run: Run, gain: float, words: int = 20, prompts: int = PROMPTS, **fields: Any) -> dict[str, Any]:
+    """A run whose metric rises linearly from .2 by `gain`, with noise that the arms share and noise of its own."""
+    metrics = {"questions": ["f1", "exact"], "summaries": ["rouge_l"], "code": ["passed"]}
+    shared, own = np.random.default_rng(7), np.random.default_rng([run.seed, len(run.arm), words])
+
+    def rows(value: float) -> list[dict[str, Any]]:
+        return [
+            {name: value + 0.1 * shared.normal() + 0.02 * own.normal() for name in metrics.get(run.task, ["slots"])}
+            | {"score": value, "words": words + i % 3, "wanted_words": 20, "tokens": words + 2, "kl": 1.0}
+            | {"text": "a b c d", "reference": ["a b c d", "e"]}
+            | {"surprise": 0.7, "faults": {"wrong value": 2 if value < 0.3 else 1}}
+            for i in range(prompts)
+        ]
+
+    curve = [
+        {"step": step, "seconds": step, "critic_calls": 32 * step, "sampled_tokens": 700 * step}
+        | dict.fromkeys(metrics.get(run.task, ["slots"]), 0.2 + gain * step / 40)
+        for step in (0, 5, 10, 20, 30, 40)
+    ]
+    return {
+        "task": run.task,
+        "arm": run.arm,
+        "said": run.said,
+        "seed": run.seed,
+        "half": run.half,
+        "chosen": run.settings,
+        "start": "0a1b",
+        "samples_per_step": 32,
+        "curve": curve,
+        "before": rows(0.2),
+        "after": rows(0.2 + gain),
+        "quick": False,
+        "machine": {"cpu": "CPU", "cores": 2, "torch": "2.0"},
+        "commit": "0123456789abcdef",
+        **fields,
+    }
+
+
+def of_arm(arm: str, gain: float, seeds: Sequence[int] = (10, 11, 12), words: int = 20) -> dict[int, Any]:
+    return {seed: make_run(Run("questions", arm, "all", seed), gain, words) for seed in seeds}
+
+
+def test_a_difference_has_an_interval_around_it() -> None:
+    found = difference(of_arm("scalar rloo", 0.1), of_arm(OURS, 0.15), "f1")
+    assert found["low"] < found["difference"] < found["high"]
+    assert found["difference"] == pytest.approx(0.05, abs=0.01)
+    assert found["low"] > 0
+    assert found["detectable"] == pytest.approx(2.8 * (found["high"] - found["low"]) / (2 * 1.96), rel=0.15)
+    assert found["at_equal_length"] is None
+
+
+def test_arms_of_other_seeds_are_not_compared() -> None:
+    assert difference(of_arm("scalar rloo", 0.1, [10]), of_arm(OURS, 0.2, [11]), "f1") == {"difference": None}
+
+
+def test_a_gain_that_comes_from_length_is_gone_at_equal_length() -> None:
+    short, long = of_arm("scalar rloo", 0.0), of_arm(OURS, 0.0)
+    for seed, run in long.items():
+        for i, (row, other) in enumerate(zip(run["after"], short[seed]["after"], strict=True)):
+            row["words"] = other["words"] * (1 + i % 3)
+            row["f1"] = other["f1"] + 0.1 * np.log((row["words"] + 1) / (other["words"] + 1))
+    found = difference(short, long, "f1")
+    assert found["low"] > 0.03
+    assert found["at_equal_length"]["difference"] == pytest.approx(0, abs=1e-6)
+    for run in long.values():
+        for row in run["after"]:
+            row["words"] *= 4
+    assert difference(short, long, "f1")["at_equal_length"] is None
+
+
+def test_the_comparison_is_with_the_better_scalar_arm() -> None:
+    arms = {"scalar rloo": 0.1, "scalar ppo": 0.05, "scalar rloo, holistic": 0.3, OURS: 0.2}
+    rows = {row["arm"]: row for row in compare({arm: of_arm(arm, gain) for arm, gain in arms.items()}, ["f1", "exact"])}
+    assert rows[OURS]["against"] == "scalar rloo"
+    assert "against" not in rows["scalar rloo"]
+    assert rows[OURS]["samples"] == pytest.approx({"samples": 640, "share": 0.5})
+    assert rows["scalar ppo"]["samples"] == {"samples": None, "share": None}
+    assert rows[OURS]["critic_calls_per_point"] == pytest.approx(1280 / 20, rel=0.05)
+    assert rows[OURS]["faults_before"] == {"wrong value": 2}
+    assert rows[OURS]["faults"] == {"wrong value": 1}
+
+
+def test_samples_are_read_off_between_evaluations() -> None:
+    assert first_at([(0, 0.0), (100, 1.0)], 0.25) == 25
+    assert first_at([(0, 0.5), (100, 1.0)], 0.25) == 0
+    assert first_at([(0, 0.0), (100, 0.2)], 0.25) is None
+    assert samples_to([(0, 0.0), (100, 1.0)], [(0, 0.0), (50, 0.5), (100, 0.4)]) == {"samples": 50, "share": 1.0}
+
+
+def write(folder: Path, run: Run, **fields: Any) -> None:
+    (folder / f"{run.name}.json").write_text(json.dumps(make_run(run, **fields)), encoding="utf-8")
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Everything that the report writes goes here."""
+    (tmp_path / "pictures").mkdir()
+    monkeypatch.setattr(evidence_report, "DOCS", tmp_path)
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    monkeypatch.setattr(evidence_page, "RESULTS", tmp_path)
+    monkeypatch.setattr(evidence_report, "SETTINGS_FILE", tmp_path / "settings.json")
+    return tmp_path
+
+
+def make_report(folder: Path, out: Path) -> tuple[dict[str, Any], str, int]:
+    with pytest.raises(SystemExit) as stopped:
+        evidence_report.report(out, argparse.Namespace(quick=False, device="cpu"))
+    page = (folder / "evidence.md").read_text(encoding="utf-8")
+    assert isinstance(stopped.value.code, int)
+    return json.loads((folder / "evidence.json").read_text(encoding="utf-8")), page, stopped.value.code
+
+
+def test_a_complete_campaign_in_which_we_win_meets_every_bar(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evidence_stats.RESAMPLES", 100)
+    out = written / "runs"
+    out.mkdir()
+    for run in wanted_report_runs():
+        write(out, run, gain=0.25 if run.arm == OURS else 0.1, prompts=12)
+    result, page, code = make_report(written, out)
+    assert (result["ok"], result["complete"], code) == (True, True, 0)
+    assert result["machine"]["cpu"] == "CPU"
+    assert result["commit"] == "0123456789abcdef"
+    assert "Complete: " in page
+    assert "not met" not in page
+    assert page.count("#### ") == 10
+    assert "| arm | seeds | rouge_l (before) | bleu | against scalar |" in page
+    assert all(row["bleu"] > 99 for row in result["figures"]["comparisons"]["summaries, one"])
+    for task in ("questions", "records8", "summaries", "code", "records16"):
+        picture = (written / "pictures" / f"evidence-{task}.svg").read_text(encoding="utf-8")
+        assert picture.count("<polyline") == 2 * len(MAIN_ARMS) - 1
+
+
+def test_a_page_of_some_runs_says_which_are_missing(written: Path) -> None:
+    out = written / "runs"
+    out.mkdir()
+    for arm in ("scalar rloo", OURS):
+        write(out, Run("questions", arm, "one", 10), gain=0.1, start=arm)
+    write(out, Run("questions", "spans local", "one", 10), gain=0.1, quick=True)
+    result, page, code = make_report(written, out)
+    assert (result["ok"], result["complete"], code) == (False, False, 1)
+    assert f"**Not complete: {len(wanted_report_runs()) - 2} of {len(wanted_report_runs())} runs are missing.**" in page
+    assert f"- questions, one, corrections local: {len(REPORT_SEEDS) - 1} seeds" in page
+    assert f"- questions, one, spans local: {len(REPORT_SEEDS)} seeds" in page
+    assert "No settings have been chosen." in page
+    assert "Not measured yet" in page
+    assert "The runs of questions start from 2 models." in page
+
+
+def test_a_page_without_runs_can_be_written(written: Path) -> None:
+    result, page, code = make_report(written, written)
+    assert (result["complete"], code) == (False, 1)
+    assert "**Not complete: " in page
+
+
+def test_the_settings_with_the_best_metric_are_chosen() -> None:
+    settings = grid("spans local")
+    runs = [
+        make_run(Run("questions", "spans local", said, 0, "select", one), gain=0.1 * i)
+        for said in ("all", "one")
+        for i, one in enumerate(settings[:3])
+    ]
+    runs.append(make_run(Run("questions", "spans local", "all", 1, "select", settings[0]), gain=0.9))
+    chosen = evidence_select.choose(runs)["questions, spans local"]
+    assert chosen["settings"] == settings[2]
+    assert [entry["runs"] for entry in chosen["tried"]] == [2, 2, 2]
+    assert chosen["missing"] == 1
+
+
+def test_every_arm_has_as_many_settings_to_choose_from() -> None:
+    assert {len(grid(arm)) for arm in MAIN_ARMS} == {4}
+    assert {len({json.dumps(one, sort_keys=True) for one in grid(arm)}) for arm in MAIN_ARMS} == {4}
+
+
+def test_report_runs_use_what_was_chosen() -> None:
+    chosen = {f"records8, {arm}": {"learning_rate": 1e-4, "corrections.weight": 0.3} for arm in MAIN_ARMS}
+    runs = plan_report(["records16"], MAIN_ARMS, [], ["all", "one"], None, chosen)
+    assert len(runs) == 5 * (2 * len(MAIN_ARMS) - 1)
+    assert [run.seed for run in runs] == sorted(run.seed for run in runs)
+    assert runs[0].trainer_settings() == {"learning_rate": 1e-4, "corrections": {"weight": 0.3}}
+    with pytest.raises(SystemExit, match="nothing chosen for questions, spans local"):
+        chosen_settings("questions", "spans local", chosen)
+
+
+def test_jobs_pack_runs_into_commands_that_can_be_read_back() -> None:
+    runs = plan_selection(["questions"], ["spans local", "corrections local"], [], ["one"], None)
+    commands = to_commands(runs, 3, ["--device", "cuda"])
+    packed = [Run(**fields) for job in commands for fields in json.loads(job["command"][4])]
+    assert packed == runs
+    assert [run.settings for run in packed] == [run.settings for run in runs]
+    assert len({job["name"] for job in commands}) == len(commands) == 3
+
+
+def test_the_best_and_the_worst_answer_of_a_prompt_are_a_pair() -> None:
+    scores = [0.1, 0.5, -0.2, 0.3, 0.2, 0.2]
+    feedback = [Feedback(critic="c", score=score) for score in scores]
+    feedback[0] = Feedback.failure("c", "no")
+    assert rank(feedback[:4], 4) == [(1, 2)]
+    assert rank(feedback[4:], 2) == []
+
+
+def test_reflection_reads_what_the_other_arms_learn_from() -> None:
+    span = Span(start=0, end=4, label="poor", reason="wrong town", replacement="Ghent")
+    feedback = Feedback(critic="c", spans=[span], omissions=[Omission(text="the day")])
+    example = Example(id="1", prompt="Where?", completion="Lund")
+    faults = list_faults(feedback, example.completion)
+    assert faults == ['- "Lund": wrong town. It should be "Ghent".', "- Missing: the day."]
+    assert [message["role"] for message in ask_again(example, faults).model_dump()["prompt"]] == [
+        "user",
+        "assistant",
+        "user",
+    ]
+
+
+def test_one_fault_as_a_number_knows_nothing_else() -> None:
+    spans = [Span(start=i, end=i + 1, label="poor", severity=0.5) for i in range(3)]
+
+    class Everything:
+        def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+            return [Feedback(critic="c", spans=spans, score=-0.9) for _ in examples]
+
+    example = Example(id="1", prompt="p", completion="abc")
+    (one,) = OneFault(Everything()).critique([example])
+    assert len(one.spans) == 1
+    assert one.score == -0.5
+    assert OneFault(Everything(), holistic=True).critique([example])[0].score == -0.9
