@@ -23,20 +23,8 @@ ROOT_PAGES = {
     "SECURITY.md": "security.md",
 }
 # Pages that are written on other branches: their entries of the navigation are left out until the pages are there.
-ARRIVING = {"evaluation.md", "evidence.md", "integrations.md", "studio.md", "verl.md"}
 LINK = re.compile(r"\]\(([^)#\s:]+)((?:#[^)\s]*)?)\)")
 PICTURE = re.compile(r'<img alt="([^"]*)" src="(pictures/[^"]+\.svg)"\s*/?>')
-
-
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Leave out entries of pages that have not arrived."""
-    missing = {name for name in ARRIVING if not (Path(config.docs_dir) / name).is_file()}
-    config.nav = [
-        {title: [page for page in pages if next(iter(page.values())) not in missing]}
-        for section in config.nav or []
-        for title, pages in section.items()
-    ]
-    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -87,7 +87,8 @@ def _parameter(parameter: Any) -> list[str]:
     names = [name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-")]
     shown = ", ".join(f"`{name}`" for name in names) or f"`{parameter.name.upper()}`"
     default = "" if parameter.default in (None, False) else _value(parameter.default)
-    return [shown, "required" if parameter.required else default, parameter.help or ""]
+    text = (parameter.help or "").replace("[", r"\[")  # brackets are no links
+    return [shown, "required" if parameter.required else default, text]
 
 
 def _settings_page() -> Iterator[str]:

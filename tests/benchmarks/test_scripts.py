@@ -16,7 +16,13 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
 # Extras that the development environment may lack.
-NEEDS = {"train_freeform": "lightgbm", "train_places": "lightgbm", "verl_equality": "verl"}
+NEEDS = {
+    "comments_folds": "lightgbm",
+    "train_freeform": "lightgbm",
+    "train_places": "lightgbm",
+    "train_stance": "scipy",
+    "verl_equality": "verl",
+}
 
 
 def imported_names(source: str) -> Iterator[tuple[str, str]]:
