@@ -40,6 +40,6 @@ def disable_input_casts(model: nn.Module) -> None:
     """
     from peft.tuners.tuners_utils import BaseTunerLayer
 
-    for module in model.modules():
-        if isinstance(module, BaseTunerLayer):
-            module.cast_input_dtype_enabled = False
+    layers: list[Any] = [module for module in model.modules() if isinstance(module, BaseTunerLayer)]
+    for layer in layers:
+        layer.cast_input_dtype_enabled = False

@@ -186,7 +186,7 @@ def inverse_cdf(probabilities: Tensor, uniforms: Tensor) -> Tensor:
     """
     padding = -probabilities.shape[1] % CDF_BLOCK
     padded = F.pad(probabilities, (0, padding)) if padding else probabilities
-    blocks = padded.unflatten(1, (-1, CDF_BLOCK))
+    blocks = padded.reshape(len(padded), -1, CDF_BLOCK)
     by_block = blocks.sum(-1, dtype=torch.float64).cumsum(-1)
     target = uniforms.unsqueeze(-1) * by_block[:, -1:]
     block, before = _first_above(by_block, target)

@@ -59,6 +59,8 @@ class GraphDecoder:
     The logits of a step are valid until the next one, which overwrites them.
     """
 
+    _graph: torch.cuda.CUDAGraph | None
+
     def __init__(self, model: Any, cache: Any, mask: Tensor, rows: Tensor, max_tokens: int, capture: bool) -> None:
         """cache, mask, rows: as in `PlainDecoder`. max_tokens: the longest completion.
 
@@ -122,7 +124,7 @@ class GraphDecoder:
         self._mask[:, : self._length] = mask[rows]
         self._positions = positions[rows]
         self._tokens = positions.new_zeros(len(rows), 1)
-        self._graph: torch.cuda.CUDAGraph | None = None
+        self._graph = None
         self._logits = torch.empty(0)
 
     def _run(self) -> Tensor:
