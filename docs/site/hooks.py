@@ -22,7 +22,6 @@ ROOT_PAGES = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
 }
-# Pages that are written on other branches: their entries of the navigation are left out until the pages are there.
 LINK = re.compile(r"\]\(([^)#\s:]+)((?:#[^)\s]*)?)\)")
 PICTURE = re.compile(r'<img alt="([^"]*)" src="(pictures/[^"]+\.svg)"\s*/?>')
 
