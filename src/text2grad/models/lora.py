@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pydantic import PositiveInt
@@ -41,13 +40,6 @@ def disable_input_casts(model: nn.Module) -> None:
     """
     from peft.tuners.tuners_utils import BaseTunerLayer
 
-<<<<<<< HEAD
-    layers: Iterable[Any] = model.modules()
-    for layer in layers:
-        if isinstance(layer, BaseTunerLayer):
-            layer.cast_input_dtype_enabled = False
-=======
     layers: list[Any] = [module for module in model.modules() if isinstance(module, BaseTunerLayer)]
     for layer in layers:
         layer.cast_input_dtype_enabled = False
->>>>>>> scale
