@@ -81,10 +81,10 @@ def main() -> None:
         futures = {pool.submit(measure, cell, starts, args.quick): cell for cell in waiting}
         for future in as_completed(futures):
             cell = futures[future]
-            found[cell] = future.result()
+            found[cell] = result = future.result()
             if not args.quick:
-                (args.out / f"{cell.name}.json").write_text(json.dumps(found[cell]), encoding="utf-8")
-            print(f"{cell.name}: {found[cell]['seconds']:.0f} s", flush=True)
+                (args.out / f"{cell.name}.json").write_text(json.dumps(result), encoding="utf-8")
+            print(f"{cell.name}: {result['seconds']:.0f} s", flush=True)
     results = {cell: result for cell, result in found.items() if result is not None}
     figures = summarise(results)
     show(results)

@@ -2,12 +2,12 @@
 
 TRL trains the adapter of our trainer's policy in place, so that all arms are evaluated by the same code. TRL 1.16 has
 SDPO among its experimental trainers. It takes the context from the data set; here it is the critique of the sampled
-answer, known only after sampling, so a subclass hands it over where the teacher's prompts are built.
+answer, known only after sampling, so a subclass of what builds the teacher's prompts hands it over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from evidence_reflection import list_faults
@@ -39,15 +39,11 @@ def learn_with_grpo(trainer: Text2GradTrainer, steps: int, after_step: AfterStep
 def learn_with_sdpo(trainer: Text2GradTrainer, steps: int, after_step: AfterStep) -> None:
     """Train with TRL's SDPOTrainer: the policy that has read the critique of an answer teaches the one that has not."""
     from trl.experimental.sdpo import SDPOConfig, SDPOTrainer
+    from trl.experimental.sdpo.sdpo_trainer import SuccessfulRolloutTeacherContextBuilder
 
-    class CritiqueSDPOTrainer(SDPOTrainer):  # type: ignore[misc]
-        def _prepare_training_batch(self, inputs: list[dict[str, Any]]) -> Any:
-            build = self.teacher_context_builder.build
-            self.teacher_context_builder.build = lambda *rest, feedbacks: build(*rest, feedbacks=critic.last_lines())
-            try:
-                return super()._prepare_training_batch(inputs)
-            finally:
-                self.teacher_context_builder.build = build
+    class CritiqueContextBuilder(SuccessfulRolloutTeacherContextBuilder):  # type: ignore[misc,unused-ignore]
+        def build(self, *arguments: Any, feedbacks: Any) -> Any:
+            return super().build(*arguments, feedbacks=critic.last_lines())
 
     critic = RememberingCritic(trainer.critic)
     rows = to_dataset([in_chat_format(example) for example in trainer.examples]).remove_columns(COLUMNS)
@@ -61,14 +57,16 @@ def learn_with_sdpo(trainer: Text2GradTrainer, steps: int, after_step: AfterStep
         include_environment_feedback=True,
         teacher_model_kind="live",
     )
-    CritiqueSDPOTrainer(
+    sdpo = SDPOTrainer(
         trainer.policy.model,
         total_reward(critic, trainer.tokenizer, trainer.args.credit),
         args,
         rows,
         processing_class=trainer.tokenizer,
         callbacks=[AfterEveryStep(trainer, after_step)],
-    ).train()
+    )
+    sdpo.teacher_context_builder = CritiqueContextBuilder(sdpo)
+    sdpo.train()
 
 
 def trl_settings(trainer: Text2GradTrainer, steps: int) -> dict[str, Any]:
@@ -108,7 +106,7 @@ class RememberingCritic:
         self.critic = critic
         self.last: list[tuple[Feedback, str]] = []
 
-    def critique(self, examples: list[Example]) -> list[Feedback]:
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         feedback = list(self.critic.critique(examples))
         self.last = [(item, example.completion) for item, example in zip(feedback, examples, strict=True)]
         return feedback
