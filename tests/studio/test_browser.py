@@ -334,9 +334,9 @@ def test_a_phone(browser: Browser, answers: Path) -> None:
 
 
 @pytest.mark.skipif(not Path(AXE).is_file(), reason="no axe-core: `npm install axe-core`, or TEXT2GRAD_AXE=axe.min.js")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_serious_violation_of_accessibility(browser: Browser, answers: Path, scheme: Any) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme, bypass_csp=True)
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390)])
+def test_no_serious_violation_of_accessibility(browser: Browser, answers: Path, scheme: Any, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
     context.add_init_script(path=AXE)
     found: list[Any] = []
 
