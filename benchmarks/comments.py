@@ -280,7 +280,7 @@ def _read_one(comment: str, completion: str, prompt: str | None) -> int:
 
 
 def growth() -> tuple[Figures, dict[str, Bar]]:
-    """Return by how many megabytes the files that read comments have grown since `BASE`; nothing without its history."""
+    """Return by how many megabytes what reads comments has grown since `BASE`; nothing without its history."""
     parts = ("src/text2grad/align", "src/text2grad/text")
     sizes = [int(line.split()[3]) for line in git("ls-tree", "-r", "-l", BASE, *parts).splitlines()]
     if not sizes:
