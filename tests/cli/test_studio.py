@@ -64,3 +64,13 @@ def test_other_machines_need_the_token_that_is_printed(tmp_path: Path) -> None:
         assert len(server.url.partition("#token=")[2]) >= 32
     finally:
         server.stop()
+
+
+@pytest.mark.parametrize("name", ["answers.jsonl", "answers.jsonl.studio.sqlite"])
+def test_an_export_does_not_replace_what_the_studio_reads(tmp_path: Path, name: str) -> None:
+    source = write_answers(tmp_path)
+    before = source.read_bytes()
+    result = CliRunner().invoke(app, ["studio", str(source), "--export", str(tmp_path / name)])
+    assert isinstance(result.exception, UserError)
+    assert "give another file to export to" in str(result.exception)
+    assert source.read_bytes() == before

@@ -133,9 +133,10 @@ def test_who_needs_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     assert first != second
     monkeypatch.setenv("TEXT2GRAD_STUDIO_TOKEN", TOKEN)
     assert choose_token("0.0.0.0") == TOKEN
-    monkeypatch.setenv("TEXT2GRAD_STUDIO_TOKEN", "short")
-    with pytest.raises(UserError, match="at least 16"):
-        choose_token("0.0.0.0")
+    for unfit in ("short", "x" * 201, "sixteen or more &=+%41"):
+        monkeypatch.setenv("TEXT2GRAD_STUDIO_TOKEN", unfit)
+        with pytest.raises(UserError, match="16 to 200 letters, digits"):
+            choose_token("0.0.0.0")
 
 
 def test_a_large_upload_is_refused_and_the_studio_stays_up(answers: Path) -> None:

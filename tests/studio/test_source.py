@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from studio_support import examples
 from text2grad.errors import UserError
 from text2grad.schema import Feedback, Span, write_examples
 from text2grad.studio.source import is_source, read_answers, record_key
+from text2grad.studio.workspace import Workspace
 
 
 def write(path: Path, *rows: object) -> Path:
@@ -101,3 +103,20 @@ def test_the_key_depends_on_prompt_and_completion() -> None:
     assert len(keys) == len(examples())
     one = examples()[0]
     assert record_key(one.model_copy(update={"id": "other"})) == record_key(one)
+
+
+def test_odd_entries_of_a_folder_are_not_offered(tmp_path: Path) -> None:
+    row = '{"prompt": "p", "completion": "fine"}'
+    (tmp_path / "good.jsonl").write_text(row + "\n")
+    (tmp_path / "loop.jsonl").symlink_to(tmp_path / "loop.jsonl")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.jsonl")).write_text(row + "\n")
+    assert [source.name for source in Workspace(tmp_path).sources()] == ["good.jsonl"]
+
+
+def test_rows_with_unpaired_surrogates_anywhere_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [r'{"id": "\ud800x", "prompt": "p", "completion": "one"}', '{"prompt": "p", "completion": "two"}']
+    path.write_text("\n".join(rows) + "\n")
+    answers = read_answers(path)
+    assert [example.completion for example in answers.examples] == ["two"]
+    assert len(answers.skipped) == 1

@@ -114,7 +114,15 @@ def _export(workspace: Workspace, path: Path, form: str, annotator: str | None) 
         raise UserError(f'--format "{form}" is unknown; choose one of {", ".join(FORMATS)}')
     if not workspace.is_single:
         raise UserError(f"--export needs one file or run, but {workspace.root} is a folder; name the file")
+    if _is_input(path, workspace.root):
+        raise UserError(f"{path} is what the studio reads; give another file to export to")
     project = workspace.open(workspace.sources()[0].id)
     count = exports.write(project, path, form, annotator)  # type: ignore[arg-type]
     workspace.close()
     print(f"{count} answers with feedback: {path}")
+
+
+def _is_input(path: Path, source: Path) -> bool:
+    """Whether a path is the opened file or a file of the opened run, or any store."""
+    path, source = path.resolve(), source.resolve()
+    return path == source or source in path.parents or ".studio.sqlite" in path.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import secrets
 
 from starlette.requests import HTTPConnection
@@ -15,7 +16,7 @@ from text2grad.errors import UserError
 TOKEN_VARIABLE = "TEXT2GRAD_STUDIO_TOKEN"
 COOKIE = "text2grad_studio"
 HEADER = "x-text2grad-studio"  # a page of another origin cannot send it without asking, and is refused
-_MIN_TOKEN = 16
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,200}")
 _PRIVATE = ("/api/", "/reports/")
 _SESSION = "/api/session"
 _READING = ("GET", "HEAD")
@@ -34,10 +35,8 @@ def is_loopback(host: str) -> bool:
 def choose_token(host: str) -> str | None:
     """Return the token that requests need: none on loopback, else that of the environment, or a new one."""
     given = os.environ.get(TOKEN_VARIABLE)
-    if given is not None and len(given) < _MIN_TOKEN:
-        raise UserError(
-            f"{TOKEN_VARIABLE} has {len(given)} characters; a token that others cannot guess has at least {_MIN_TOKEN}"
-        )
+    if given is not None and not _TOKEN.fullmatch(given):
+        raise UserError(f"{TOKEN_VARIABLE} is not a token: it needs 16 to 200 letters, digits, - and _")
     if given is not None:
         return given
     return None if is_loopback(host) else secrets.token_urlsafe(24)

@@ -69,7 +69,8 @@ def create_app(studio: Studio, settings: WebSettings) -> FastAPI:
         """Exchange the token for a cookie that scripts cannot read."""
         if not is_token(body.token, studio.token):
             raise HTTPException(401, "the token is wrong; it is in the address that the studio printed")
-        response.set_cookie(COOKIE, body.token, httponly=True, samesite="strict", path="/")
+        if studio.token is not None:
+            response.set_cookie(COOKIE, studio.token, httponly=True, samesite="strict", path="/")
         return session_response(studio)
 
     @app.get("/{name:path}")

@@ -18,6 +18,7 @@ from text2grad.errors import UserError
 from text2grad.files import read_json_lines
 from text2grad.report.read import read_evaluation
 from text2grad.schema import Example, validate
+from text2grad.text.printable import printable
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 _SAMPLES, _EVALUATION = "samples.jsonl", "evaluation.json"
@@ -61,9 +62,10 @@ def read_answers(path: Path, columns: Mapping[str, str] | None = None) -> Answer
             summary.skip(example.id, "completion is empty")
             continue
         try:
+            example.model_dump_json()
             examples.setdefault(record_key(example), example)
-        except UnicodeEncodeError:
-            summary.skip(example.id, "text with an unpaired surrogate")
+        except ValueError:  # of pydantic, or of the digest
+            summary.skip(printable(example.id), "text with an unpaired surrogate")
     if not examples:
         faults = "; ".join(summary.skipped[:3]) or "it has no rows"
         raise UserError(f"{path}: no answers to show ({faults}); give rows with a prompt and a completion")

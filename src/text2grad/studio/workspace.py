@@ -71,8 +71,13 @@ class Workspace:
             project.close()
 
     def _is_offered(self, path: Path) -> bool:
-        is_inside = path.resolve().is_relative_to(self.root)
-        return is_inside and not path.name.startswith(".") and not path.name.endswith(_OWN) and is_source(path)
+        """Whether an entry of the folder can be opened; links in circles and what may not be read cannot."""
+        if path.name.startswith(".") or path.name.endswith(_OWN) or not path.name.isprintable():
+            return False
+        try:
+            return path.resolve().is_relative_to(self.root) and is_source(path)
+        except (OSError, RuntimeError):
+            return False
 
     def _name(self, path: Path) -> str:
         return path.name if self.is_single else str(path.relative_to(self.root))

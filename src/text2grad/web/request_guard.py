@@ -68,7 +68,7 @@ class RequestGuardMiddleware:
         if len(hosts) != 1 or not self._is_allowed(hosts[0], scope):
             shown = ", ".join(hosts)[:_MAX_SHOWN]
             return 421, f'the host "{shown}" is not allowed; if it is this server, start it with --allowed-host'
-        if any(urlsplit(origin).netloc.lower() != hosts[0].lower() for origin in origins):
+        if any(_host_of(origin) != hosts[0].lower() for origin in origins):
             return 403, "requests from web pages of other origins are not allowed"
         return None
 
@@ -93,3 +93,10 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _host_of(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
