@@ -94,3 +94,16 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(UserError, match="another version"):
         Store(newer)
+
+
+def test_a_store_with_damaged_pages_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    store = Store(path)
+    for i in range(200):
+        save(store, "words " * 50, 0, key=str(i))
+    store.close()
+    data = bytearray(path.read_bytes())
+    data[4096 * 3 :] = b"\x5a" * (len(data) - 4096 * 3)
+    path.write_bytes(data)
+    with pytest.raises(UserError, match="not a store of the studio"):
+        Store(path)

@@ -79,6 +79,9 @@ class Store:
             for setting in ("journal_mode = WAL", "synchronous = FULL", "busy_timeout = 30000"):
                 self._connection.execute(f"PRAGMA {setting}")
             (found,) = self._connection.execute("PRAGMA user_version").fetchone()
+            (checked,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+            if checked != "ok":
+                raise sqlite3.DatabaseError(f"damaged: {checked}")
             self._connection.executescript(_SCHEMA)
         except sqlite3.DatabaseError as error:
             raise UserError(f"{path}: not a store of the studio ({error}); move it away, or give --store") from error

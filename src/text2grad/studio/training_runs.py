@@ -15,7 +15,7 @@ import yaml
 
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.errors import UserError
-from text2grad.files import read_json_lines, unused_path
+from text2grad.files import disk_errors, read_json_lines, unused_path
 from text2grad.schema import Example, Strict, write_examples
 
 _LOG_LINES = 12
@@ -88,9 +88,10 @@ class TrainingRuns:
             if running := [name for name, run in self._runs.items() if run.process.poll() is None]:
                 raise UserError(f"{running[0]} is still training; wait for it, or stop it")
             folder = unused_path(self._folder / "studio")
-            self._folder.mkdir(parents=True, exist_ok=True)
             feedback, log = folder.with_name(f"{folder.name}.studio.jsonl"), folder.with_name(f"{folder.name}.log")
-            write_examples(feedback, examples)
+            with disk_errors(self._folder):
+                self._folder.mkdir(parents=True, exist_ok=True)
+                write_examples(feedback, examples)
             command = [sys.executable, "-m", "text2grad", "train", "--feedback", str(feedback), "-o", str(folder)]
             command += ["--model", self._model] if self._model else []
             with log.open("wb") as out:
