@@ -11,6 +11,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from text2grad.cli.app import app
+from text2grad.critics.llm.safeguards import CostLedger
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, write_examples
 
@@ -98,11 +99,14 @@ def test_a_judge_is_asked_about_each_pair(
     evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Judge:
+        ledger = CostLedger(price_in=1e6, price_out=0.0, max_cost=None)
+
         def __init__(self, **options: Any) -> None:
             assert options == {"model": "m", "base_url": "http://localhost:1/v1", "max_cost": 2}
 
         def judge(self, pairs: Any, on_progress: Any) -> list[str | None]:
             assert [(a.completion, b.completion) for a, b in pairs] == [("a dog", "a fox")] * 3
+            self.ledger.add(3, 1)
             return ["second", "tie", None]
 
     monkeypatch.setattr("text2grad.critics.llm.judge.PairwiseJudge", Judge)
@@ -110,6 +114,7 @@ def test_a_judge_is_asked_about_each_pair(
     done = compare(*evaluated, *options, "-o", tmp_path / "page.html")
     assert "Judge: second wins 1, first wins 0, ties 1, 1 failed" in done.output
     assert "Preference +0.500" in done.output
+    assert "The judge cost 3.0000." in done.output
     page = (tmp_path / "page.html").read_text()
     assert "Preference +0.50, 95% interval" in page
     assert '"verdict":"second"' in page

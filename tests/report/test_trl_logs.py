@@ -110,6 +110,10 @@ def test_the_page_shows_them(run: Path, browser: Any) -> None:
     assert "brevity 0.5" in shown
     assert "tokens" not in shown
     assert browser.evaluate("document.querySelectorAll('#main-curves .chart').length") == 2
+    assert browser.evaluate("Array.from(document.querySelectorAll('h2')).map((h) => h.textContent)") == [
+        "Curves",
+        "Samples",
+    ]
     (run / "report.html").write_text("my own page")
     with pytest.raises(UserError, match=r"report\.html is no page of text2grad's"):
         build_report(run)

@@ -140,6 +140,8 @@ def _add_verdicts(
             judged.append(
                 Contender(contender.answers, contender.metrics, summary, dict(zip(prompts, verdicts, strict=True)))
             )
+    if judge.ledger.cost:
+        console.print(f"The judge cost {judge.ledger.cost:.4f}.")
     return judged
 
 
