@@ -111,7 +111,9 @@ def test_the_page_shows_them(run: Path, browser: Any) -> None:
     assert "tokens" not in shown
     assert browser.evaluate("document.querySelectorAll('#main-curves .chart').length") == 2
     assert browser.evaluate("Array.from(document.querySelectorAll('h2')).map((h) => h.textContent)") == [
+        "What happened",
         "Curves",
+        "Signs of trouble",
         "Samples",
     ]
     (run / "report.html").write_text("my own page")
