@@ -9,7 +9,7 @@ RUN := runs/quickstart$(if $(filter-out 0,$(SEED)),-seed$(SEED))
 # One thread per worker: two test processes with two threads each slow each other down on two cores.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: quickstart test test-all test-wheel docs mutation lint format model tables clean
+.PHONY: quickstart test test-all test-docs test-wheel docs mutation lint format model tables clean
 
 quickstart: $(INSTALLED)  ## train the default model on the CPU; continues an interrupted run
 	$(BIN)/text2grad run quickstart seed=$(SEED) output_dir=$(RUN) \
@@ -20,6 +20,9 @@ test: lint model  ## what CI runs
 
 test-all: lint model test-wheel  ## with the slow tests: soak, load, commands of docs/*.md, wheel
 	$(PYTEST) -m ""
+
+test-docs: model  ## every command and all code of README, CONTRIBUTING and docs/*.md, with a tiny model
+	$(PYTEST) -m "" tests/test_docs.py
 
 test-wheel: $(INSTALLED)  ## build the wheel, install it into an empty environment, run the quickstart there
 	$(BIN)/python tests/check_wheel.py

@@ -2,8 +2,10 @@
 
 For each fold of writers of `comments_train`, the models of clauses (`train_stance.py`) and of places
 (`train_places.py`) are trained on the other writers, and the comments of the fold are read with them: the figures of
-`comments.py` for each writer. `--cache FOLDER` keeps the trained models of clauses, which take minutes, and
-`--places` those of places, so that changes to what does not train can be measured at once.
+`comments.py` for each writer. Writers 10 and above are always trained on, so that figures compare with those before
+there were any. `--share` trains on a part of the writers: whether more of them help. `--cache FOLDER` keeps the trained
+models of clauses, which take minutes, and `--places` those of places, so that changes to what does not train can be
+measured at once.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="folder that keeps the trained models")
     parser.add_argument("--places", action="store_true", help="keep the models of places as well")
     parser.add_argument("--folds", type=int, default=len(FOLDS), help="how many folds of writers to read")
+    parser.add_argument("--share", type=float, default=1.0, help="of the writers that are trained on")
     parser.add_argument("--processes", type=int, default=2)
     args = parser.parse_args()
     comments = train_stance.read_comments()
@@ -40,12 +43,13 @@ def main() -> None:
     results: dict[int, list] = {}
     for number, fold in enumerate(FOLDS[: args.folds]):
         names = {f"w{writer}" for writer in fold}
-        rest = [comment for comment in comments if comment.writer not in names]
+        kept = _some_writers([comment.writer for comment in comments if comment.writer not in names], args.share)
+        rest = [comment for comment in comments if comment.writer in kept]
         weights = _cached(args.cache, f"clauses{number}", lambda rest=rest: train_stance.fit(rest, others))  # type: ignore[misc]
 
-        def fit_places(fold: Sequence[int] = fold) -> dict[str, Any]:
+        def fit_places(kept: set[str] = kept) -> dict[str, Any]:
             items.extend(train_places.load_items() if not items else [])
-            return train_places.fit_model([item for item in items if item.writer not in fold])
+            return train_places.fit_model([item for item in items if f"w{item.writer}" in kept])
 
         ranker = _cached(args.cache if args.places else None, f"places{number}", fit_places)
         held = [comment for comment in comments if comment.writer in names]
@@ -61,8 +65,15 @@ def main() -> None:
         (args.cache / "results.pickle").write_bytes(pickle.dumps(results))
     rows = [[f"writer {writer}", *_figures(own)] for writer, own in sorted(results.items())]
     everything = [pair for own in results.values() for pair in own]
-    names = ["stance", "span F1", "omission P", "omission R", "wrong", "refused", "ece", "sure right"]
-    show("writers left out", ["", *names], [*rows, ["all", *_figures(everything)]])
+    columns = ["stance", "span F1", "omission P", "omission R", "wrong", "refused", "ece", "sure right"]
+    show("writers left out", ["", *columns], [*rows, ["all", *_figures(everything)]])
+
+
+def _some_writers(writers: Sequence[str], share: float) -> set[str]:
+    """Return a share of the writers, spread over all of them."""
+    numbers = sorted({int(writer[1:]) for writer in writers})
+    count = max(3, round(share * len(numbers)))
+    return {f"w{numbers[i * len(numbers) // count]}" for i in range(count)}
 
 
 def _read(comment: Comment) -> list:

@@ -1,7 +1,7 @@
 """Does feedback in words beat the same feedback as a number? Training runs, and the page that compares them.
 
     python benchmarks/evidence.py warm-up --device cuda           the models that all arms of a task start from
-    python benchmarks/evidence.py jobs --half select --device cuda > SELECT.json   runs on the selection half
+    python benchmarks/evidence.py jobs --half select --sayings all --device cuda > SELECT.json   the selection half
     python benchmarks/evidence.py select                          choose the settings of every arm from these
     python benchmarks/evidence.py jobs --device cuda > JOBS.json  the runs that are reported, then those of further arms
     python benchmarks/evidence.py report                          docs/evidence.md, docs/results/evidence.json
@@ -9,9 +9,10 @@
 
 `jobs` prints commands in order of priority, for a runner of many processes; `--pack 2` makes two runs per process.
 
-Equal terms: the same starting model, prompts, samples per step, critic and critiques, and four settings tried per arm.
-Settings are chosen with seed 0 on one half of the held-out prompts; what is reported comes from seeds 10-14 on the
-other half. Every run writes one JSON file into --out. Runs that exist are skipped: an interrupted campaign continues.
+Equal terms: the same starting model, prompts, samples per step, critic and critiques, and three learning rates tried
+per arm. They are chosen with seed 0, where everything is said, on one half of the held-out prompts; what is reported
+comes from seeds 10-14 on the other half. Every run writes one compressed JSON file into --out, which is committed. Runs
+that exist are skipped: an interrupted campaign continues, on another machine too.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ from evidence_plan import (
     MAIN_ARMS,
     MAIN_TASKS,
     REPORT_SEEDS,
+    RUNS_FOLDER,
     Run,
     chosen_settings,
     plan_report,
     plan_selection,
     read_settings,
     to_commands,
+    write_run,
 )
 from harness import ROOT
 
@@ -77,11 +80,11 @@ def run(args: argparse.Namespace) -> None:
     specs = [Run(**fields) for fields in json.loads(args.runs)] if args.runs else [run_of(args)]
     args.out.mkdir(parents=True, exist_ok=True)
     for spec in specs:
-        path = args.out / f"{spec.name}.json"
+        path = args.out / spec.file_name
         if not path.is_file():
             steps = args.steps or (QUICK_STEPS if args.quick else STEPS)
             result = train(spec, args.starts, args.device, steps, args.quick)
-            path.write_text(json.dumps(result), encoding="utf-8")
+            write_run(path, result)
             print(path, f"{result['all_seconds']:.0f} s", flush=True)
             gc.collect()
             torch.cuda.empty_cache()
@@ -119,7 +122,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--pack", type=int, default=1, help="of `jobs`: runs per process, one after the other")
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "evidence")
+    parser.add_argument("--out", type=Path, default=RUNS_FOLDER)
     parser.add_argument("--starts", type=Path, default=ROOT / "runs" / "evidence-starts")
     parser.add_argument("--quick", action="store_true", help="two steps of four short answers; save no result")
     return parser.parse_args()

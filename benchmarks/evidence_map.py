@@ -5,11 +5,14 @@ mean over the course of training, against
 
     the faults per answer       records of 2, 4, 8 and 16 fields, about four of nine told wrongly at the start
     what is said of them        one fault per answer, half of them, all
-    the answers per step        8, 32, 128
-    wrong critiques             0, 25 and 50% are about other words than they should be (at 32 answers per step)
+    the answers per step        8, 32, 128; and 256 for records of 8 fields
+    wrong critiques             25 and 50% are about other words than they should be (records of 4 and 16 fields, 32
+                                answers per step)
+    the length of answers       17, 33 and 65 tokens for 8 fields (32 answers per step)
 
 All arms make as many steps on as many samples. Each takes the better of two learning rates in every cell, chosen with
-another seed than those that count. Every cell is kept in --out, and one that is there is not repeated.
+another seed than those that count. Every cell is kept in --out, which is committed, and one that is there is not
+repeated.
 
     python benchmarks/evidence_map.py --parallel 16
     python benchmarks/evidence_map.py --only 8-one-32-0      one cell, for its seconds
@@ -39,7 +42,10 @@ from text2grad.rewards.credit import Credit
 
 FIELDS, BATCHES, WRONG = (2, 4, 8, 16), (8, 32, 128), (0.0, 0.25, 0.5)
 MENTIONED = {"one": 0.0, "half": 0.5, "all": 1.0}
-NOISY_BATCH = 32  # of the cells with wrong critiques
+USUAL_BATCH, LARGE_BATCH = 32, 256  # of the cells with wrong critiques and long answers; of those in large batches
+NOISY_FIELDS, LONG_FIELDS = (4, 16), 8  # of the cells with wrong critiques; of those with long answers or large batches
+FILLERS = (1, 3, 7)  # words before each value
+EXTREMES = ("one", "all")  # of what is said, in the cells with long answers or large batches
 SEEDS, TUNING_SEED, RATES = range(3), 100, (3e-4, 1e-3)
 STEPS, EVERY, HELDOUT, PRETRAINING = 60, 15, 128, 300
 NO_CORRECTIONS = {"corrections": {"weight": 0.0}}
@@ -57,11 +63,17 @@ class Cell(NamedTuple):
     fields: int
     mentioned: str
     batch: int
-    wrong: float
+    wrong: float = 0.0
+    filler: int = FILLERS[0]
 
     @property
     def name(self) -> str:
-        return f"{self.fields}-{self.mentioned}-{self.batch}-{self.wrong:g}"
+        length = f"-{self.task.answer_length}" if self.filler != FILLERS[0] else ""
+        return f"{self.fields}-{self.mentioned}-{self.batch}-{self.wrong:g}{length}"
+
+    @property
+    def task(self) -> Task:
+        return Task(self.fields, self.filler)
 
 
 def main() -> None:
@@ -69,14 +81,15 @@ def main() -> None:
     wanted = [cell for cell in cells() if not args.only or cell.name in args.only]
     if args.quick:
         wanted = wanted[:2]
-    starts = args.out / ("starts-quick" if args.quick else "starts")
-    starts.mkdir(parents=True, exist_ok=True)
+    starts = harness.ROOT / "runs" / ("evidence-map-starts-quick" if args.quick else "evidence-map-starts")
+    for folder in (args.out, starts):
+        folder.mkdir(parents=True, exist_ok=True)
     found = {cell: read(args.out, cell) for cell in wanted}
     waiting = [cell for cell in wanted if found[cell] is None]
     print(f"{len(wanted) - len(waiting)} cells are there, {len(waiting)} to go", flush=True)
     with ProcessPoolExecutor(args.parallel, mp_context=get_context("spawn")) as pool:
-        models = {(cell.fields, seed) for cell in waiting for seed in (TUNING_SEED, *seeds_of(args.quick))}
-        for prepared in [pool.submit(prepare, *model, starts, args.quick) for model in sorted(models)]:
+        models = {(cell.task, seed) for cell in waiting for seed in (TUNING_SEED, *seeds_of(args.quick))}
+        for prepared in [pool.submit(prepare, *model, starts, args.quick) for model in models]:
             prepared.result()
         futures = {pool.submit(measure, cell, starts, args.quick): cell for cell in waiting}
         for future in as_completed(futures):
@@ -101,9 +114,11 @@ def seeds_of(quick: bool) -> range:
 
 def cells() -> list[Cell]:
     """Return the cells in order of priority: those with right critiques first."""
-    right = [Cell(*place, 0.0) for place in product(FIELDS, MENTIONED, BATCHES)]
-    wrong = [Cell(f, m, NOISY_BATCH, w) for w, f, m in product(WRONG[1:], FIELDS, MENTIONED)]
-    return right + wrong
+    right = [Cell(*place) for place in product(FIELDS, MENTIONED, BATCHES)]
+    wrong = [Cell(f, m, USUAL_BATCH, w) for w, f, m in product(WRONG[1:], NOISY_FIELDS, MENTIONED)]
+    long = [Cell(LONG_FIELDS, m, USUAL_BATCH, filler=filler) for filler, m in product(FILLERS[1:], EXTREMES)]
+    large = [Cell(LONG_FIELDS, m, LARGE_BATCH) for m in EXTREMES]
+    return right + wrong + long + large
 
 
 def read(folder: Path, cell: Cell) -> dict[str, Any] | None:
@@ -125,7 +140,7 @@ def measure(cell: Cell, starts: Path, quick: bool) -> dict[str, Any]:
 
 def learn(cell: Cell, arm: str, seed: int, rate: float, starts: Path, quick: bool) -> list[float]:
     """Train once; returns the share of fields told rightly before training and every EVERY steps."""
-    task = Task(cell.fields)
+    task = cell.task
     steps, heldout = (2, 8) if quick else (STEPS, HELDOUT)
     every = 1 if quick else EVERY
     settings: dict[str, Any] = {
@@ -140,7 +155,7 @@ def learn(cell: Cell, arm: str, seed: int, rate: float, starts: Path, quick: boo
         "num_logged_completions": 0,
         **ARMS[arm],
     }
-    model, tokenizer = start(cell.fields, seed, starts)
+    model, tokenizer = start(task, seed, starts)
     trainer = Text2GradTrainer(
         model,
         RecordCritic(task, MENTIONED[cell.mentioned], cell.wrong),
@@ -162,21 +177,24 @@ def learn(cell: Cell, arm: str, seed: int, rate: float, starts: Path, quick: boo
     return curve
 
 
-def prepare(fields: int, seed: int, starts: Path, quick: bool) -> None:
+def prepare(task: Task, seed: int, starts: Path, quick: bool) -> None:
     """Write the model that all arms of a seed start from."""
     torch.set_num_threads(1)
-    path, task = starts / f"{fields}-{seed}.pt", Task(fields)
+    path = start_path(task, seed, starts)
     if not path.is_file():
         partial = path.with_suffix(".partial")
         torch.save(pretrain(task, task.tokenizer(), seed, 20 if quick else PRETRAINING).state_dict(), partial)
         partial.replace(path)
 
 
-def start(fields: int, seed: int, starts: Path) -> tuple[Any, Any]:
+def start_path(task: Task, seed: int, starts: Path) -> Path:
+    return starts / f"{task.fields}-{task.filler}-{seed}.pt"
+
+
+def start(task: Task, seed: int, starts: Path) -> tuple[Any, Any]:
     """Return a model that `prepare` wrote, and its tokenizer."""
-    task = Task(fields)
     model = pretrain(task, task.tokenizer(), seed, steps=0)
-    model.load_state_dict(torch.load(starts / f"{fields}-{seed}.pt"))
+    model.load_state_dict(torch.load(start_path(task, seed, starts)))
     return model, task.tokenizer()
 
 
@@ -191,6 +209,7 @@ def summarise(results: Mapping[Cell, Any]) -> dict[str, Any]:
     """Return the gains of every cell, and in how many of them an arm is ahead of scalar credit."""
     rows = [
         cell._asdict()
+        | {"tokens": cell.task.answer_length}
         | {f"{arm}_gain": gain(result, arm)[0] for arm in ARMS if arm != "scalar"}
         | {f"{arm}_deviation": gain(result, arm)[1] for arm in ARMS if arm != "scalar"}
         | {f"{arm}_last": fmean(curve[-1] for curve in result["arms"][arm]["curves"]) for arm in ARMS}
@@ -207,9 +226,9 @@ def summarise(results: Mapping[Cell, Any]) -> dict[str, Any]:
 
 
 def draw(results: Mapping[Cell, Any]) -> str:
-    """The gains of an arm in each row: at every batch size, then with wrong critiques at NOISY_BATCH."""
+    """The gains of an arm in each row: at every batch size, then with wrong critiques at USUAL_BATCH."""
     rows = [str(fields) for fields in FIELDS]
-    places = [(batch, 0.0) for batch in BATCHES] + [(NOISY_BATCH, wrong) for wrong in WRONG[1:]]
+    places = [(batch, 0.0) for batch in BATCHES] + [(USUAL_BATCH, wrong) for wrong in WRONG[1:]]
     panels = [
         Cells(
             f"{arm}: {batch} answers" + (f", {wrong:.0%} wrong" if wrong else ""),
@@ -237,7 +256,7 @@ def show(results: Mapping[Cell, Any]) -> None:
         last = [f"{fmean(curve[-1] for curve in result['arms'][arm]['curves']):.2f}" for arm in ARMS]
         gains = [f"{gain(result, arm)[0]:+.3f} ± {gain(result, arm)[1]:.3f}" for arm in ("spans", "corrections")]
         rows.append([cell.name, *last, *gains, f"{result['seconds']:.0f}"])
-    columns = ["fields-named-batch-wrong", *ARMS, "gain of spans", "of corrections", "seconds"]
+    columns = ["fields-named-batch-wrong-tokens", *ARMS, "gain of spans", "of corrections", "seconds"]
     harness.show("Share of fields told rightly at the end, and gain over training", columns, rows)
 
 
@@ -247,7 +266,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="two cells of two steps; save nothing")
     parser.add_argument("--only", nargs="+", help="names of cells, and report nothing")
     parser.add_argument("--parallel", type=int, default=len(os.sched_getaffinity(0)), help="cells at a time")
-    parser.add_argument("--out", type=Path, default=harness.ROOT / "runs" / "evidence-map")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("evidence_cells"))
     return parser.parse_args()
 
 

@@ -28,7 +28,7 @@ INTRODUCTION = """# Evidence
 
 Does feedback in words beat the same feedback as a number? Every arm has the same starting model, prompts, critic,
 critiques and number of samples. Only what becomes of a critique differs. The metric that decides is one that the critic
-does not compute. Settings were chosen on other seeds and on other held-out prompts than those below, four per arm.
+does not compute. Settings were chosen on other seeds and on other held-out prompts than those below, of three each.
 
 "Ahead" means: the 95% interval of the paired difference is above 0. The bootstrap is over seeds and prompts. The
 difference is from the better of the two scalar arms (`scalar rloo`, `scalar ppo`). "Detectable" is the smallest true
@@ -170,11 +170,27 @@ def _map_section() -> str:
     if not path.is_file():
         return "## The map\n\nNot measured yet: `python benchmarks/evidence_map.py`."
     figures = json.loads(path.read_text(encoding="utf-8"))["figures"]
+    usual = min((row["tokens"] for row in figures["map"] if row["fields"] == 8), default=0)
+    slices = [row for row in figures["map"] if row["fields"] == 8 and not row["wrong"] and row["mentioned"] != "half"]
+    table = [
+        [str(row["tokens"]), str(row["batch"]), SAYINGS[row["mentioned"]], *_gains(row)]
+        for row in sorted(slices, key=lambda row: (row["mentioned"], row["tokens"], row["batch"]))
+        if row["tokens"] != usual or row["batch"] >= 32
+    ]
+    columns = ["tokens", "answers per step", "", "scalar", "spans", "corrections", "gain of spans", "of corrections"]
     return (
         "## The map\n\n![gain over scalar credit](pictures/evidence-map.svg)\n\n"
-        f"Gain in the share of right fields over scalar credit: {figures['cells']} cells, {figures['seeds']} seeds, "
-        "on records told by a model of two layers: `python benchmarks/evidence_map.py`."
+        f"Gain in the share of right fields over scalar credit, as the mean over training: {figures['cells']} cells, "
+        f"{figures['seeds']} seeds, on records told by a model of two layers: `python benchmarks/evidence_map.py`. "
+        f"Spans are ahead in {figures['spans_ahead']} of them, with corrections in {figures['corrections_ahead']}.\n\n"
+        "Long answers and large batches, records of 8 fields; shares of right fields at the end, then gains over "
+        f"training with their deviation over seeds:\n\n{_table(columns, table)}"
     )
+
+
+def _gains(row: Mapping[str, Any]) -> list[str]:
+    ends = [f"{row[f'{arm}_last']:.2f}" for arm in ("scalar", "spans", "corrections")]
+    return ends + [f"{row[f'{arm}_gain']:+.3f} ± {row[f'{arm}_deviation']:.3f}" for arm in ("spans", "corrections")]
 
 
 def _machine(runs: Sequence[Mapping[str, Any]]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
@@ -14,6 +15,7 @@ Said = Literal["all", "one"]  # what the critic names: every fault, or one per a
 Half = Literal["select", "report"]
 Settings = dict[str, float]
 SETTINGS_FILE = Path(__file__).with_name("evidence_settings.json")  # written by `evidence.py select`
+RUNS_FOLDER = Path(__file__).with_name("evidence_runs")
 SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 13)
 MAIN_TASKS = ("questions", "records8", "summaries", "code", "records16")
 FURTHER_TASKS = {"ILF": ("questions", "records8")}  # of the further arms, all others on the first of these
@@ -33,9 +35,9 @@ MAIN_ARMS = (
 )
 FURTHER_ARMS = ("ILF", "DPO", "best of n", "reflection", "TRL GRPO", "TRL SDPO")
 UNTRAINED = ("best of n", "reflection")  # the weights stay as they are: nothing to tune
-CENTRE: Settings = {"learning_rate": 3e-4}
-OTHER_RATES: tuple[Settings, ...] = ({"learning_rate": 1e-4}, {"learning_rate": 1e-3})
+RATES = (1e-4, 3e-4, 1e-3)  # learning rates that are tried for every arm
 SAME_SETTINGS = {"records4": "records8", "records16": "records8"}  # tasks whose settings are chosen on another
+SAME_ARM = {"scalar rloo, holistic": "scalar rloo"}  # arms that are the same where everything is said
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,14 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Name of its file. On the selection half, runs of one arm differ in their settings."""
+        """Its name, also of its file. On the selection half, runs of one arm differ in their settings."""
         parts = [self.half, self.task, self.said, slug(self.arm), str(self.seed)]
         chosen = [f"{key.rpartition('.')[2]}={value:g}" for key, value in sorted(self.settings.items())]
         return "-".join(parts + (chosen if self.half == "select" else []))
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.name}.json.gz"
 
     def trainer_settings(self) -> dict[str, Any]:
         """The settings with dots resolved: {"corrections.weight": 1} is {"corrections": {"weight": 1}}."""
@@ -65,21 +71,24 @@ class Run:
         return found
 
 
+def write_run(path: Path, result: Mapping[str, Any]) -> None:
+    """Write the result of a run, as the same bytes for the same result."""
+    path.write_bytes(gzip.compress(json.dumps(result).encode(), mtime=0))
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """Return what `write_run` wrote."""
+    found: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+    return found
+
+
 def slug(arm: str) -> str:
     return arm.replace(" ", "_").replace(",", "")
 
 
 def grid(arm: str) -> list[Settings]:
-    """Return the settings that are tried for an arm, four for each: three learning rates, and one more choice.
-
-    For arms with corrections that is the smaller weight of the correction loss, for the others a larger KL penalty.
-    """
-    if arm in UNTRAINED:
-        return [{}]
-    if arm.startswith("corrections"):
-        heavy, light = {"corrections.weight": 1.0}, {"corrections.weight": 0.3}
-        return [CENTRE | heavy, CENTRE | light, *(rate | light for rate in OTHER_RATES)]
-    return [CENTRE, *OTHER_RATES, CENTRE | {"beta": 0.1}]
+    """Return the settings that are tried for an arm, three for each that is trained."""
+    return [{}] if arm in UNTRAINED else [{"learning_rate": rate} for rate in RATES]
 
 
 def select_runs(
@@ -88,7 +97,7 @@ def select_runs(
     """Yield the runs from which settings are chosen, the settings inside the arms."""
     tasks = list(dict.fromkeys(SAME_SETTINGS.get(task, task) for task in tasks))
     for seed, task, said, arm in product(seeds, tasks, sayings, arms):
-        if is_of_its_own(arm, said):
+        if arm not in SAME_ARM:
             yield from (Run(task, arm, said, seed, "select", settings) for settings in grid(arm))
 
 
@@ -152,7 +161,7 @@ def plan_selection(
 
 def is_of_its_own(arm: str, said: Said) -> bool:
     """Whether an arm differs from all others: where everything is said, the holistic number is the number."""
-    return not (arm.endswith("holistic") and said == "all")
+    return not (arm in SAME_ARM and said == "all")
 
 
 def chosen_settings(task: str, arm: str, chosen: dict[str, Settings]) -> Settings:
@@ -168,7 +177,7 @@ def chosen_settings(task: str, arm: str, chosen: dict[str, Settings]) -> Setting
 
 
 def settings_key(task: str, arm: str) -> str:
-    return f"{SAME_SETTINGS.get(task, task)}, {arm}"
+    return f"{SAME_SETTINGS.get(task, task)}, {SAME_ARM.get(arm, arm)}"
 
 
 def read_settings() -> dict[str, Settings]:

@@ -12,14 +12,20 @@ from typing import Any
 
 import harness
 from evidence_page import write_page
-from evidence_plan import FURTHER_TASKS, MAIN_ARMS, MAIN_TASKS, OURS, SETTINGS_FILE, SPANS_ALONE, wanted_report_runs
+from evidence_plan import (
+    FURTHER_TASKS,
+    MAIN_ARMS,
+    MAIN_TASKS,
+    OURS,
+    SETTINGS_FILE,
+    SPANS_ALONE,
+    read_run,
+    wanted_report_runs,
+)
 from evidence_stats import MAX_LENGTH_DIFFERENCE, Runs, compare, difference, mean_curve
 from evidence_tasks import TASKS
 from plots import Lines, line_plot
 
-from text2grad.evaluation.metrics import sentence_bleu
-
-LATE_METRICS = {"summaries": {"bleu": sentence_bleu}}  # need a package that the machine of the runs may lack
 DOCS = harness.ROOT / "docs"
 RECORDS = ("records8", "records16")
 REAL = ("summaries", "questions", "code")
@@ -66,24 +72,16 @@ def read_runs(folder: Path, quick: bool) -> dict[tuple[str, str], dict[str, dict
     """Return the runs by task and saying, arm and seed, in the order of the plan. quick: those of dry runs too."""
     found: dict[tuple[str, str], dict[str, dict[int, Any]]] = defaultdict(lambda: defaultdict(dict))
     for run in wanted_report_runs():
-        path = folder / f"{run.name}.json"
+        path = folder / run.file_name
         if path.is_file():
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_run(path)
             if quick or not content["quick"]:
-                found[run.task, run.said][run.arm][run.seed] = with_late_metrics(content)
+                found[run.task, run.said][run.arm][run.seed] = content
     return {key: dict(runs) for key, runs in found.items()}
 
 
-def with_late_metrics(run: dict[str, Any]) -> dict[str, Any]:
-    """Add to all answers of a run the metrics that are computed here, from their texts."""
-    for name, metric in LATE_METRICS.get(run["task"], {}).items():
-        for row in (*run["before"], *run["after"]):
-            row[name] = metric(row["text"], row["reference"])
-    return run
-
-
 def metrics_of(task: str) -> list[str]:
-    return [*TASKS[task].metrics, *LATE_METRICS.get(task, {})]
+    return list(TASKS[task].metrics)
 
 
 def missing_runs(found: Mapping[tuple[str, str], Runs]) -> list[str]:

@@ -32,8 +32,10 @@ from text2grad.trainer.scoring import score
 
 STEPS, QUICK_STEPS = 40, 2
 EVALUATED, CURVE_PROMPTS = (5, 10, 20, 30), 96  # steps with an evaluation on these many prompts; the last has all
+SELECT_EVALUATED: tuple[int, ...] = ()  # of runs on the selection half
 QUICK: dict[str, Any] = {"per_device_train_batch_size": 4, "num_generations": 2, "max_completion_length": 24}
 QUICK_PROMPTS = 4
+KEPT_TEXTS, DIGITS = 8, 5  # answers of which a run keeps the text, and digits of its numbers: runs are committed
 LOGGED = ("kl", "reward", "completions/mean_length", "corrections/count", "pairs")
 Row = dict[str, Any]
 
@@ -68,7 +70,8 @@ def run(spec: Run, starts: Path, device: str, steps: int, quick: bool) -> dict[s
             task.train(),
             peft_config=LoraConfig(r=16, lora_alpha=32, target_modules="all-linear"),
         )
-        record = Recorder(trainer, task, arm, critic, heldout, steps)
+        evaluated = EVALUATED if spec.half == "report" else SELECT_EVALUATED
+        record = Recorder(trainer, task, arm, critic, heldout, (*evaluated, steps))
         record.before()
         arm.learn(trainer, steps, record.after_step)
         record.after()
@@ -85,8 +88,8 @@ def run(spec: Run, starts: Path, device: str, steps: int, quick: bool) -> dict[s
         "seconds": record.training_seconds,
         "all_seconds": time.perf_counter() - began,
         "curve": record.curve,
-        "before": record.first,
-        "after": record.last,
+        "before": compact(record.first),
+        "after": compact(record.last),
         "logged": record.logged,
         "settings": json.loads(json.dumps(settings, default=str)),
         "quick": quick,
@@ -96,7 +99,10 @@ def run(spec: Run, starts: Path, device: str, steps: int, quick: bool) -> dict[s
 
 
 class Recorder:
-    """Evaluates a run while it trains. curve: means over the first held-out prompts, with what it took to get there."""
+    """Evaluates a run while it trains. curve: means over the first held-out prompts, with what it took to get there.
+
+    evaluated: the steps after which it evaluates, the last one at the end.
+    """
 
     def __init__(
         self,
@@ -105,10 +111,10 @@ class Recorder:
         arm: Arm,
         critic: CountingCritic,
         heldout: Sequence[Example],
-        steps: int,
+        evaluated: Sequence[int],
     ) -> None:
         self.trainer, self.task, self.arm, self.critic = trainer, task, arm, critic
-        self.heldout, self.steps = heldout, steps
+        self.heldout, self.evaluated = heldout, evaluated
         self.curve: list[Row] = []
         self.logged: list[Row] = []
         self.first: list[Row] = []
@@ -124,13 +130,13 @@ class Recorder:
         """Record a step; evaluate where one is due."""
         self.training_seconds += time.perf_counter() - self.started
         self.logged.append({key: metrics[key] for key in LOGGED if key in metrics})
-        if step in EVALUATED and step < self.steps:
+        if step in self.evaluated[:-1]:
             self._evaluate(step, self.heldout[:CURVE_PROMPTS], self.arm.answer)
         self.started = time.perf_counter()
 
     def after(self) -> None:
         """Evaluate on all held-out prompts."""
-        self.last = self._evaluate(self.steps, self.heldout, self.arm.answer)
+        self.last = self._evaluate(self.evaluated[-1], self.heldout, self.arm.answer)
 
     def _evaluate(self, step: int, heldout: Sequence[Example], answer: Any) -> list[Row]:
         began = time.perf_counter()
@@ -147,6 +153,19 @@ class Recorder:
         }
         self.curve.append({"step": step, **cost, **point})
         return rows
+
+
+def compact(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows with rounded numbers, and with the texts of the first ones only."""
+    texts = ("text", "reference")
+    return [
+        {
+            key: float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+            for key, value in row.items()
+            if key not in texts or number < KEPT_TEXTS
+        }
+        for number, row in enumerate(rows)
+    ]
 
 
 def merge(*groups: dict[str, Any]) -> dict[str, Any]:

@@ -10,20 +10,20 @@ from statistics import fmean
 from typing import Any
 
 import harness
-from evidence_plan import SETTINGS_FILE, Settings, grid, settings_key
+from evidence_plan import SETTINGS_FILE, Settings, grid, read_run, settings_key
 from evidence_tasks import TASKS
 
 
 def select(folder: Path, quick: bool) -> None:
     """Print the best setting of each arm and task, and write them to evidence_settings.json."""
-    runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("select-*.json"))]
+    runs = [read_run(path) for path in sorted(folder.glob("select-*.json.gz"))]
     chosen = choose([run for run in runs if quick or not run["quick"]])
     rows = [
         [key, json.dumps(entry["settings"]), *(f"{tried['value']:.3f}" for tried in entry["tried"])]
-        + [""] * (4 - len(entry["tried"]))
+        + [""] * (3 - len(entry["tried"]))
         for key, entry in chosen.items()
     ]
-    harness.show("Chosen", ["task, arm", "settings", "1st", "2nd", "3rd", "4th"], rows)
+    harness.show("Chosen", ["task, arm", "settings", "1st", "2nd", "3rd"], rows)
     for key, entry in chosen.items():
         if entry["missing"]:
             print(f"{key}: {entry['missing']} settings have not been tried on everything that others have")

@@ -18,7 +18,7 @@ import records_task
 from text2grad.critics.base import Critic, collect_feedback
 from text2grad.critics.registry import make_critic
 from text2grad.data import scitldr, xquad
-from text2grad.evaluation.metrics import exact_match, rouge_l, token_f1
+from text2grad.evaluation.metrics import exact_match, rouge_l, sentence_bleu, token_f1
 from text2grad.schema import Example, Feedback, Omission, Span
 
 NUM_RECORDS = 2_000
@@ -107,6 +107,7 @@ def _common(**changes: Any) -> dict[str, Any]:
         "temperature": 0.7,
         "beta": 0.02,
         "advantage_normalization": "whiten",
+        "gradient_checkpointing": False,  # batches are small
         **changes,
     }
 
@@ -133,7 +134,7 @@ TASKS = {
             lambda: list(scitldr.load("train")),
             lambda: list(scitldr.load("heldout")),
             lambda: make_critic("grounding", {}),
-            {"rouge_l": _reference(rouge_l)},
+            {"rouge_l": _reference(rouge_l), "bleu": _reference(sentence_bleu)},
             _common(max_completion_length=64),
         ),
         Task(

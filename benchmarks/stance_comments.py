@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from text2grad.schema import Range
 
@@ -162,18 +163,27 @@ def _labelled(text: str, stance: str, skeleton: str) -> Labelled:
     return Labelled(text[:start] + text[start + 1 : end] + text[end + 1 :], stance, (start, end - 1), skeleton)
 
 
-def public_critiques(data: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield (data set, stance that the row suggests, critique) of public critiques."""
+class Critique(NamedTuple):
+    """A public critique, the stance that its row suggests, and the number of a row of DeFacto."""
+
+    source: str
+    stance: str
+    text: str
+    row: str = ""
+
+
+def public_critiques(data: Path) -> Iterator[Critique]:
+    """Yield public critiques."""
     for row in _rows(data / "defacto" / "train.jsonl.gz"):
-        text = row["feedback"]["explanation"]
-        yield "defacto", "poor" if row["has_error"] else "good", text
+        stance, number = "poor" if row["has_error"] else "good", str(row["doc_id"])
+        yield Critique("defacto", stance, row["feedback"]["explanation"], number)
         for instruction in row["feedback"]["instruction_list"]:
-            yield "defacto instructions", "poor", instruction
+            yield Critique("defacto instructions", "poor", instruction, number)
     for row in _rows(data / "ilf_code" / "surge_annotations.jsonl.gz"):
-        yield "ilf", "poor", row["Feedback"]
+        yield Critique("ilf", "poor", row["Feedback"])
     for row in _rows(data / "debugbench_python" / "debugbench_python.jsonl.gz"):
         if isinstance(row.get("explanations"), str):
-            yield "debugbench", "poor", row["explanations"]
+            yield Critique("debugbench", "poor", row["explanations"])
 
 
 def _rows(path: Path) -> Iterator[dict]:

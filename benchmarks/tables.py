@@ -12,6 +12,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from statistics import fmean
 from typing import Any
 
 import harness
@@ -184,12 +185,19 @@ def reward_policy(results: Results) -> str:
 
 
 def trl_spans(results: Results) -> str:
-    gain = "{gain:+.3f} [{gain_low:+.3f}, {gain_high:+.3f}]".format(**results)
     rows = []
-    for name, arm in results["arms"].items():
-        steps, score = _learning(arm)
-        rows.append([name, score, steps, gain if name == "TRL with spans" else ""])
-    return _table(["", "score at the end (range)", "steps to 90% of the best", "gain [95%, paired]"], rows)
+    for named in ("every fault", "one fault"):
+        for name, arm in results[f"{named} arms"].items():
+            over = fmean(fmean(curve[1:]) for curve in arm["curves"])
+            end = fmean(curve[-1] for curve in arm["curves"])
+            gains = [_gain(results, f"{named} {kind}") if "spans" in name else "" for kind in ("gain", "end_gain")]
+            rows.append([named, name, f"{arm['rate']:g}", f"{over:.3f}", gains[0], f"{end:.3f}", gains[1]])
+    columns = ["named", "", "learning rate", "over training", "gain [95%, paired]", "at the end", "gain [95%, paired]"]
+    return _table(columns, rows)
+
+
+def _gain(results: Results, name: str) -> str:
+    return f"{results[name]:+.3f} [{results[f'{name}_low']:+.3f}, {results[f'{name}_high']:+.3f}]"
 
 
 def trl_spans_gpu(results: Results) -> str:

@@ -11,9 +11,9 @@ the instruction alone and without its source, so that the aligner depends on no 
 another summary, so that some comments are about nothing; and the comments on summaries without an error, which blame
 nothing), comments by rule on SciTLDR and on half of QA-Feedback (`synthetic_comments.py`), and DebugBench's
 explanations of bugs. DeFacto's validation split, HaluQuestQA and ILF's code critiques are held out for `comments.py`,
-`freeform.py` and `code_blame.py`. Thresholds and the calibration of confidence come from a fold of whole rows, texts
-and programs that is not trained on. `--without-defacto` trains the words alone, without any row of DeFacto, into
-`benchmarks/transfer.json.gz`.
+`freeform.py` and `code_blame.py`. Thresholds and the calibration of confidence come from folds of whole rows, texts and
+programs that were left out, one after the other; the shipped trees are trained on all. `--without-defacto` trains the
+words alone, without any row of DeFacto, into `benchmarks/transfer.json.gz`.
 
 `--cache FOLDER` keeps the attention features, which take about one second per comment on one core.
 
@@ -52,7 +52,7 @@ from text2grad.text.whitespace import split_words
 from text2grad.text.words import consecutive_runs
 
 OUT = ROOT / "src" / "text2grad" / "align" / "learned" / "weights"
-FOLDS = 5  # of whole rows, texts and programs; the first is held out
+FOLDS = 5  # of whole rows, texts and programs
 MAIN = "critique and instruction"
 WEIGHTS = {
     MAIN: 1.0,
@@ -195,14 +195,20 @@ def fit_and_calibrate(
     settings: dict[str, Any],
     fixed_threshold: bool = False,
 ) -> tuple[lightgbm.Booster, dict[str, Any]]:
-    """Train on all folds but one, and choose threshold, gate and calibration on that one; print the scores there.
+    """Choose threshold, gate and calibration on predictions for rows that were left out, and train on all rows.
 
     The threshold, fixed or by expected F1, has the best F1 on the source `main`; the gate keeps comments of other
-    answers from being placed.
+    answers from being placed. Prints the scores of the rows that were left out.
     """
-    train, test = next(_folds(items))
-    model = fit([items[i] for i in train], rounds, settings)
-    probabilities = {i: model.predict(items[i].features) for i in test}
+    probabilities: dict[int, NDArray[Any]] = {}
+    for train, test in _folds(items):
+        found = fit([items[i] for i in train], rounds, settings).predict(
+            np.concatenate([items[i].features for i in test])
+        )
+        ends = np.cumsum([len(items[i].labels) for i in test])[:-1]
+        probabilities |= dict(zip(test, np.split(found, ends), strict=True))
+    test = sorted(probabilities)
+    model = fit(items, rounds, settings)
 
     def own(source: str) -> list[int]:
         return [i for i in test if items[i].source == source]
@@ -227,7 +233,7 @@ def fit_and_calibrate(
         for source in dict.fromkeys(items[i].source for i in test)
     ]
     show(
-        f"{title}: held-out fold, threshold {threshold or 'by expected F1'}, gate {gate:.2f}",
+        f"{title}: rows left out, threshold {threshold or 'by expected F1'}, gate {gate:.2f}",
         ["", "precision", "recall", "F1", "comments aligned"],
         rows,
     )

@@ -32,10 +32,10 @@ OUT = ROOT / "src" / "text2grad" / "align" / "weights" / "places.json.gz"
 TREES = train_freeform.TREES | {
     "objective": "cross_entropy",
     "learning_rate": 0.06,
-    "num_leaves": 10,
+    "num_leaves": 24,
     "min_child_samples": 40,
 }
-ROUNDS = 160
+ROUNDS = 250
 POWER = 1.5  # of F1: a close fit counts for more than several rough ones
 FOLDS = 3  # of writers
 MIN_FIT, MIN_CONFIDENCE = 0.1, 0.15  # of places that are calibrated; of those that are not refused

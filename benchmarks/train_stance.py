@@ -18,7 +18,7 @@ import argparse
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -56,7 +56,7 @@ PRAISE_CERTAINTY = 0.75  # of DeFacto's rows without an error, which often only 
 ONE_OF_MANY = 0.12  # less certain: a sentence of several
 MISSING_WEIGHT = 2.5  # of clauses that say that something is missing, which are few
 PART_WEIGHT = 0.5  # of a part of a labelled clause
-OTHERS_WEIGHT = 0.6  # of everything but labelled comments
+OTHERS_WEIGHT = 2.0  # of everything but labelled comments
 JOIN_DECAY, MIN_JOINS, SMALLEST_JOIN = 2e-3, 3, 2
 SAYS_MISSING = {"defacto": 0.03}
 CONTRASTS = ("but", "although", "however", "though", "while", "yet", "except that", "whereas")
@@ -101,9 +101,9 @@ def hand_written(rng: random.Random) -> list[Item]:
     return items
 
 
-def other_items() -> list[Item]:
-    """Return what is trained on besides labelled comments."""
-    return [*hand_written(random.Random(0)), *public()]
+def other_items(left_out: Callable[[str], bool] = lambda row: False) -> list[Item]:
+    """Return what is trained on besides labelled comments. left_out: see `public`."""
+    return [*hand_written(random.Random(0)), *public(left_out)]
 
 
 def _item(clause: Labelled, before: str = "", after: str = "", weight: float = 1.0) -> Item:
@@ -120,13 +120,18 @@ def _item(clause: Labelled, before: str = "", after: str = "", weight: float = 1
 
 
 def _features(text: str, before: str = "", after: str = "") -> list[str]:
-    return extract_features(mask_quotations(text), before, after)
+    return list(extract_features(mask_quotations(text), before, after))
 
 
-def public() -> list[Item]:
-    """Return the sentences of public critiques, each with its row's stance as far as that can be relied on."""
+def public(left_out: Callable[[str], bool] = lambda row: False) -> list[Item]:
+    """Return the sentences of public critiques, each with its row's stance as far as that can be relied on.
+
+    left_out: whether a row of DeFacto is not to be trained on.
+    """
     items = []
-    for source, stance, critique in public_critiques(data_folder()):
+    for source, stance, critique, row in public_critiques(data_folder()):
+        if row and left_out(row):
+            continue
         masked = mask_quotations(critique)
         sentences = [critique[start:end] for start, end in split_sentences(masked)]
         for sentence in sentences:
@@ -181,7 +186,7 @@ def _clause_item(comment: Comment, number: int, part: Piece | None = None) -> It
     masked = comment.masked[start:end]
     says_missing = None if missing is None else float(isinstance(missing, tuple) and start <= missing[0] < end)
     target = tuple(float(stance == opinion.stance) for stance in STANCES)
-    features = extract_features(masked, part.before if part else "", part.after if part else "")
+    features = list(extract_features(masked, part.before if part else "", part.after if part else ""))
     weight = PART_WEIGHT if part else 1.0
     labelled_comment = comment.labelled
     clause, prompt = labelled_comment.comment[start:end], labelled_comment.prompt or ""
@@ -352,7 +357,7 @@ def evaluate(items: Sequence[Item], errors: bool = False) -> dict[str, float]:
     wrong, confidence = 0, []
     omissions: Counter[tuple[bool, bool]] = Counter()
     for item in items:
-        probabilities = stance_model.predict_stance_of_answer(item.masked, "", "", item.context)
+        (probabilities,) = stance_model.predict_stances_of_answer([(item.masked, "", "")], [item.context])
         truth, (found, probability) = STANCES[int(np.argmax(item.target))], clauses.decide(probabilities)
         if errors and truth != found:
             print(f"{truth:>7} read as {found:<7} {np.round(probabilities, 2)} {item.masked}")

@@ -13,7 +13,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, dropout, gelu
 from text2grad.align.stance_net import DILATIONS, ROLE_LETTERS, describe_words
 from text2grad.text.vectors import DIMENSIONS
 
-HIDDEN, ROLE_SIZE, CONTEXT_SIZE = 96, 12, 24
+HIDDEN, ROLE_SIZE, CONTEXT_SIZE = 128, 12, 24
 EPOCHS, BATCH, RATE, DECAY = 7, 64, 3e-3, 0.02
 WORD_DROPOUT, DROPOUT = 0.2, 0.3
 NO_CONTEXT = 0.2  # share of clauses that are trained without their context

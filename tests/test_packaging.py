@@ -29,6 +29,10 @@ def test_every_link_of_the_published_readme_is_absolute() -> None:
     assert len(links) > 10
     assert not [link for link in links if not link.startswith(("https://", "#"))]
     assert "<!--" not in published_readme()
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", published_readme())
+    raw = "https://raw.githubusercontent.com/text2grad/text2grad/main/"  # a page about a picture is no picture
+    assert pictures
+    assert all(link.startswith(raw) and (ROOT / link.removeprefix(raw)).is_file() for link in pictures)
 
 
 def test_every_version_is_the_same() -> None:
@@ -37,6 +41,14 @@ def test_every_version_is_the_same() -> None:
     assert {said, text2grad.__version__, PROJECT["project"]["version"]} == {version("text2grad")}
     assert cited is not None
     assert cited[1].strip("\"'") == version("text2grad")
+
+
+def test_ci_runs_every_snippet_of_the_documentation() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert "run: make test-docs\n" in workflow
+    assert re.search(
+        r'^test-docs:.*\n\t\$\(PYTEST\) -m "" tests/test_docs\.py$', (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
 
 
 def test_ci_tries_every_python_that_is_supported() -> None:

@@ -126,9 +126,7 @@ def alignment(tokenizer: PreTrainedTokenizerBase) -> str:
             90 + CHARACTER * span.phrase[0], 22, CHARACTER * (span.phrase[1] - span.phrase[0]), 3, colour(value)
         )
         drawing.line(said, 26, about, 92, colour(value))
-        label = f"{span.label}, certain {span.confidence:.2f}" + (
-            f", instead: {span.replacement}" if span.replacement else ""
-        )
+        label = f"{span.label}, {span.confidence:.2f}" + (f", instead: {span.replacement}" if span.replacement else "")
         beside = about + (said - about) * (92 - 64) / (92 - 26) + (10 if value > 0 else -10)  # the line at this height
         drawing.text(beside, 64, label, "start" if value > 0 else "end", colour(value), size=12)
         drawing.box(90 + CHARACTER * span.start, 95, CHARACTER * (span.end - span.start), 21, colour(value), 0.65)

@@ -29,7 +29,7 @@ def test_shared_words_favour_their_sentence() -> None:
 
 
 def test_similar_words_favour_their_sentence() -> None:
-    found = _features("That horse annoys me.")
+    found = _features("I cannot stand that noise.")
     assert found["exact"] == [0, 0]
     assert found["soft"][1] > found["soft"][0]
 

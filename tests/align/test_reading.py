@@ -170,7 +170,24 @@ def test_words_that_the_answer_does_not_have_find_their_sentence() -> None:
     answer = "Boil the potatoes for 20 minutes. Serve with butter. Remember: life is too short for bad food!"
     reading = read_comment("The preachy remark at the end should go.", answer)
     (span,) = reading.spans
-    assert (span.label, answer[span.start : span.end].strip("!")) == ("poor", "life is too short for bad food")
+    assert (span.label, answer[span.start : span.end].strip("!").removeprefix("Remember: ")) == (
+        "poor",
+        "life is too short for bad food",
+    )
+
+
+def test_a_corrected_clause_blames_only_what_it_corrects() -> None:
+    answer = "We meet on Friday at noon. Bring cake."
+    reading = read_comment("The meeting was on Monday, not Friday. Cake is a nice touch.", answer)
+    blamed = [(answer[s.start : s.end], s.replacement) for s in reading.spans if s.label == "poor"]
+    assert blamed == [("Friday", "Monday")]
+
+
+def test_praise_of_the_answer_by_its_kind_is_about_the_whole() -> None:
+    answer = "Pancakes\n\n1. Mix flour with two eggs.\n2. Add the milk slowly.\n3. Fry in hot butter.\n\nEnjoy!"
+    for comment in ("Great recipe!", "Great recipe, very clear and easy to follow!"):
+        (span,) = read_comment(comment, answer).spans
+        assert (span.label, span.match, answer[span.start : span.end]) == ("good", "whole", answer)
 
 
 def test_the_details_of_a_statement_of_support_are_not_blamed() -> None:
@@ -200,6 +217,22 @@ def test_a_correction_in_a_comment_on_another_answer_is_not_made() -> None:
     )
     answer = "A record number of avocet chicks have hatched at a County Durham nature reserve."
     assert read_comment(comment, answer).spans == []
+
+
+def test_an_order_that_quotes_the_answer_is_followed_whatever_else_the_comment_says() -> None:
+    answer = "Smoking is strictly and absolutely forbidden and will be prosecuted."
+    order = 'replace "strictly and absolutely forbidden and will be prosecuted" with "possible on the terrace"'
+    for comment in (order, f"Be friendly: {order}", f"Tone!! Be friendly: {order}."):
+        (span,) = read_comment(comment, answer).spans
+        assert (answer[span.start : span.end], span.label) == (answer[11:-1], "poor"), comment
+        assert span.replacement == "possible on the terrace"
+
+
+def test_a_mark_is_a_verdict_on_the_whole_answer_unless_a_label_says_otherwise() -> None:
+    assert spans(read_comment("👍", POOL), POOL) == [(POOL, "good")]
+    assert spans(read_comment("👎", POOL, critic="human"), POOL) == [(POOL, "poor")]
+    assert spans(read_comment("👍", POOL, label="poor"), POOL) == [(POOL, "poor")]
+    assert read_comment("👍", "").spans == []
 
 
 def test_in_an_answer_of_one_sentence_a_sentence_may_be_another_thing() -> None:

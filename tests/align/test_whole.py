@@ -4,7 +4,7 @@ import pytest
 
 from text2grad.align.clauses import Clause
 from text2grad.align.document import Document
-from text2grad.align.whole import speaks_of_whole
+from text2grad.align.whole import read_marks, speaks_of_whole
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,15 @@ def test_a_clause_that_names_a_variable_is_about_it() -> None:
     comment = "right is wrong"
     document = Document("left, right = 0, 1\nprint(left, right)\n")
     assert not speaks_of_whole(comment, Clause(0, len(comment), "poor", 0.9, None), document)
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("👍", "good"), ("👍🏽!", "good"), (" ✔️ ✅", "good"), ("+1", "good"), ("LGTM.", "good"),
+        ("👎👎", "poor"), ("❌", "poor"), ("-1", "poor"),
+        ("👍👎", None), ("👍 but slow", None), ("", None), ("!", None), ("\ufe0f", None), ("+10", None),
+    ],
+)  # fmt: skip
+def test_verdicts_without_words(comment: str, expected: str | None) -> None:
+    assert read_marks(comment) == expected

@@ -32,7 +32,7 @@ def test_columns_of_the_first_readable_row(write, tmp_path):
     ]
     (tmp_path / "a.csv").write_text("prompt,completion,label,comment\na,b,,c\n")
     assert GuessedColumn("label", "label", "") in show_columns(str(tmp_path / "a.csv"), {})
-    with pytest.raises(UserError, match=r"b\.jsonl: no column completion; there are prompt"):
+    with pytest.raises(UserError, match=r"b\.jsonl: no column completion, comment; there are prompt"):
         show_columns(write("b.jsonl", {"prompt": "a"}), {})
 
 

@@ -24,8 +24,10 @@ from evidence_plan import (
     plan_selection,
     to_commands,
     wanted_report_runs,
+    write_run,
 )
 from evidence_reflection import ask_again, list_faults
+from evidence_run import KEPT_TEXTS, compact
 from evidence_stats import compare, difference, first_at, samples_to
 from evidence_tasks import OneFault
 
@@ -36,14 +38,13 @@ PROMPTS = 40
 
 def make_run(run: Run, gain: float, words: int = 20, prompts: int = PROMPTS, **fields: Any) -> dict[str, Any]:
     """A run whose metric rises linearly from .2 by `gain`, with noise that the arms share and noise of its own."""
-    metrics = {"questions": ["f1", "exact"], "summaries": ["rouge_l"], "code": ["passed"]}
+    metrics = {"questions": ["f1", "exact"], "summaries": ["rouge_l", "bleu"], "code": ["passed"]}
     shared, own = np.random.default_rng(7), np.random.default_rng([run.seed, len(run.arm), words])
 
     def rows(value: float) -> list[dict[str, Any]]:
         return [
             {name: value + 0.1 * shared.normal() + 0.02 * own.normal() for name in metrics.get(run.task, ["slots"])}
             | {"score": value, "words": words + i % 3, "wanted_words": 20, "tokens": words + 2, "kl": 1.0}
-            | {"text": "a b c d", "reference": ["a b c d", "e"]}
             | {"surprise": 0.7, "faults": {"wrong value": 2 if value < 0.3 else 1}}
             for i in range(prompts)
         ]
@@ -124,7 +125,7 @@ def test_samples_are_read_off_between_evaluations() -> None:
 
 
 def write(folder: Path, run: Run, **fields: Any) -> None:
-    (folder / f"{run.name}.json").write_text(json.dumps(make_run(run, **fields)), encoding="utf-8")
+    write_run(folder / run.file_name, make_run(run, **fields))
 
 
 @pytest.fixture
@@ -160,7 +161,6 @@ def test_a_complete_campaign_in_which_we_win_meets_every_bar(written: Path, monk
     assert "not met" not in page
     assert page.count("#### ") == 10
     assert "| arm | seeds | rouge_l (before) | bleu | against scalar |" in page
-    assert all(row["bleu"] > 99 for row in result["figures"]["comparisons"]["summaries, one"])
     for task in ("questions", "records8", "summaries", "code", "records16"):
         picture = (written / "pictures" / f"evidence-{task}.svg").read_text(encoding="utf-8")
         assert picture.count("<polyline") == 2 * len(MAIN_ARMS) - 1
@@ -193,18 +193,18 @@ def test_the_settings_with_the_best_metric_are_chosen() -> None:
     runs = [
         make_run(Run("questions", "spans local", said, 0, "select", one), gain=0.1 * i)
         for said in ("all", "one")
-        for i, one in enumerate(settings[:3])
+        for i, one in enumerate(settings[:2])
     ]
     runs.append(make_run(Run("questions", "spans local", "all", 1, "select", settings[0]), gain=0.9))
     chosen = evidence_select.choose(runs)["questions, spans local"]
-    assert chosen["settings"] == settings[2]
-    assert [entry["runs"] for entry in chosen["tried"]] == [2, 2, 2]
+    assert chosen["settings"] == settings[1]
+    assert [entry["runs"] for entry in chosen["tried"]] == [2, 2]
     assert chosen["missing"] == 1
 
 
 def test_every_arm_has_as_many_settings_to_choose_from() -> None:
-    assert {len(grid(arm)) for arm in MAIN_ARMS} == {4}
-    assert {len({json.dumps(one, sort_keys=True) for one in grid(arm)}) for arm in MAIN_ARMS} == {4}
+    assert {len(grid(arm)) for arm in MAIN_ARMS} == {3}
+    assert {len({json.dumps(one, sort_keys=True) for one in grid(arm)}) for arm in MAIN_ARMS} == {3}
 
 
 def test_report_runs_use_what_was_chosen() -> None:
@@ -219,7 +219,7 @@ def test_report_runs_use_what_was_chosen() -> None:
 
 def test_jobs_pack_runs_into_commands_that_can_be_read_back() -> None:
     runs = plan_selection(["questions"], ["spans local", "corrections local"], [], ["one"], None)
-    commands = to_commands(runs, 3, ["--device", "cuda"])
+    commands = to_commands(runs, 2, ["--device", "cuda"])
     packed = [Run(**fields) for job in commands for fields in json.loads(job["command"][4])]
     assert packed == runs
     assert [run.settings for run in packed] == [run.settings for run in runs]
@@ -259,3 +259,31 @@ def test_one_fault_as_a_number_knows_nothing_else() -> None:
     assert len(one.spans) == 1
     assert one.score == -0.5
     assert OneFault(Everything(), holistic=True).critique([example])[0].score == -0.9
+
+
+def test_runs_keep_few_texts_and_short_numbers() -> None:
+    rows = compact([{"f1": 1 / 3, "faults": {"wrong value": 1}, "text": "a", "reference": ["b"]}] * (KEPT_TEXTS + 1))
+    assert rows[0] == {"f1": 0.33333, "faults": {"wrong value": 1}, "text": "a", "reference": ["b"]}
+    assert rows[-1] == {"f1": 0.33333, "faults": {"wrong value": 1}}
+
+
+def test_the_page_has_a_row_for_long_answers_and_large_batches_of_the_map(written: Path) -> None:
+    gains = {"spans_gain": 0.1, "corrections_gain": 0.2, "spans_deviation": 0.01, "corrections_deviation": 0.02}
+    ends = {"scalar_last": 0.5, "spans_last": 0.6, "corrections_last": 0.7}
+    cells = [
+        ("one", 8, 17, 0.0),
+        ("one", 256, 17, 0.0),
+        ("all", 32, 65, 0.0),
+        ("half", 32, 17, 0.0),
+        ("one", 32, 17, 0.5),
+    ]
+    rows = [
+        {"fields": 8, "mentioned": said, "batch": batch, "tokens": tokens, "wrong": wrong} | gains | ends
+        for said, batch, tokens, wrong in cells
+    ]
+    figures = {"cells": 5, "seeds": 3, "spans_ahead": 4, "corrections_ahead": 5, "map": rows}
+    (written / "evidence_map.json").write_text(json.dumps({"figures": figures}), encoding="utf-8")
+    section = evidence_page._map_section()
+    assert "ahead in 4 of them, with corrections in 5" in section
+    told = [line for line in section.splitlines() if "+0.100 ± 0.010 | +0.200 ± 0.020" in line]
+    assert [line.split(" | ")[:2] for line in told] == [["| 65", "32"], ["| 17", "256"]]

@@ -18,6 +18,7 @@ SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
 # Extras that the development environment may lack.
 NEEDS = {
     "comments_folds": "lightgbm",
+    "defacto_folds": "lightgbm",
     "train_freeform": "lightgbm",
     "train_places": "lightgbm",
     "train_stance": "scipy",

@@ -37,6 +37,20 @@ def test_a_prompt_is_answered_the_same_way_wherever_it_comes_from(tiny_model: Pa
         generate(tiny_model, "--file", tmp_path / "prompts.jsonl", "-o", tmp_path / "answers.jsonl")
 
 
+def test_columns_of_a_file_can_be_named(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("Frage,Thema\nWann?,Zeit\n")
+    with pytest.raises(
+        UserError, match=r"no column prompt; there are Frage, Thema: name it, .* or --column prompt=NAME"
+    ):
+        generate(tiny_model, "--file", tmp_path / "a.csv", "-o", tmp_path / "b.jsonl")
+    done = generate(tiny_model, "--file", tmp_path / "a.csv", "--column", "prompt=Frage", "-o", tmp_path / "b.jsonl")
+    assert "1 answer:" in done.stderr
+    (answer,) = read_examples(tmp_path / "b.jsonl")
+    assert (answer.prompt, answer.meta) == ("Wann?", {"Thema": "Zeit"})
+    with pytest.raises(UserError, match="--column is for the data of --file"):
+        generate(tiny_model, "--prompt", "x", "--column", "prompt=Frage")
+
+
 def test_samples_and_system_messages(tiny_model: Path) -> None:
     lines = generate(tiny_model, "--prompt", "Go.", "--samples", 3, "--system", "Be brief.", "--json").stdout
     answers = [json.loads(line) for line in lines.splitlines()]

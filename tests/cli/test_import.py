@@ -68,7 +68,9 @@ def test_an_unknown_label_skips_its_row_and_says_how_to_name_it(comments, tmp_pa
 def test_columns_can_be_named(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('Frage,Antwort,Kommentar\nWann?,On Friday.,"Not ""Friday""."\n', encoding="utf-8")
-    with pytest.raises(UserError, match=r"no column prompt; there are Frage, Antwort, Kommentar: name it"):
+    with pytest.raises(
+        UserError, match=r"no column prompt, completion, comment; there are Frage, Antwort, Kommentar: name"
+    ):
         invoke("import", path, "-o", tmp_path / "f.jsonl")
     named = ("--column", "prompt=Frage", "--column", "completion=Antwort", "--column", "comment=Kommentar")
     assert invoke("import", path, "-o", tmp_path / "f.jsonl", *named).exit_code == 0
@@ -133,6 +135,9 @@ def test_what_cannot_be_imported_is_a_sentence(comments, tmp_path):
         invoke("import", "shepherd", comments, "-o", new, "--column", "prompt=a")
     with pytest.raises(UserError, match="--no-align is for feedback sets"):
         invoke("import", comments, "-o", new, "--no-align")
+    (tmp_path / "bad.jsonl").write_text("")
+    with pytest.raises(UserError, match=r"bad\.jsonl: there are no rows; .*new\.jsonl is not written"):
+        invoke("import", tmp_path / "bad.jsonl", "-o", new)
     (tmp_path / "bad.jsonl").write_text("{}\n")
     with pytest.raises(UserError, match=r"bad\.jsonl: no row could be imported; .*new\.jsonl is not written"):
         invoke("import", "shepherd", tmp_path / "bad.jsonl", "-o", new)

@@ -61,6 +61,7 @@ def test_comments_become_a_run_that_trains_on_them(comments, tmp_path, tiny_mode
     done = invoke("init", tmp_path / "mine", "--comments", comments)
     assert done.exit_code == 0, done.output
     assert "1 of 6 prompts are held out" in done.output
+    assert "That is few: add prompts like them to heldout.jsonl." in done.output
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == [
         "config.yaml", "feedback.jsonl", "heldout.jsonl", "house_style.py",
     ]  # fmt: skip

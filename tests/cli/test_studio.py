@@ -33,7 +33,7 @@ def test_annotations_are_exported_without_a_server(tmp_path: Path) -> None:
     assert f"1 answers with feedback: {out}" in run(answers, "--export", out)
     (example,) = read_examples(out)
     assert example.feedback == feedback
-    assert "0 answers" in run(answers, "--export", out, "--annotator", "Tom")
+    assert "0 answers" in run(answers, "--export", out, "--annotator", "Tom", "--overwrite")
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,18 @@ def test_other_machines_need_the_token_that_is_printed(tmp_path: Path) -> None:
         server.stop()
 
 
-@pytest.mark.parametrize("name", ["answers.jsonl", "answers.jsonl.studio.sqlite"])
+@pytest.mark.parametrize("name", ["answers.jsonl", "answers.jsonl.studio.sqlite", "kept.db"])
 def test_an_export_does_not_replace_what_the_studio_reads(tmp_path: Path, name: str) -> None:
     source = write_answers(tmp_path)
     before = source.read_bytes()
-    result = CliRunner().invoke(app, ["studio", str(source), "--export", str(tmp_path / name)])
-    assert isinstance(result.exception, UserError)
-    assert "give another file to export to" in str(result.exception)
+    with pytest.raises(UserError, match="give another file to export to"):
+        run(source, "--store", tmp_path / "kept.db", "--export", tmp_path / name, "--overwrite")
     assert source.read_bytes() == before
+
+
+def test_an_export_replaces_a_file_only_on_request(tmp_path: Path) -> None:
+    source, out = write_answers(tmp_path), tmp_path / "mine.txt"
+    out.write_text("my own")
+    with pytest.raises(UserError, match="--overwrite"):
+        run(source, "--export", out)
+    assert out.read_text() == "my own"

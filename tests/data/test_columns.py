@@ -36,7 +36,10 @@ def test_a_prompt_may_be_put_together():
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
-        ({}, r"file:1: no column prompt; there are question, answer: name it, as in data.columns=\{prompt: NAME\}"),
+        (
+            {},
+            r"file:1: no column prompt; there are question, answer: name it, as in data.columns=\{prompt: NAME\} or --",
+        ),
         ({"prompt": "querstion"}, "file:1: no column querstion for prompt; there are question, answer"),
         ({"prompt": "{question} {hint}"}, "file:1: no column hint for prompt; there are question, answer"),
     ],

@@ -110,8 +110,8 @@ def test_broken_rows_are_named_and_the_others_read(tmp_path):
     assert [(row.where.rpartition(":")[2], row.error and row.error.partition(" (")[0]) for row in rows] == [
         ("1", None), ("2", "not valid JSON"), ("3", "not a JSON object"), ("5", None),
     ]  # fmt: skip
-    (tmp_path / "a.csv").write_text("p,q\n1,2\n1,2,3\n")
-    assert [row.error is None for row in read_rows_of(tmp_path / "a.csv")] == [True, False]
+    (tmp_path / "A.CSV").write_text("p,q\n1,2\n1,2,3\n")
+    assert [row.error is None for row in read_rows_of(tmp_path / "A.CSV")] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,8 @@ def test_broken_rows_are_named_and_the_others_read(tmp_path):
     [
         ("a.xlsx", b"PK", r"a\.xlsx: a spreadsheet; save it as CSV"),
         ("a.csv", b"p,q\n1,\xff\n", r"a\.csv: not UTF-8"),
-        ("a.csv", b'p,q\n1,"2" 3\n', r"a\.csv:2: not valid CSV"),
+        ("a.csv", b'"p" x,q\n1,2\n', r"a\.csv:1: not valid CSV"),
+        ("a.csv", b"PK\x03\x04...", r"a\.csv: a spreadsheet, whatever its name says; save it as CSV"),
         ("a.json", b"[", r"a\.json: not valid JSON"),
         ("a.jsonl.gz", b"\x1f\x8b", r"a\.jsonl\.gz: not a complete gzip file"),
         ("a.parquet", b"PAR1", r"a\.parquet: not a complete parquet file"),

@@ -88,6 +88,17 @@ def test_the_steps_of_all_runs_can_be_read(browser: Any, page: Path) -> None:
     assert said.startswith("step 12: –")  # the first run has 8 steps
 
 
+def test_the_axis_of_counts_has_whole_numbers_from_zero(
+    browser: Any, make_run: Callable[..., Path], tmp_path: Path
+) -> None:
+    run = make_run(steps=4, samples=1)
+    metrics = [json.loads(line) | {"critic/failed": 0} for line in (run / "metrics.jsonl").read_text().splitlines()]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in metrics))
+    browser.open(page_of(read_answer_sets([run, run]), tmp_path))
+    labels = "Array.from(document.querySelectorAll('[data-metric=\"critic/failed\"] text[text-anchor=end]'))"
+    assert browser.evaluate(f"{labels}.map((label) => label.textContent)") == ["0", "1"]
+
+
 def test_of_many_prompts_some_are_shown(tmp_path: Path) -> None:
     answers = [Example(id=str(i), prompt=f"p{i}", completion="x") for i in range(MAX_SHOWN + 50)]
     page = page_of([AnswerSet.of(name, answers) for name in "ab"], tmp_path).read_text()

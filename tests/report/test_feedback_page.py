@@ -82,6 +82,8 @@ def test_the_page_loads_without_errors_and_fits_the_screen(browser: Any, source:
     browser.open(build_feedback_report(source), width=width, scheme=scheme)
     assert browser.evaluate("document.querySelectorAll('#feedback .example').length") == 6
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    right = "(selector) => document.querySelector(selector).getBoundingClientRect().right"
+    assert browser.evaluate(f"({right})('#theme') === ({right})('.bar')")
     assert browser.evaluate("window.hacked") is None
     assert browser.errors() == []
 

@@ -95,6 +95,11 @@ def test_a_run_that_only_improves_shows_no_fall() -> None:
     assert [i for _, i in story.examples] == [2, 1]
 
 
+def test_of_another_trainer_nothing_is_said_that_it_does_not_record() -> None:
+    run = make_run(metrics=[{"step": 1, "samples": 8, "reward": 0.5}], is_foreign=True, num_samples_recorded=8)
+    assert tell_story(run).sentences == ["Another trainer has logged 8 completions of this run."]
+
+
 def test_a_run_without_records_has_no_story() -> None:
     story = tell_story(make_run())
     assert (story.sentences, story.training, story.heldout, story.examples) == ([], [], [], [])

@@ -101,5 +101,14 @@ def test_skipped_and_idle_updates() -> None:
     assert check.details == [("the loss is nan", 1)]
 
 
+def test_of_another_trainer_nothing_is_said_that_it_does_not_record() -> None:
+    found = checks(metrics=[{"step": 1, "samples": 30, "reward": 0.5}], is_foreign=True)
+    assert {title: check.sentence for title, check in found.items()} == {
+        "Degenerate lengths": "Of 30 logged completions 0 are empty.",
+        "Repeated answers": "No answer was given to two prompts.",
+    }
+    assert "Skipped and idle updates" in checks(metrics=[{"step": 1, "grad_norm": 0.0}], is_foreign=True)
+
+
 def test_a_run_without_records_has_no_checks() -> None:
     assert checks(metrics=[], samples=[]) == {}

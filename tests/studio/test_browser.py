@@ -251,7 +251,9 @@ def test_two_annotators_and_a_killed_server(browser: Browser, answers: Path) -> 
 
 
 def test_two_windows_of_one_person_do_not_overwrite_each_other(context: BrowserContext, answers: Path) -> None:
-    with running(make_studio(answers)) as url:
+    studio = make_studio(answers)
+    project = studio.workspace.open(studio.workspace.sources()[0].id)
+    with running(studio) as url:
         first = enter(context, url)
         second = context.new_page()
         second.goto(url)
@@ -265,6 +267,8 @@ def test_two_windows_of_one_person_do_not_overwrite_each_other(context: BrowserC
         drag(second, PLAIN, "historic")
         second.keyboard.press("p")
         saved(second)
+        kept = project.store.get(project.keys[0], "Mia").feedback.spans
+    assert [PLAIN[span.start : span.end] for span in kept] == ["Friday", "historic"]
 
 
 def test_scripts_in_texts_names_and_metrics_do_not_run(context: BrowserContext, tmp_path: Path) -> None:

@@ -85,78 +85,105 @@ _NO_WORDING = (
     r"spel|remov|delet|left|omit|cut|more|less|clear|able|a\s+bit|chang|replac|rewri|correct|includ|mention|add|writ|stat|"
     r"fix|in\s+the\s+(?:summary|answer)|to\b|not\b|no\b"
 )
-_PATTERNS: tuple[tuple[RequestKind, str], ...] = (
+_CHANGES = "chang modify correct renam turn convert updat edit alter fix"
+_REMOVES = "remov delet drop omit leav tak eras get eliminat strik cut scrap"
+_OUGHT = "should must ought need has have"
+_PATTERNS: tuple[tuple[RequestKind, str, str], ...] = (  # the second: one of these is in every match
     (
         "replace",
+        "-> => →",
         rf"(?P<old>{_MASK}+|[^\s{_MASK}][^{_MASK},:]*?)\s*(?:->|=>|→|-->)\s*(?P<new>{_MASK}+|[^{_MASK}]+?)[\s.,;:!?]*$",
     ),
     (
         "replace",
+        "replac swap",
         rf"{_NEG}\b(?:replac(?:e|ing)|swap(?:ping)?(?:\s+out)?)\s+(?P<old>.+?)\s+(?:with|by|for)\s+(?P<new>.+?){_TAIL}",
     ),
-    ("replace", rf"{_NEG}\bsubstitut(?:e|ing)\s+(?P<new>.+?)\s+for\s+(?P<old>.+?){_TAIL}"),
+    ("replace", "substitut", rf"{_NEG}\bsubstitut(?:e|ing)\s+(?P<new>.+?)\s+for\s+(?P<old>.+?){_TAIL}"),
     (
         "replace",
+        _CHANGES,
         rf"{_NEG}\b(?:chang(?:e|ing)|modify|correct|renam(?:e|ing)|turn|convert|updat(?:e|ing)|edit|alter|fix)\s+"
         rf"(?:.*?\sfrom\s+)?(?P<old>.+?)\s+(?:to(?:\s+(?:be|say|read|become))?|into)\s+(?P<new>.+?){_TAIL}",
     ),
     (
         "replace",
+        "instead",
         rf"\binstead\s+of\s+(?:saying\s+|writing\s+|using\s+)?(?P<old>{_MASK}+|[^,{_MASK}]+?),\s+"
         r"(?:it|this|that|there|the\s+\w+|you)?\s*(?:should(?:\s+have)?|must|ought\s+to)?\s*"
         rf"(?:say|write|use|put|be(?:en)?|read|said|it['’]?s|is|was|try)\s+(?P<new>.+?){_TAIL}",
     ),
-    ("remove", rf"^(?:(?:please|also|and|then|you\s+should|i\s+would|just)\s+)*(?:{_REMOVE})\s+(?P<old>.+?){_TAIL}"),
     (
         "remove",
+        _REMOVES,
+        rf"^(?:(?:please|also|and|then|you\s+should|i\s+would|just)\s+)*(?:{_REMOVE})\s+(?P<old>.+?){_TAIL}",
+    ),
+    (
+        "remove",
+        _MASK,
         rf"(?P<old>{_MASK}+)(?P<stated>\s+(?:is|are|was|were)(?:\s+not|n['’]t|\s+never|\s+nowhere)(?:\s+actually|\s+even)?\s+"
         r"(?:mentioned|stated|said|supported|given|found|in)\b(?:\s+(?:anywhere\s+)?(?:in|by)?\s*(?:the\s+)?"
         r"(?:source|article|text|passage|document|original)(?:\s+text)?)?)[\s.!]*$",
     ),
-    ("replace", rf"\bnot\s+(?P<old>{_MASK}+|[^,.;{_MASK}]+?),?\s+but\s+(?:rather\s+|instead\s+)?(?P<new_start>.+)$"),
     (
         "replace",
+        "but",
+        rf"\bnot\s+(?P<old>{_MASK}+|[^,.;{_MASK}]+?),?\s+but\s+(?:rather\s+|instead\s+)?(?P<new_start>.+)$",
+    ),
+    (
+        "replace",
+        "not",
         r"(?P<new_end>.*?\S),?\s+(?:and\s+)?(?<!\bdo )not\s+"
         r"(?P<old_start>(?!(?:only|just|to|be|so|at\s+all|remove|delete|replace|change)\b).+)$",
     ),
     (
         "replace",
+        "rather instead place opposed",
         r"(?P<new_end>.*\S),?\s+(?P<ambiguous>rather\s+than|instead\s+of|in\s+place\s+of|as\s+opposed\s+to)\s+"
         r"(?P<old_start>.+)$",
     ),
     (
         "remove",
+        _OUGHT,
         rf"^(?P<old>.+?)\s+{_SHOULD}\s+(?:really\s+|just\s+|all\s+)?(?:go\b|not\s+be\s+(?:there|here|included|mentioned|in\b.*)"
         rf"|be\s+(?:removed|deleted|left\s+out|omitted|cut|dropped|taken\s+out|erased|struck)){_TAIL}",
     ),
     (
         "replace",
+        _OUGHT,
         rf"^(?P<old_end>.*?\S)\s+{_SHOULD}\s+(?:really\s+|actually\s+|probably\s+|instead\s+|rather\s+)?"
         rf"(?:be|read|say|have\s+been|have\s+said|have\s+read)\s+(?!{_NO_WORDING})(?P<new_start>.+)$",
     ),
     (
         "remove",
+        _REMOVES,
         rf"{_NEG}\b(?:{_REMOVE})\s+(?P<old>.+?){_TAIL}",
     ),
     (
         "insert",
+        "after before",
         rf"{_NEG}\b(?:add|insert|put|include|write)\s+(?P<new>.+?)\s+(?P<side>after|before)\s+(?P<place>.+?){_TAIL}",
     ),
     (
         "insert",
+        "after before",
         rf"\b(?:missing|omits|omitted|lacks|lacking|leaves\s+out|forgot|needs)\b:?\s+(?:the\s+words?\s+|a\s+|the\s+)?(?P<new>.+?)\s+"
         rf"(?P<side>after|before)\s+(?P<place>.+?){_TAIL}",
     ),
     (
         "insert",
+        "after before",
         rf"^(?P<new>.+?)\s+(?:is\s+missing|is\s+lacking|should\s+(?:come|stand|be\s+added|follow)|belongs)\s+(?P<side>after|before)\s+(?P<place>.+?){_TAIL}",
     ),
     (
         "spell",
+        "spel",
         r"\b(?:spell?ed|spelt|spelling\s+is|spelling\s+should\s+be|spell\s+it)\s+(?:correctly\s+)?(?:as\s+)?(?P<new_start>.+)$",
     ),
 )
-_COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for kind, pattern in _PATTERNS)
+_COMPILED = tuple(
+    (kind, tuple(cues.split()), re.compile(pattern, re.IGNORECASE | re.DOTALL)) for kind, cues, pattern in _PATTERNS
+)
 _ABOUT_START = re.compile(_ABOUT, re.IGNORECASE)
 _FILLER_START = re.compile(r"(?:just|simply|only|instead|rather)\s+", re.IGNORECASE)
 _QUOTED, _QUOTED_END = re.compile(f"{_MASK}+"), re.compile(f"{_MASK}+$")
@@ -174,7 +201,10 @@ def find_requests(comment: str) -> list[ChangeRequest]:
     for start, end in _sentences(masked):
         if end - start > _MAX_SENTENCE:
             continue
-        for kind, pattern in _COMPILED:
+        lower = masked[start:end].lower()
+        for kind, cues, pattern in _COMPILED:
+            if not any(cue in lower for cue in cues):
+                continue
             requests = list(_read(kind, pattern, comment, masked, (start, end)))
             if requests:
                 found += requests

@@ -14,7 +14,7 @@ from text2grad.align.document import Document
 from text2grad.align.missing import find_missing
 from text2grad.align.stance_context import relate_to_answer
 from text2grad.align.stance_features import MASK
-from text2grad.align.stance_model import StanceProbabilities, predict_stance, predict_stance_of_answer
+from text2grad.align.stance_model import StanceProbabilities, predict_stance, predict_stances_of_answer
 from text2grad.schema import Range
 
 ClauseStance = Literal["good", "poor", "unsure"]
@@ -64,26 +64,25 @@ def read_clauses(comment: str, document: Document | None = None, prompt: str = "
     """
     masked = mask_quotations(comment)
 
-    def settle(piece: Piece) -> StanceProbabilities:
-        start, end, before, after, _ = piece
-        context = relate_to_answer(comment[start:end], document, prompt) if document else []
-        return predict_stance_of_answer(masked[start:end], before, after, context)
+    def relate(piece: Piece) -> list[str]:
+        return relate_to_answer(comment[piece.start : piece.end], document, prompt) if document else []
 
-    return _read(masked, settle)
+    return _read(masked, relate)
 
 
 def read_masked(masked: str) -> list[Clause]:
     """Return the clauses of a comment whose quotations are replaced by `MASK`, character by character."""
-    return _read(masked, lambda piece: predict_stance_of_answer(masked[piece.start : piece.end], *piece[2:4], []))
+    return _read(masked, lambda _: [])
 
 
-def _read(masked: str, settle: Callable[[Piece], StanceProbabilities]) -> list[Clause]:
-    """Return the clauses. settle: the stance of one."""
+def _read(masked: str, relate: Callable[[Piece], list[str]]) -> list[Clause]:
+    """Return the clauses. relate: how one relates to the answer."""
     judge = _judge(masked)
-    found: list[Clause] = []
-    for group in _group(masked, split_parts(masked, judge), judge):
-        found += _read_group(masked, group, judge, settle)
-    return found
+    groups = list(_group(masked, split_parts(masked, judge), judge))
+    pieces = [_span_pieces(group) if group[0][1] is None else group[0][1] for group in groups]
+    texts = [(masked[piece.start : piece.end], piece.before, piece.after) for piece in pieces]
+    stances = predict_stances_of_answer(texts, [relate(piece) for piece in pieces])
+    return [_read_group(masked, group, judge, found) for group, found in zip(groups, stances, strict=True)]
 
 
 def split_parts(masked: str, judge: Judge | None = None) -> list[tuple[Piece, Piece | None]]:
@@ -128,30 +127,19 @@ def _span_pieces(group: Sequence[tuple[Piece, Piece | None]]) -> Piece:
 
 
 def _read_group(
-    masked: str,
-    group: Sequence[tuple[Piece, Piece | None]],
-    judge: Judge,
-    settle: Callable[[Piece], StanceProbabilities],
-) -> Iterator[Clause]:
-    """Yield the clause of parts that say one thing; one of them names what is missing."""
-    main = group[0][1]
+    masked: str, group: Sequence[tuple[Piece, Piece | None]], judge: Judge, found: StanceProbabilities
+) -> Clause:
+    """Return the clause of parts that say one thing; one of them names what is missing. found: its stance."""
+    piece, main = group[0]
     if main is not None:
-        piece = group[0][0]
-        yield Clause(piece.start, piece.end, *_except(*decide(settle(main))))
-        return
-    found = settle(_span_pieces(group))
+        return Clause(piece.start, piece.end, *_except(*decide(found)))
     stance, probability = decide(found)
     missing = None
     if stance == "poor" and found.missing >= MAYBE_MISSING:
         namer = max((piece for piece, _ in group), key=lambda piece: judge(*piece[:4]).missing)
         missing = find_missing(masked, namer.start, namer.end)
     whole = _span_pieces(group)
-    yield Clause(whole.start, whole.end, stance, probability, missing, found.missing if missing else 0.0)
-
-
-def read_stance(comment: str) -> tuple[ClauseStance, float]:
-    """Return the stance of a comment as a whole, and its probability: that of its clauses, weighted by certainty."""
-    return combine_stances(read_clauses(comment))
+    return Clause(whole.start, whole.end, stance, probability, missing, found.missing if missing else 0.0)
 
 
 def combine_stances(clauses: Sequence[Clause]) -> tuple[ClauseStance, float]:

@@ -22,7 +22,7 @@ from text2grad.align.learned.removals import find_removals
 from text2grad.align.quotes import Match, locate_quote
 from text2grad.schema import Range
 from text2grad.text.lexicon import FUNCTION_WORDS, NUMBER_WORDS, PREPOSITIONS
-from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, split_parts, split_words
+from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, key_set, split_parts, split_words
 
 MIN_REMOVAL = 0.45  # probability; below it, what should go is not certain
 _MIN_LOCATED = 0.9  # confidence in the place of words that are not quoted
@@ -66,7 +66,8 @@ _CLAUSE_END = re.compile(
 class Correction:
     """Replace the characters [start, end) of the answer by `replacement`; "" removes them, start == end inserts.
 
-    `phrase` is the sentence of the comment that asks for it; `confidence` is in (0, 1].
+    `phrase` is the sentence of the comment that asks for it; `confidence` is in (0, 1]. is_quoted: the comment orders
+    the change and quotes the words that it is about, so that no other answer can be meant.
     """
 
     start: int
@@ -74,6 +75,7 @@ class Correction:
     replacement: str
     confidence: float
     phrase: Range
+    is_quoted: bool = False
 
     def apply(self, completion: str) -> str:
         """Return the completion with the correction made."""
@@ -110,7 +112,8 @@ def _correct(request: ChangeRequest, comment: str, completion: str, prompt: str 
         return
     if request.kind == "replace" and not _is_supported(correction, completion, prompt):
         return
-    yield correction
+    quotes = request.is_order and request.old is not None and request.old.is_quoted
+    yield replace(correction, is_quoted=quotes and correction.confidence >= _QUOTED)
 
 
 def _removals(request: ChangeRequest, comment: str, completion: str, prompt: str | None) -> Iterator[Correction]:
@@ -120,7 +123,7 @@ def _removals(request: ChangeRequest, comment: str, completion: str, prompt: str
     old = comment[request.old.start : request.old.end]
     if request.old.is_quoted and (quoted := _whole_words(old, completion, words, comment[slice(*request.phrase)])):
         certainty = _QUOTED if request.is_order else _UNSUPPORTED
-        yield Correction(*cut(completion, words, *quoted), certainty, request.phrase)
+        yield Correction(*cut(completion, words, *quoted), certainty, request.phrase, request.is_order)
         return
     if not request.is_order:
         return
@@ -159,6 +162,7 @@ def _keys(text: str) -> str:
     return f" {' '.join(key for word in split_words(text) for key in word.keys)} "
 
 
+@lru_cache(maxsize=32)
 def _source(prompt: str | None) -> str | None:
     """Return the prompt if it is long enough to be a source."""
     return prompt if prompt and len(prompt.split()) >= _MIN_SOURCE_WORDS else None
@@ -288,7 +292,7 @@ def _is_supported(correction: Correction, completion: str, prompt: str | None) -
     source = _source(prompt)
     if source is None:
         return True
-    known = set(_keys(source).split()) | set(_keys(completion).split())
+    known = key_set(source) | key_set(completion)
     content = [word for word in split_words(correction.replacement) if word.is_content]
     supported = sum(known.issuperset(word.keys) for word in content)
     return supported >= _MIN_SUPPORT * len(content)

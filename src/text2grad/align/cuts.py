@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from text2grad.text.lexicon import ARTICLES, AUXILIARIES, CONJUNCTIONS, FUNCTION_WORDS, PREPOSITIONS, word_set
@@ -23,6 +24,10 @@ _DANGLING_END = ARTICLES | CONJUNCTIONS | PREPOSITIONS | AUXILIARIES | _POSSESSI
 _NEEDS_WORDS = ARTICLES | _POSSESSIVES
 _NEEDS_VERB = word_set("has have had will would shall should can could may might must")
 _PARTICLES = word_set("up down out off over in on away back through around by")
+_BELONGS_BEFORE = _DANGLING_END - _PARTICLES
+_NO_NOUN = _DANGLING_END | {"not", "to"}
+_NO_VERB = FUNCTION_WORDS - AUXILIARIES
+_CONTINUES = PREPOSITIONS | AUXILIARIES | CONJUNCTIONS | word_set("who which that")
 
 
 class Cut(NamedTuple):
@@ -72,29 +77,32 @@ def still_reads(words: Sequence[WhitespaceWord], first: int, last: int) -> bool:
 
     Errs towards no: what is cut is a whole phrase as far as its first, last and neighbouring words show.
     """
-    removed = words[first:last]
-    before = words[first - 1] if first and words[first - 1].sentence == words[first].sentence else None
-    after = words[last] if last < len(words) and words[last].sentence == words[last - 1].sentence else None
+    head, final = words[first], words[last - 1]
+    before = words[first - 1] if first and words[first - 1].sentence == head.sentence else None
+    after = words[last] if last < len(words) and words[last].sentence == final.sentence else None
     if before is None and after is None:
         return True
-    if removed[0].sentence != removed[-1].sentence or len(_MARKS.findall(" ".join(word.text for word in removed))) % 2:
-        return False
-    left, right = (_bare(word) if word else "" for word in (before, after))
-    tail, closing = _bare(removed[-1]), bool(_trailing(removed[-1].text))
-    if tail in _DANGLING_END and tail not in _PARTICLES:
+    tail = _bare(final)
+    if tail in _BELONGS_BEFORE or head.sentence != final.sentence:
         return False  # the words that belong to it stay
-    ends_phrase = after is None or closing
-    if left in _DANGLING_END and ends_phrase:
+    left, right = _bare(before) if before else "", _bare(after) if after else ""
+    if left in _DANGLING_END and (after is None or _trailing(final.text)):
         return False
     if left in _NEEDS_WORDS and not _continues_noun_phrase(words, last):
         return False
-    if left in _NEEDS_VERB and right in FUNCTION_WORDS - AUXILIARIES:
+    if left in _NEEDS_VERB and right in _NO_VERB:
         return False
-    if _stands_for_article(removed[-1], left) and after and not (after.is_capitalized or right.endswith("s")):
+    if _stands_for_article(final, left) and after and not (after.is_capitalized or right.endswith("s")):
         return False
-    if left in PREPOSITIONS and right in (PREPOSITIONS | CONJUNCTIONS | AUXILIARIES | word_set("who which that")):
+    if right in _CONTINUES and (before is None or left in PREPOSITIONS):
         return False
-    return not (before is None and right in (PREPOSITIONS | AUXILIARIES | CONJUNCTIONS | word_set("who which that")))
+    return not sum([_count_marks(word.text) for word in words[first:last]]) % 2
+
+
+def may_end_cut(words: Sequence[WhitespaceWord], last: int) -> bool:
+    """Whether `still_reads` may hold of a run that ends before words[last]."""
+    closes = last == len(words) or words[last].sentence != words[last - 1].sentence
+    return closes or _bare(words[last - 1]) not in _BELONGS_BEFORE
 
 
 def _stands_for_article(word: WhitespaceWord, before: str) -> bool:
@@ -104,18 +112,29 @@ def _stands_for_article(word: WhitespaceWord, before: str) -> bool:
 
 def _continues_noun_phrase(words: Sequence[WhitespaceWord], position: int) -> bool:
     """Whether a noun may follow a determiner here: not "barked." of "The dog barked." """
-    if position == len(words) or _bare(words[position]) in _DANGLING_END | {"not", "to"}:
+    if position == len(words) or _bare(words[position]) in _NO_NOUN:
         return False
     following = words[position + 1] if position + 1 < len(words) else None
     is_last = following is None or bool(_trailing(words[position].text)) or _bare(following) in FUNCTION_WORDS
     return not (is_last and _bare(words[position]).endswith("ed"))
 
 
+@lru_cache(maxsize=1 << 14)
 def _trailing(word: str) -> str:
     """Return the punctuation at the end of a word that belongs to the sentence: not the point of "U.S."."""
     found = _TRAILING.search(word)
     return found[0] if found and found[0] != word else ""
 
 
+@lru_cache(maxsize=1 << 14)
+def _count_marks(word: str) -> int:
+    return len(_MARKS.findall(word))
+
+
 def _bare(word: WhitespaceWord) -> str:
-    return word.text.strip(".,;:!?\"'`()[]{}“”‘’«»").lower()
+    return _strip_marks(word.text)
+
+
+@lru_cache(maxsize=1 << 14)
+def _strip_marks(word: str) -> str:
+    return word.strip(".,;:!?\"'`()[]{}“”‘’«»").lower()

@@ -36,7 +36,6 @@ _BREAK = re.compile(
 )
 _STRONG_BREAK = re.compile(r"[,;:()–—]|\s-\s|\b(?:and|but|while|which|because)\b", re.IGNORECASE)
 _NOTE = re.compile(r"#[^\n]*")
-_MIN_PIECES = 2
 _MAX_JOINED = 3  # neighbouring pieces that are one candidate
 _MAX_PIECES = 12  # of one sentence
 _EXPRESSIONS = (

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from text2grad.schema import Range
@@ -64,7 +65,7 @@ class Program:
 
     def nodes(self) -> list[ast.AST]:
         """Return the syntax nodes of the whole source, breadth first; none if it does not parse."""
-        module = parse_python(self.source)
+        module = _parse_once(self.source)
         return list(ast.walk(module)) if module else []
 
     def own_nodes(self) -> list[ast.AST]:
@@ -111,6 +112,7 @@ class Statement:
         return (node.lineno, node.col_offset, *max([(node.lineno, node.col_offset + len("try")), *ends]))
 
 
+@lru_cache(maxsize=32)
 def extract_program(completion: str, prompt: str = "", entry_points: frozenset[str] = frozenset()) -> Program | None:
     """Find the program in `completion`; None if there is nothing that could be one.
 
@@ -129,13 +131,19 @@ def extract_program(completion: str, prompt: str = "", entry_points: frozenset[s
         return Program(completion, 0)
     if prompt and _continues(prompt, completion, entry_points):
         return Program(completion, 0, prompt)
-    return Program(completion, 0) if parse_python(completion) else _extract_between_prose(completion)
+    return Program(completion, 0) if _parse_once(completion) else _extract_between_prose(completion)
 
 
 def _is_python_block(fence: re.Match[str]) -> bool:
     """Whether a fence holds Python. One without a language is no block if the next fence opens another: it closes."""
     language = fence["language"].lower()
     return language in _PYTHON and not (language == "" and fence["next"] is not None)
+
+
+@lru_cache(maxsize=32)  # the same few texts are asked about again and again
+def _parse_once(source: str) -> ast.Module | None:
+    """Parse Python source as `parse_python` does; the module is shared and must not be changed."""
+    return parse_python(source)
 
 
 def parse_python(source: str) -> ast.Module | None:
@@ -149,7 +157,7 @@ def parse_python(source: str) -> ast.Module | None:
 
 def top_level_names(source: str) -> frozenset[str]:
     """Return the functions, classes and variables that a program defines at its top level; none if it is not valid."""
-    module = parse_python(source)
+    module = _parse_once(source)
     names: set[str] = set()
     for node in module.body if module else []:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -161,7 +169,7 @@ def top_level_names(source: str) -> frozenset[str]:
 
 def imported_modules(source: str) -> frozenset[str]:
     """Return the modules that a program imports, packages without what is in them; none if it is not valid."""
-    module = parse_python(source)
+    module = _parse_once(source)
     names: set[str] = set()
     for node in ast.walk(module) if module else []:
         if isinstance(node, ast.Import):
@@ -227,7 +235,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 def _continues(prompt: str, completion: str, entry_points: frozenset[str]) -> bool:
     names = top_level_names(prompt + completion)
-    stands_alone = parse_python(completion) is not None and not completion[:1].isspace()
+    stands_alone = _parse_once(completion) is not None and not completion[:1].isspace()
     if names and (entry_points & names or not entry_points) and not stands_alone:
         return True
     first = next(line for line in completion.splitlines() if line.strip())
@@ -241,5 +249,5 @@ def _extract_between_prose(completion: str) -> Program | None:
         return Program(completion, 0) if _LOOKS_LIKE_CODE.search(completion) else None
     rest = completion[first.start() :]
     ends = [match.start() for match in _LINE_END.finditer(rest)] + [len(rest)]
-    parsing = (end for end in reversed(ends) if parse_python(rest[:end]))
+    parsing = (end for end in reversed(ends) if _parse_once(rest[:end]))
     return Program(rest[: next(parsing, len(rest))], first.start())

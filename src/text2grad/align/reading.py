@@ -25,9 +25,10 @@ from text2grad.align.omissions import is_present, omission_text
 from text2grad.align.places import rank_places
 from text2grad.align.proposals import Proposal, Source
 from text2grad.align.quotes import Match
+from text2grad.align.restatements import doubt_restatements
 from text2grad.align.stance import detect_stances
 from text2grad.align.targets import MIN_LONG, find_hints, find_targets
-from text2grad.align.whole import speaks_of_whole
+from text2grad.align.whole import read_marks, speaks_of_whole
 from text2grad.schema import Label, MatchKind, Omission, Range, Span
 from text2grad.text.whitespace import PUNCTUATION, split_words
 from text2grad.text.words import consecutive_runs
@@ -51,16 +52,6 @@ _INSTRUCTION = re.compile(
     r"\b(?:Remove|Delete|Replace|Modify|Rewrite)\s+(?:the|this|that|all|any|it)\b"
     r"|\bmakes? up (?:that|the|his|her|its|their|it)\b"
 )
-_SUPPORT = re.compile(
-    r"\b(?:consistent with|support(?:s|ed)|accordance|accurate|match(?:es|ed)?|found in the (?:source|text|article)"
-    r"|correct because)\b",
-    re.IGNORECASE,
-)
-_OBJECTION = re.compile(
-    r"\b(?:but|however|except|although|though|yet|apart|wrong\w*|incorrect\w*|errors?|mistakes?|false\w*|inaccura\w+"
-    r"|should|remove|replace|change|never|too|invent\w*|made up|unsupported)\b",
-    re.IGNORECASE,
-)
 _NOT_SAID = re.compile(
     r"^\W*(?:it|the (?:answer|summary|text|response)) (?:does not|doesn['’]t|never) (?:say|mention)s?:"
     r"\s*(?P<what>\S.*)$",
@@ -72,6 +63,9 @@ _INTERJECTION = re.compile(r"(?:\W|\b(?:yes|no|well|sure|indeed|really|hm+|oh|ah
 _INSTRUCTION_PROBABILITY = 0.85
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 _SENTENCE_CONFIDENCE = 0.5
+_MIN_BLAME = (
+    0.6  # probability of blame on words that are not quoted: praise is taken for blame more often than blame for it
+)
 _WELL_PLACED = 0.35  # confidence of a place that a clause is about rather than about what is missing
 _EDGES = f"{PUNCTUATION} \t\n"
 _MIN_EXPLAINED = 12  # words of a comment that says what is wrong before it asks for a change: if that fits, so may this
@@ -134,16 +128,19 @@ def read_comment(
     label: overrides the stance of all clauses. A span's confidence is the probability that place and stance are right.
     """
     original, document = comment, Document(completion, prompt or "")
+    if completion.strip() and (verdict := read_marks(comment)):
+        return _read_verdict(comment, label or verdict, document, critic)
     comment = _blank(comment, [match.span("what") for match in _EVIDENCE.finditer(comment)])
     stated = list(_stated_omissions(comment, document)) if completion.strip() else []
     comment = _blank(comment, [(item.clause.start, item.clause.end) for item in stated])
     found = read_clauses(comment, document, prompt or "") if completion.strip() else []
     clauses = [_settle(comment, clause, label) for clause in found]
-    clauses = _doubt_details_of_support(comment, clauses) if label is None else clauses
+    clauses = doubt_restatements(comment, clauses, document, prompt) if label is None else clauses
     quotations = cited_quotations(comment, completion) if clauses else []
     read = [*stated, *(_read_clause(comment, clause, document, quotations) for clause in clauses)]
     read.sort(key=lambda item: item.clause.start)
-    if _has_parts(document) and len(comment.split()) < MIN_LONG:
+    is_ranked = _has_parts(document) and len(comment.split()) < MIN_LONG
+    if is_ranked:
         for item in read:
             _rank(comment, item, document, prompt or "", quotations)
     else:
@@ -158,8 +155,9 @@ def read_comment(
         explains = len(comment.split()) >= _MIN_EXPLAINED
         corrections = find_corrections(original, completion, prompt)
         if explains and not any(span.label == "poor" for span in spans):
-            corrections = [correction for correction in corrections if correction.start == correction.end]
-        spans, omissions = add_corrections(spans, omissions, corrections, original, critic=critic, keep_rest=explains)
+            corrections = [each for each in corrections if each.start == each.end or each.is_quoted]
+        keep_rest = explains and not is_ranked  # the ranker places each clause by itself: a correction says it all
+        spans, omissions = add_corrections(spans, omissions, corrections, original, critic=critic, keep_rest=keep_rest)
     return Reading(
         spans=spans,
         omissions=omissions,
@@ -169,20 +167,11 @@ def read_comment(
     )
 
 
-def _doubt_details_of_support(comment: str, clauses: Sequence[Clause]) -> list[Clause]:
-    """Take no stance from what follows a statement of support and blames nothing in words of its own.
-
-    "The summary is supported by the source: that a man died, that he was not found" says what is supported.
-    """
-    settled: list[Clause] = []
-    supported = False
-    for clause in clauses:
-        text = comment[clause.start : clause.end]
-        if supported and clause.stance == "poor" and clause.lacks < MIN_MISSING and not _OBJECTION.search(text):
-            clause = replace(clause, stance="unsure")
-        supported = supported or (clause.stance == "good" and _SUPPORT.search(text) is not None)
-        settled.append(clause)
-    return settled
+def _read_verdict(comment: str, stance: Label, document: Document, critic: str) -> Reading:
+    bounds = (0, len(comment))
+    target = Target("whole", document.whole, bounds, _WHOLE_CONFIDENCE)
+    read = [ReadClause(Clause(*bounds, stance, 1.0), [target])]
+    return Reading(_spans(comment, read, critic), omissions=[], unmatched=[], refused=[], clauses=read)
 
 
 def _settle(comment: str, clause: Clause, label: Label | None) -> Clause:
@@ -253,12 +242,16 @@ def _rank(
         return
     item.targets = [target for target in item.targets if target.source == "quotation"]
     if not item.targets:
+        if clause.stance == "poor" and clause.probability < _MIN_BLAME:
+            clause = item.clause = replace(clause, stance="unsure", probability=1.0 - clause.probability)
         best = rank_places(comment, (clause.start, clause.end), clause.stance, document, prompt, quotations)
         if best is None or best.confidence < _WELL_PLACED:
             item.omission = _possible_omission(comment, clause, document)
             if item.omission:
                 return
         item.targets = _targets(best) if best else []
+        if best and best.source == "paraphrase" and speaks_of_whole(comment, clause, document):
+            item.targets = [Target("whole", document.whole, (clause.start, clause.end), best.confidence)]
     if clause.stance == "unsure":
         item.refused = NOT_SURE
     elif not item.targets:

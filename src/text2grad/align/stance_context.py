@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from functools import lru_cache
 
 from text2grad.align.document import Document
-from text2grad.text.whitespace import is_function_part, part_key, split_parts
+from text2grad.text.whitespace import is_function_part, key_set, part_key, split_parts
 
 _NAME = re.compile(r"(?<=[\w,;] )[A-Z][a-z]+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -15,7 +14,7 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 def relate_to_answer(clause: str, document: Document, prompt: str) -> list[str]:
     """Return the names of features: how many words, numbers and names are the answer's, the prompt's alone, or new."""
-    answer, source = _keys(document.text), _keys(prompt)
+    answer, source = key_set(document.text), key_set(prompt)
     own = list(dict.fromkeys(part_key(part) for part in split_parts(clause) if not is_function_part(part)))
     counts = {letter: sum(_place(key, answer, source) == letter for key in own) for letter in "asn"}
     features = [f"{letter}{min(counts[letter], limit)}" for letter, limit in (("a", 4), ("s", 3), ("n", 5))]
@@ -42,8 +41,3 @@ def _kind(document: Document) -> str:
         ("list", lambda: document.items),
     )
     return next((name for name, holds in kinds if holds()), "prose")
-
-
-@lru_cache(maxsize=32)
-def _keys(text: str) -> frozenset[str]:
-    return frozenset(part_key(part) for part in split_parts(text))

@@ -108,7 +108,12 @@ _WORD_LETTERS = _word_letters()
 
 def split_tokens(text: str) -> list[str]:
     """Return the words, numbers and marks of a text in lower case; identifiers and quotations become one token each."""
-    return [_token(word) for word in _TOKEN.findall(text.lower().replace("’", "'"))]
+    return list(_split_tokens(text))
+
+
+@lru_cache(maxsize=256)  # of a comment, the same parts are looked at again and again
+def _split_tokens(text: str) -> tuple[str, ...]:
+    return tuple([_token(word) for word in _TOKEN.findall(text.lower().replace("’", "'"))])
 
 
 @lru_cache(maxsize=1 << 15)
@@ -140,12 +145,18 @@ def _letter(word: str) -> str:
 
 def find_roles(tokens: list[str]) -> tuple[list[str], list[str]]:
     """Return the letter of each token's role ("" without one), an idiom's at its first word, and the idioms found."""
+    letters, idioms = _find_roles(tuple(tokens))
+    return list(letters), list(idioms)
+
+
+@lru_cache(maxsize=256)
+def _find_roles(tokens: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     letters: list[str] = []
     idioms: list[str] = []
     i = 0
     while i < len(tokens):
         for length in _IDIOM_LENGTHS.get(tokens[i], ()):
-            phrase = tuple(tokens[i : i + length])
+            phrase = tokens[i : i + length]
             if phrase in _IDIOM_LETTERS:
                 letters += [_IDIOM_LETTERS[phrase]] + [""] * (len(phrase) - 1)
                 idioms.append(" ".join(phrase))
@@ -155,10 +166,11 @@ def find_roles(tokens: list[str]) -> tuple[list[str], list[str]]:
             is_comparison = tokens[i] == "like" and (i == 0 or tokens[i - 1] not in _LIKING)  # "reads like a manual"
             letters.append("" if is_comparison else _letter(tokens[i]))
             i += 1
-    return letters, idioms
+    return tuple(letters), tuple(idioms)
 
 
-def extract_features(clause: str, before: str = "", after: str = "") -> list[str]:
+@lru_cache(maxsize=256)
+def extract_features(clause: str, before: str = "", after: str = "") -> tuple[str, ...]:
     """Return the names of a clause's features, some more than once.
 
     clause: its text, quotations replaced by `MASK`. before, after: the conjunctions that join it to its neighbours.
@@ -171,7 +183,7 @@ def extract_features(clause: str, before: str = "", after: str = "") -> list[str
     features += _word_features(tokens, letters)
     features.append(f"words:{min(len(tokens), 30).bit_length()}")
     features += [f"before:{before}", f"after:{after}"]
-    return features
+    return tuple(features)
 
 
 def _order_features(letters: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ from math import exp
 from typing import NamedTuple
 
 from text2grad.align.stance_features import extract_features
-from text2grad.align.stance_net import score_clause
+from text2grad.align.stance_net import score_clauses
 from text2grad.align.weight_files import load_weights
 
 _SCALE = 100  # the weights are stored as hundredths
@@ -40,23 +40,25 @@ def predict_stance(clause: str, before: str = "", after: str = "") -> StanceProb
     return _probabilities(_score(clause, before, after))
 
 
-def predict_stance_of_answer(clause: str, before: str, after: str, context: Sequence[str]) -> StanceProbabilities:
-    """Return the probabilities by both models. context: how the clause relates to the answer (`stance_context`)."""
-    pairs = zip(_score(clause, before, after), score_clause(clause, context).tolist(), strict=True)
-    return _probabilities([_SHARPNESS * (linear + network) for linear, network in pairs])
+def predict_stances_of_answer(
+    clauses: Sequence[tuple[str, str, str]], contexts: Sequence[Sequence[str]]
+) -> list[StanceProbabilities]:
+    """Return the probabilities of clauses by both models. clauses: the arguments of `extract_features`.
+
+    contexts: how each clause relates to the answer (`stance_context`).
+    """
+    if not clauses:
+        return []
+    network = score_clauses([clause for clause, _, _ in clauses], contexts).tolist()
+    scores = (zip(_score(*clause), own, strict=True) for clause, own in zip(clauses, network, strict=True))
+    return [_probabilities([_SHARPNESS * (first + second) for first, second in pairs]) for pairs in scores]
 
 
 def _score(clause: str, before: str, after: str) -> list[float]:
     weights = _load_weights()
-    good, poor, unsure, missing = weights["bias"]
-    for feature in extract_features(clause, before, after):
-        weight = weights.get(feature)
-        if weight is not None:
-            good += weight[0]
-            poor += weight[1]
-            unsure += weight[2]
-            missing += weight[3]
-    return [good / _SCALE, poor / _SCALE, unsure / _SCALE, missing / _SCALE]
+    found = [weights["bias"]]
+    found += [weight for name in extract_features(clause, before, after) if (weight := weights.get(name))]
+    return [sum(column) / _SCALE for column in zip(*found, strict=True)]
 
 
 def _probabilities(scores: Sequence[float]) -> StanceProbabilities:

@@ -8,7 +8,8 @@ import re
 
 from text2grad.align.clauses import Clause
 from text2grad.align.document import Document
-from text2grad.text.whitespace import is_function_part, part_key, split_parts
+from text2grad.schema import Label
+from text2grad.text.whitespace import is_function_part, key_set, part_key, split_parts
 
 _ANSWER = (
     "answer response reply summary text output code program function solution script implementation letter email mail "
@@ -38,7 +39,21 @@ _WHOLE = re.compile(
     r"|function|explanation|overview|message|note|text))\b",
     re.IGNORECASE,
 )
+# Verdicts without words: thumbs, ticks and crosses, faces. Skin tones and variation selectors may follow.
+_AROUND = r"[\s.!,\u200d\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]"
+_MARKS: dict[Label, str] = {
+    "good": r"[👍👌👏🙌🎉💯✅✓✔❤💚🥇😀😃😄😊🙂😍]|\+1\b|\blgtm\b",
+    "poor": r"[👎❌✗✘✖🚫💩🙁☹😞😠😡🤦🤮]|-1\b",
+}
+_VERDICTS: dict[Label, re.Pattern[str]] = {
+    label: re.compile(rf"{_AROUND}*(?:(?:{marks}){_AROUND}*)+", re.IGNORECASE) for label, marks in _MARKS.items()
+}
 _MAX_OTHER_WORDS = 1  # content words beyond those about answers and opinions, if the answer is named
+
+
+def read_marks(comment: str) -> Label | None:
+    """Return the verdict of a comment that has none but marks: a raised thumb, a cross, "+1"; None for all others."""
+    return next((label for label, pattern in _VERDICTS.items() if pattern.fullmatch(comment)), None)
 
 
 def speaks_of_whole(comment: str, clause: Clause, document: Document) -> bool:
@@ -50,7 +65,7 @@ def speaks_of_whole(comment: str, clause: Clause, document: Document) -> bool:
     others = [part for part in parts if part_key(part) not in _KEYS]
     if not others:
         return bool(parts)
-    answer = {part_key(part) for part in split_parts(document.text)}
+    answer = key_set(document.text)
     if any(part_key(part) in answer for part in others):
         return False
     named = any(part_key(part) in _ANSWER_KEYS for part in parts)

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from text2grad.cli.console import Console
-from text2grad.cli.options import AnsweringModel, Debug, Device, PlainPrompts, check_output, given, pairs
+from text2grad.cli.options import AnsweringModel, DataColumn, Debug, Device, PlainPrompts, check_output, given, pairs
 from text2grad.cli.progress import PhaseDisplay, silence_libraries
 from text2grad.errors import UserError
 
@@ -43,9 +43,7 @@ def evaluate(
     ] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Tokens of the longest answer.")] = 256,
     limit: Annotated[int | None, typer.Option(min=1, help="Prompts to use, at even distances in the data.")] = None,
-    column: Annotated[
-        list[str] | None, typer.Option(help="A column of the data, as field=column: prompt=question; repeatable.")
-    ] = None,
+    column: DataColumn = None,
     pass_at: Annotated[
         list[int] | None, typer.Option(min=1, help="k of pass@k, for programs; default: 1, and --samples; repeatable.")
     ] = None,

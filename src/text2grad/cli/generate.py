@@ -13,7 +13,16 @@ from rich.markup import escape
 from rich.text import Text
 
 from text2grad.cli.console import Console
-from text2grad.cli.options import AnsweringModel, Debug, Device, Overwrite, PlainPrompts, check_output
+from text2grad.cli.options import (
+    AnsweringModel,
+    DataColumn,
+    Debug,
+    Device,
+    Overwrite,
+    PlainPrompts,
+    check_output,
+    pairs,
+)
 from text2grad.cli.progress import PhaseDisplay, silence_libraries
 from text2grad.errors import UserError
 from text2grad.schema import Example, Message
@@ -33,6 +42,7 @@ def generate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="JSON lines with the prompts and their answers.")
     ] = None,
+    column: DataColumn = None,
     system: Annotated[str | None, typer.Option(help="A system message for --prompt and for conversations.")] = None,
     samples: Annotated[int, typer.Option(min=1, help="Answers per prompt.")] = 1,
     temperature: Annotated[
@@ -60,6 +70,8 @@ def generate(
     silence_libraries()
     if prompt and file:
         raise UserError("give either --prompt or --file")
+    if column and file is None:
+        raise UserError("--column is for the data of --file; give both or neither")
     if file is not None and output is None:
         raise UserError("--file needs a file for the answers: -o answers.jsonl")
     if output is not None:
@@ -73,7 +85,11 @@ def generate(
             answerer = Answerer(model, device, plain_prompts)
         chat(console, lambda said: _respond(answerer, said, max_tokens, temperature, seed), system)
         return
-    examples = load_examples(file, "train") if file else _to_examples(prompt or [sys.stdin.read()], system)
+    examples = (
+        load_examples(file, "train", pairs(column, "--column prompt=question"))
+        if file
+        else _to_examples(prompt or [sys.stdin.read()], system)
+    )
     with PhaseDisplay(errors) as display:
         display.on_phase("Loading the model")
         answerer = Answerer(model, device, plain_prompts)
@@ -81,7 +97,7 @@ def generate(
         answers = answerer.answer(examples, max_tokens, temperature, samples, seed, display.on_progress)
     if output is not None:
         write_examples(output, answers)
-        errors.print(f"{len(answers)} answers: {escape(str(output))}", soft_wrap=True)
+        errors.print(f"{len(answers)} answer{'' if len(answers) == 1 else 's'}: {escape(str(output))}", soft_wrap=True)
         return
     for answer in answers:
         if as_json:

@@ -74,8 +74,8 @@ def import_(
         summary = import_table(source[0], output, columns, labels)
     else:
         raise UserError("give a file, or the name of a feedback set and its file")
-    console, path = Console(), escape(str(output))
-    console.print(f"Written: {path}", soft_wrap=True)
+    console, path = Console(soft_wrap=True), escape(str(output))
+    console.print(f"Written: {path}")
     if summary.with_feedback:
         console.print(f"Look at it with `text2grad report {path}`; train with `text2grad train --feedback {path}`.")
     else:
@@ -94,6 +94,8 @@ def import_table(source: str, output: Path, columns: dict[str, str], labels: dic
 
 
 def _print_summary(summary: ImportSummary, source: str, output: Path) -> None:
+    if not summary.rows:
+        raise UserError(f"{source}: there are no rows; {output} is not written")
     console = Console()
     console.print(summary_table(summary))
     _print_skipped(console, summary.skipped)

@@ -15,6 +15,7 @@ from text2grad.errors import UserError
 from text2grad.settings import did_you_mean
 
 _FEEDBACK, _HELD_OUT_FILE = "feedback.jsonl", "heldout.jsonl"
+_FEW = 10  # held-out prompts, with fewer of which only a very large difference is significant
 
 
 def init(
@@ -76,7 +77,9 @@ def _write_comments(comments: Path, folder: Path, column: list[str] | None) -> N
         )
     write_examples(feedback, [example for example in examples if example.prompt_text not in heldout])
     write_examples(folder / _HELD_OUT_FILE, heldout.values())
-    Console().print(f"{len(heldout)} of {len(prompts)} prompts are held out, with the comments on their answers.")
+    few = f" That is few: add prompts like them to {_HELD_OUT_FILE}." if len(heldout) < _FEW else ""
+    console = Console(soft_wrap=True)
+    console.print(f"{len(heldout)} of {len(prompts)} prompts are held out, with the comments on their answers.{few}")
 
 
 def _print_next_steps(folder: Path, names: list[str]) -> None:

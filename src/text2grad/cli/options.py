@@ -22,6 +22,10 @@ OutputDir = Annotated[Path | None, typer.Option("--output-dir", "-o", help="Shor
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in output_dir from its last checkpoint.")]
 AnsweringModel = Annotated[str, typer.Argument(help="smollm2, a hub name, a folder with a model, or a run folder.")]
+DataColumn = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="A column of the data, as field=column: prompt=question; repeatable."),
+]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:1; default: a GPU where there is one.")]
 PlainPrompts = Annotated[
     bool, typer.Option("--plain-prompts", help="Use prompts as plain text, for models without a chat template.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from text2grad.cli.options import Debug, given, pairs
+from text2grad.cli.options import Debug, Overwrite, check_output, given, pairs
 from text2grad.cli.progress import silence_libraries
 from text2grad.errors import UserError
 
@@ -39,6 +39,7 @@ def studio(
     ] = None,
     form: Annotated[str, typer.Option("--format", help=f"Of --export: {', '.join(FORMATS)}.")] = "feedback",
     annotator: Annotated[str | None, typer.Option(help="Of --export: only what this person said.")] = None,
+    overwrite: Overwrite = False,
     store: Annotated[
         Path | None, typer.Option(help="Where annotations are kept; default: SOURCE.studio.sqlite beside the source.")
     ] = None,
@@ -80,6 +81,11 @@ def studio(
 
     workspace = Workspace(source, store, pairs(column, "--column prompt=Frage"))
     if export is not None:
+        if not workspace.is_single:
+            raise UserError(f"--export needs one file or run, but {workspace.root} is a folder; name the file")
+        if _is_input(export, workspace.root, store):
+            raise UserError(f"{export} is what the studio reads; give another file to export to")
+        check_output(export, overwrite)
         _export(workspace, export, form, annotator)
         return
     try:
@@ -112,17 +118,13 @@ def _export(workspace: Workspace, path: Path, form: str, annotator: str | None) 
 
     if form not in FORMATS:
         raise UserError(f'--format "{form}" is unknown; choose one of {", ".join(FORMATS)}')
-    if not workspace.is_single:
-        raise UserError(f"--export needs one file or run, but {workspace.root} is a folder; name the file")
-    if _is_input(path, workspace.root):
-        raise UserError(f"{path} is what the studio reads; give another file to export to")
     project = workspace.open(workspace.sources()[0].id)
     count = exports.write(project, path, form, annotator)  # type: ignore[arg-type]
     workspace.close()
     print(f"{count} answers with feedback: {path}")
 
 
-def _is_input(path: Path, source: Path) -> bool:
-    """Whether a path is the opened file or a file of the opened run, or any store."""
-    path, source = path.resolve(), source.resolve()
-    return path == source or source in path.parents or ".studio.sqlite" in path.name
+def _is_input(path: Path, source: Path, store: Path | None) -> bool:
+    """Whether a path is the opened file, a file of the opened run, or a store."""
+    path, inputs = path.resolve(), [one.resolve() for one in (source, store) if one is not None]
+    return any(path == one or one in path.parents for one in inputs) or ".studio.sqlite" in path.name

@@ -52,7 +52,8 @@ def _fields(row: Row, columns: Mapping[str, str]) -> dict[str, Any]:
         if conversation is None:
             there = ", ".join(row.fields)
             raise UserError(
-                f"{row.where}: no column prompt; there are {there}: name it, as in data.columns={{prompt: NAME}}"
+                f"{row.where}: no column prompt; there are {there}: name it, as in data.columns={{prompt: NAME}} "
+                "or --column prompt=NAME"
             )
         fields["prompt"] = rest.pop(conversation)
     if is_conversation(fields["prompt"]):

@@ -88,7 +88,9 @@ def convert_rows(rows: Iterable[Row], convert: Convert, summary: ImportSummary) 
             summary.skip(row.where, f"no field {error.args[0]}; there are {', '.join(map(str, row.fields))}")
         except ValidationError as error:
             summary.skip(row.where, describe(error))
-        except (UserError, ValueError, TypeError, AttributeError) as error:
+        except (TypeError, AttributeError) as error:
+            summary.skip(row.where, f"a field does not have the form that this set has ({error})")
+        except (UserError, ValueError) as error:
             summary.skip(row.where, str(error))
         else:
             summary.relocated += sum(span.match == "exact" for e in examples if e.feedback for span in e.feedback.spans)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from text2grad.data.hub import HUB, load_hub_dataset, load_local_dataset
 from text2grad.data.split import Split
+from text2grad.data.tables import SAVE_AS_CSV, read_table
 from text2grad.errors import UserError
 from text2grad.files import open_maybe_gzip
 
@@ -66,9 +66,9 @@ def _split_name(source: str) -> tuple[Path, str | None]:
 
 
 def _file_rows(path: Path) -> Iterator[Row]:
-    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    suffix = (path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix).lower()
     if suffix in SPREADSHEETS:
-        raise UserError(f"{path}: a spreadsheet; save it as CSV (UTF-8) and give that file")
+        raise UserError(f"{path}: a spreadsheet; {SAVE_AS_CSV}")
     if suffix in TABLES:
         return _table_rows(path, "\t" if suffix == ".tsv" else None)
     if suffix == ".parquet":
@@ -85,28 +85,9 @@ def _dataset_rows(dataset: Dataset, source: str) -> Iterator[Row]:
 
 
 def _table_rows(path: Path, delimiter: str | None) -> Iterator[Row]:
-    """Rows of a CSV file; empty cells are None. delimiter: None for the header's most frequent, maybe a semicolon."""
-    line = 1
-    try:
-        with open_maybe_gzip(path, "rt", encoding="utf-8-sig", newline="") as file:
-            header = file.readline()
-            file.seek(0)
-            rows = csv.DictReader(file, delimiter=delimiter or max(",;\t", key=header.count), strict=True)
-            for cells in rows:
-                line = rows.line_num
-                where, name = f"{path}:{line}", f"{_stem(path)}-{line}"
-                if None in cells or None in cells.values():
-                    yield Row(
-                        where,
-                        name,
-                        error="the row has more or fewer cells than the header; quote cells with commas",
-                    )
-                else:
-                    yield Row(where, name, {column: cell or None for column, cell in cells.items()})
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 ({error}); save it as CSV UTF-8") from error
-    except csv.Error as error:
-        raise UserError(f"{path}:{line + 1}: not valid CSV ({error})") from error
+    for number, cells in read_table(path, delimiter):
+        where, name = f"{path}:{number}", f"{_stem(path)}-{number}"
+        yield Row(where, name, error=cells) if isinstance(cells, str) else Row(where, name, dict(cells))
 
 
 def _json_line_rows(path: Path) -> Iterator[Row]:

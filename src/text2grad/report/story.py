@@ -106,6 +106,8 @@ def pick_examples(comparisons: Sequence[Comparison], judged: Sequence[int]) -> l
 def _volume(run: Run) -> list[str]:
     if not run.metrics:
         return []
+    if run.is_foreign:  # whose records do not say who rewarded the completions, nor that these are all
+        return [f"Another trainer has logged {_count(run.num_samples_recorded, 'completion')} of this run."]
     total, failed = (sum(int(m.get(name) or 0) for m in run.metrics) for name in ("samples", "critic/failed"))
     if not total:
         return [f"The model was trained for {_count(len(run.metrics), 'step')}."]

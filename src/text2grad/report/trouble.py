@@ -37,7 +37,7 @@ def find_trouble(run: Run) -> list[Check]:
 def failed_critiques(run: Run) -> Check | None:
     """Critiques that failed, by reason: of the logged samples, else the last error of each step."""
     total, failed = (_total(run.metrics, name) for name in ("samples", "critic/failed"))
-    if not total:
+    if not total or run.is_foreign:
         return None
     places = [i for i, s in enumerate(run.samples) if s.feedback is not None and s.feedback.status == "failed"]
     errors = [str(_error(run.samples[i])) for i in places] or [
@@ -60,10 +60,13 @@ def lengths(run: Run) -> Check | None:
     drifted = not 1 / MAX_LENGTH_RATIO <= ratio <= MAX_LENGTH_RATIO
     late = samples[-max(1, len(samples) // 3) :]
     ok = not drifted and fmean(s.truncated for s in late) <= MAX_CUT and len(empty) <= MAX_EMPTY * len(samples)
-    sentence = (
-        f"Of {len(samples):,} logged completions {len(empty):,} are empty and {len(cut):,} cut at the length limit; "
-        f"in the last third of the run {fmean(s.truncated for s in late):.0%} are cut."
-    )
+    sentence = f"Of {len(samples):,} logged completions {len(empty):,} are empty"
+    if not run.is_foreign:  # other trainers do not record it
+        sentence += (
+            f" and {len(cut):,} cut at the length limit; "
+            f"in the last third of the run {fmean(s.truncated for s in late):.0%} are cut"
+        )
+    sentence += "."
     if drifted:
         sentence += f" Completions became {ratio:.2f} times as long as at the start."
     return Check("Degenerate lengths", ok, sentence, [], [*empty, *reversed(cut)][:MAX_SHOWN])
@@ -83,14 +86,19 @@ def repeated_answers(run: Run) -> Check | None:
     repeated = [(text, len(seen)) for text, seen in prompts.items() if len(seen) > 1 and text]
     repeated.sort(key=lambda item: (-item[1], first[item[0]]))
     inside = [m["completions/repetition"] for m in run.metrics if m.get("completions/repetition") is not None]
-    late = fmean(inside[-max(1, len(inside) // 3) :]) if inside else 0.0
+    late = fmean(inside[-max(1, len(inside) // 3) :]) if inside else None
     same = (
         f"{len(repeated):,} answers were given to several prompts" if repeated else "No answer was given to two prompts"
     )
-    sentence = f"{same}; in the last third of the run {late:.0%} of the 4-grams of a completion repeat earlier ones."
+    circles = (
+        ""
+        if late is None
+        else (f"; in the last third of the run {late:.0%} of the 4-grams of a completion repeat earlier ones")
+    )
+    sentence = f"{same}{circles}."
     details = [(f"“{text[:120]}” (prompts)", count) for text, count in repeated[:MAX_SHOWN]]
     places = [first[text] for text, _ in repeated[:MAX_SHOWN]]
-    return Check("Repeated answers", not repeated and late <= MAX_REPETITION, sentence, details, places)
+    return Check("Repeated answers", not repeated and (late or 0.0) <= MAX_REPETITION, sentence, details, places)
 
 
 def unseen_metrics(run: Run) -> Check | None:
@@ -115,7 +123,7 @@ def unseen_metrics(run: Run) -> Check | None:
 
 def updates(run: Run) -> Check | None:
     """Updates that were skipped or had no gradient."""
-    if not run.metrics:
+    if not any("grad_norm" in m or "skipped" in m for m in run.metrics):
         return None
     skipped = sum(bool(m.get("skipped")) for m in run.metrics)
     idle = sum(m.get("grad_norm") == 0 for m in run.metrics)

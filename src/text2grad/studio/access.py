@@ -69,8 +69,13 @@ class AccessMiddleware:
     def has_token(self, request: HTTPConnection) -> bool:
         """Whether a request has the token, in its cookie or as a bearer token."""
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-        sent = bearer if scheme.lower() == "bearer" else request.cookies.get(COOKIE, "")
+        sent = bearer if scheme.lower() == "bearer" else request.cookies.get(cookie_name(request), "")
         return is_token(sent, self._token)
+
+
+def cookie_name(request: HTTPConnection) -> str:
+    """Return the name of the cookie; browsers send the cookies of a host to all of its ports."""
+    return f"{COOKIE}_{request.url.port or 80}"
 
 
 def is_token(sent: str, token: str | None) -> bool:

@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from text2grad.errors import UserError
-from text2grad.studio.access import COOKIE, AccessMiddleware, is_token
+from text2grad.studio.access import AccessMiddleware, cookie_name, is_token
 from text2grad.studio.messages import SessionResponse, Token
 from text2grad.studio.record_routes import record_routes
 from text2grad.studio.review_routes import review_routes
@@ -65,12 +65,12 @@ def create_app(studio: Studio, settings: WebSettings) -> FastAPI:
         return session_response(studio)
 
     @app.post("/api/session")
-    def sign_in(body: Token, response: Response) -> SessionResponse:
+    def sign_in(body: Token, request: Request, response: Response) -> SessionResponse:
         """Exchange the token for a cookie that scripts cannot read."""
         if not is_token(body.token, studio.token):
             raise HTTPException(401, "the token is wrong; it is in the address that the studio printed")
         if studio.token is not None:
-            response.set_cookie(COOKIE, studio.token, httponly=True, samesite="strict", path="/")
+            response.set_cookie(cookie_name(request), studio.token, httponly=True, samesite="strict", path="/")
         return session_response(studio)
 
     @app.get("/{name:path}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 from functools import lru_cache
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from text2grad.text import lexicon
@@ -98,9 +99,10 @@ def _ends_sentence(word: str) -> bool:
     return _SENTENCE_END.search(word) is not None
 
 
+@lru_cache(maxsize=128)  # clauses, comments and answers are split by several who read them
 def split_parts(text: str) -> tuple[str, ...]:
     """Return the words and numbers of a text in lower case, compounds and identifiers split."""
-    return tuple(part for run in _PART.findall(text) for part in _split_run(run))
+    return tuple(chain.from_iterable(map(_split_run, _PART.findall(text))))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -117,9 +119,30 @@ def part_key(part: str) -> str:
     return str(NUMBER_WORDS[bare]) if bare in NUMBER_WORDS else stem(bare)
 
 
+@lru_cache(maxsize=32)  # a source is read for each clause of a comment
+def split_keys(text: str) -> tuple[str, ...]:
+    """Return the keys of all parts of a text, in order."""
+    return tuple(map(part_key, split_parts(text)))
+
+
+@lru_cache(maxsize=32)
+def key_set(text: str) -> frozenset[str]:
+    """Return the keys of a text's parts."""
+    return frozenset(split_keys(text))
+
+
+@lru_cache(maxsize=32)
+def key_pairs(text: str) -> frozenset[tuple[str, str]]:
+    """Return the pairs of keys that follow one another in a text."""
+    return frozenset(pairwise(split_keys(text)))
+
+
+_FUNCTION_PARTS = FUNCTION_WORDS - NUMBER_WORDS.keys()
+
+
 def is_function_part(part: str) -> bool:
     """Whether a part is a function word, spelt numbers excluded."""
-    return part in FUNCTION_WORDS and part not in NUMBER_WORDS
+    return part in _FUNCTION_PARTS
 
 
 @lru_cache(maxsize=1 << 15)

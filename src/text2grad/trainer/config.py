@@ -26,9 +26,9 @@ from text2grad.trainer.trackers import Tracker, parse_tracker_names
 class CorrectionSettings(Settings):
     """How corrections, the words that should have been written, count beside span credit: docs/corrections.md."""
 
-    weight: NonNegativeFloat = Field(1.0, description="of the correction loss beside the policy loss; 0: none")
+    weight: NonNegativeFloat = Field(0.5, description="of the correction loss beside the policy loss; 0: none")
     target_probability: float = Field(
-        0.9, gt=0, lt=1, description="a token of a correction that is as probable gets no gradient"
+        0.99, gt=0, lt=1, description="a token of a correction that is as probable gets no gradient"
     )
     contrast: NonNegativeFloat = Field(
         0.0, description="weight of preferring the correction to what was written, after the same prefix"

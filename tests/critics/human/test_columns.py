@@ -27,6 +27,11 @@ from text2grad.errors import UserError
         ("Frage,Antwort,Kommentar", {}),
         # the column of that name wins over one that ends like it
         ("old answer,answer,note", {"completion": "answer", "comment": "note"}),
+        # a word within a longer name tells where nothing else does, for what is needed only
+        (
+            "Nr,Guest asked,What the model said,Your remarks (in English),end of chat",
+            {"prompt": "Guest asked", "completion": "What the model said", "comment": "Your remarks (in English)"},
+        ),
         ("messages,notes", {"prompt": "messages", "comment": "notes"}),
     ],
 )
@@ -47,4 +52,9 @@ def test_what_is_required():
     require_columns({"prompt": "a", "completion": "b", "label": "c"}, "abc")
     require_columns({"prompt": "messages", "comment": "c"}, "abc")
     with pytest.raises(UserError, match="no column completion; there are a, b: name it, as in --column completion=b"):
-        require_columns({"prompt": "a", "comment": "b"}, ["a", "b"])
+        require_columns({"prompt": "a", "comment": "c"}, ["a", "b"])
+    with pytest.raises(
+        UserError,
+        match="no column prompt, comment; there are Die Frage, a, Urteil: name them, as in --column prompt='Die Frage'",
+    ):
+        require_columns({"completion": "a"}, ["Die Frage", "a", "Urteil"])

@@ -108,7 +108,7 @@ def test_without_a_label_the_comment_decides(tmp_path: Path) -> None:
 
 
 def test_a_label_alone_is_a_verdict_on_the_whole(tmp_path: Path) -> None:
-    rows = [comment("", label="good"), comment("", label="bad", severity=0.5), comment("Wrong day.", start=18, end=24)]
+    rows = [comment("", label="👍"), comment("", label="bad", severity=0.5), comment("Wrong day.", start=18, end=24)]
 
     _, alone = only(table(tmp_path / "a.csv", rows[0]))
     example, merged = only(table(tmp_path / "b.csv", *rows))
@@ -160,7 +160,10 @@ def test_columns_and_labels_with_names_of_their_own(tmp_path: Path) -> None:
             {"start": 0, "end": 3, "quote": "Friday"},
             r'a\.csv:2: start and end point at "The", but the quote is "Friday"',
         ),
-        ({"label": "Fluff"}, r'a\.csv:2: the meaning of label "Fluff" is unknown; give it'),
+        (
+            {"label": "Fluff"},
+            r'a\.csv:2: the meaning of label "Fluff" is unknown; give it, as in --label Fluff=poor or in',
+        ),
         ({"severity": "high"}, r"a\.csv:2: severity: Input should be a valid number"),
         ({"severity": 2}, r"a\.csv:2: severity: Input should be less than or equal to 1"),
         ({"comment": ""}, r"a\.csv:2: comment is empty, and so are label and replacement"),
@@ -182,7 +185,7 @@ def test_files_that_are_none_of_these_are_named(tmp_path: Path) -> None:
         list(read_feedback(table(tmp_path / "b.csv", {"prompt": "a", "answer": "b"})))
     ragged = tmp_path / "c.csv"
     ragged.write_text("prompt,completion,comment\na,b,c,d\n")
-    with pytest.raises(UserError, match=r"c\.csv:2: the row has more or fewer cells"):
+    with pytest.raises(UserError, match=r"c\.csv:2: the row has 4 cells and the header 3"):
         list(read_feedback(ragged))
     ragged.write_bytes(b"prompt,completion,comment\na,b,\xff\n")
     with pytest.raises(UserError, match=r"c\.csv: not UTF-8"):

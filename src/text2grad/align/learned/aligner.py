@@ -152,9 +152,14 @@ def select_words(probabilities: Probabilities, threshold: float) -> NDArray[np.b
 
 def source_or_none(prompt: str | None, completion: str) -> str | None:
     """Return the prompt if the completion draws on it; compared with a mere question every word would be suspect."""
-    known = set(re.findall(r"\w+", (prompt or "").casefold()))
+    known = _word_set(prompt or "")
     words = re.findall(r"\w+", completion.casefold())
     return prompt if sum(word in known for word in words) >= _MIN_SHARED_WORDS * len(words) else None
+
+
+@lru_cache(maxsize=16)
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text.casefold()))
 
 
 def _shift(probabilities: Probabilities, log_odds: float) -> Probabilities:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,12 +42,21 @@ class BoostedTrees:
         if not len(matrix):
             return np.zeros(0)
         index = {name: i for i, name in enumerate(names)}
-        inputs = matrix[:, [index[column] for column in self.columns]]
-        rows = np.arange(len(inputs))[:, None]
+        inputs = matrix[:, [index[column] for column in self.columns]].astype(np.float64)
+        has_missing = bool(np.isnan(inputs).any())
+        values, width = inputs.ravel(), inputs.shape[1]
+        starts = np.arange(0, len(values), width)[:, None]
         nodes = np.repeat(self.roots[None, :], len(inputs), axis=0)  # (rows, trees)
         for _ in range(self.depth):
-            values = inputs[rows, self.feature[nodes]]
-            goes_left = np.where(np.isnan(values), self.missing_left[nodes], values <= self.threshold[nodes])
-            nodes = np.where(goes_left, self.left[nodes], self.right[nodes])
-        probabilities: NDArray[np.float64] = 1 / (1 + np.exp(-self.value[nodes].sum(axis=1)))
+            own = values.take(starts + self.feature.take(nodes))
+            goes_left = own <= self.threshold.take(nodes)
+            if has_missing:
+                goes_left = np.where(np.isnan(own), self.missing_left.take(nodes), goes_left)
+            nodes = self._children.take(2 * nodes + goes_left)
+        probabilities: NDArray[np.float64] = 1 / (1 + np.exp(-self.value.take(nodes).sum(axis=1)))
         return probabilities
+
+    @cached_property
+    def _children(self) -> NDArray[np.int64]:
+        """The right and the left child of each node in turn."""
+        return np.stack([self.right, self.left], axis=1).ravel()

@@ -13,16 +13,28 @@ import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from text2grad.align.cuts import still_reads
+import numpy as np
+from numpy.typing import NDArray
+
+from text2grad.align.cuts import may_end_cut, still_reads
 from text2grad.align.weight_files import load_weights
 from text2grad.text.lexicon import ARTICLES, CALENDAR_WORDS, FUNCTION_WORDS, PREPOSITIONS, word_set
-from text2grad.text.whitespace import WhitespaceWord, WordKind, is_capitalized, part_key, split_parts, split_words
+from text2grad.text.whitespace import (
+    WhitespaceWord,
+    WordKind,
+    is_capitalized,
+    key_pairs,
+    key_set,
+    part_key,
+    split_parts,
+    split_words,
+)
 
 Features = dict[str, float]
-NONE = "none"
+Column = NDArray[np.float64]  # a value per candidate
 
 _MAX_WORDS = 16
 _MAX_ANSWER = 120  # words; of a longer answer, only sentences that have a word of the request
@@ -102,13 +114,12 @@ def find_removals(request: str, answer: str, source: str | None = None) -> list[
     """Return the candidates, best first; their probabilities and that of "none" add up to 1."""
     words = split_words(answer)
     candidates = list_candidates(request, words)
-    scores = [score(each) for each in compute_features(request, words, candidates, source)]
-    top = max([0.0, *scores])
-    total = math.exp(-top) + sum(math.exp(value - top) for value in scores)
-    found = [
-        Removal(first, last, math.exp(value - top) / total)
-        for (first, last), value in zip(candidates, scores, strict=True)
-    ]
+    if not candidates:
+        return []
+    scores = score(describe_candidates(request, words, candidates, source))
+    shares = np.exp(scores - max(0.0, scores.max()))
+    shares /= math.exp(-max(0.0, scores.max())) + shares.sum()
+    found = [Removal(*run, share) for run, share in zip(candidates, shares.tolist(), strict=True)]
     return sorted(found, key=lambda removal: -removal.probability)
 
 
@@ -125,21 +136,37 @@ def list_candidates(request: str, words: Sequence[WhitespaceWord]) -> list[tuple
         return []
     near = {word.sentence for word in words if not named or named.intersection(word.keys)}
     needed = {kind for kind in ("first name", "age") if kind in asked.kinds} if not named else set()
-    return [
-        (first, last)
-        for first in range(len(words))
-        for last in range(first + 1, min(len(words), first + _MAX_WORDS) + 1)
-        if words[first].sentence == words[last - 1].sentence
-        and (len(words) <= _MAX_ANSWER or words[first].sentence in near)
-        and still_reads(words, first, last)
-        and (not needed or needed & _phrase_kinds(words, first, last))
-    ]
+    is_long = len(words) > _MAX_ANSWER
+    may_end = [True, *(may_end_cut(words, last) for last in range(1, len(words) + 1))]
+    found = []
+    for first, word in enumerate(words):
+        if is_long and word.sentence not in near:
+            continue
+        for last in range(first + 1, min(len(words), first + _MAX_WORDS) + 1):
+            if words[last - 1].sentence != word.sentence:
+                break
+            if may_end[last] and still_reads(words, first, last):
+                found.append((first, last))
+    if needed:
+        kinds = _phrase_kinds(words, found)
+        return [run for run, own in zip(found, kinds, strict=True) if needed & own]
+    return found
 
 
-def score(features: Features) -> float:
-    """Return the log-odds of a candidate against "none", up to a constant."""
+def score(described: Described) -> Column:
+    """Return the log-odds of each candidate against "none", up to a constant."""
+    weights, known = _weights(), _sum_weights
+    total = np.array([sum([known(names) for names in own]) for own in described.names])
+    for name, column in described.columns.items():
+        if name in weights:
+            total += weights[name] * column
+    return total
+
+
+@lru_cache(maxsize=1 << 14)
+def _sum_weights(names: tuple[str, ...]) -> float:
     weights = _weights()
-    return sum(weights.get(name, 0.0) * value for name, value in features.items())
+    return sum(weights.get(name, 0.0) for name in names)
 
 
 @lru_cache(maxsize=1)
@@ -173,96 +200,149 @@ class _Source(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _parse_source(source: str) -> _Source:
-    keys = [part_key(part) for part in split_parts(source)]
-    return _Source(frozenset(keys), frozenset(pairwise(keys)))
+    return _Source(key_set(source), key_pairs(source))
+
+
+class Described(NamedTuple):
+    """The features of candidates: columns of values, and of each candidate groups of names whose value is 1."""
+
+    columns: dict[str, Column]
+    names: list[list[tuple[str, ...]]]
 
 
 def compute_features(
     request: str, words: Sequence[WhitespaceWord], candidates: Sequence[tuple[int, int]], source: str | None
 ) -> list[Features]:
-    """Return the features of each candidate; those of the source are missing where there is none."""
+    """Return the features of each candidate by name; those of the source are missing where there is none."""
+    if not candidates:
+        return []
+    described = describe_candidates(request, words, candidates, source)
+    columns = {name: column.tolist() for name, column in described.columns.items()}
+    return [
+        {name: column[i] for name, column in columns.items()} | dict.fromkeys((n for group in own for n in group), 1.0)
+        for i, own in enumerate(described.names)
+    ]
+
+
+def describe_candidates(
+    request: str, words: Sequence[WhitespaceWord], candidates: Sequence[tuple[int, int]], source: str | None
+) -> Described:
+    """Return the features of all candidates; there is at least one."""
     asked = parse_request(request)
     known = _parse_source(source) if source else None
-    answer_keys = frozenset(key for word in words for key in word.keys)
-    present = [
-        {key for key in word.keys if key in asked.head or key in asked.anchor} if word.is_content else set()
-        for word in words
-    ]
-    unsupported = [known is not None and word.is_content and not known.keys.issuperset(word.keys) for word in words]
-    return [
-        _candidate_features(asked, answer_keys, words, first, last, present, unsupported, known)
-        for first, last in candidates
-    ]
-
-
-def _candidate_features(
-    asked: Request,
-    answer_keys: frozenset[str],
-    words: Sequence[WhitespaceWord],
-    first: int,
-    last: int,
-    present: Sequence[set[str]],
-    unsupported: Sequence[bool],
-    known: _Source | None,
-) -> Features:
-    features: Features = {"bias": 1.0}
-    features |= _overlap_features(asked, answer_keys, words, first, last, present)
-    features |= _boundary_features(words, first, last)
-    kinds = _phrase_kinds(words, first, last)
-    features |= {f"kind {asked_kind}/{kind}": 1.0 for asked_kind in asked.kinds or {"-"} for kind in kinds or {"-"}}
-    if "first name" in asked.kinds and "start of a name" in kinds:
-        features["first name before its surname"] = features["anchor after"]
-        features["first name, anchor elsewhere"] = float(
-            bool(asked.anchor & answer_keys) and not features["anchor after"]
-        )
-    if "first name" in asked.kinds and not kinds & {"start of a name", "start of a name after a name"}:
-        features["first name, but no start of a name"] = 1.0
-    if "age" in asked.kinds and "age" not in kinds:
-        features["age, but no age"] = 1.0
-    if features["head nowhere"] and not asked.kinds:
-        features["nothing known"] = 1.0
-    if features["head all covered"]:
-        features |= {f"covered {name}": 1.0 for name in features if name.startswith(("left ", "right ", "edges "))}
-        features |= {f"covered {kind}": 1.0 for kind in kinds}
+    runs = _Runs(asked, words, candidates, known)
+    columns = {"bias": np.ones(len(candidates)), **_overlap_columns(asked, runs)}
+    kinds = _phrase_kinds(words, candidates)
+    if "first name" in asked.kinds:
+        starts = np.array(["start of a name" in own for own in kinds])
+        somewhere = bool(asked.anchor & runs.answer_keys)
+        columns["first name before its surname"] = starts * columns["anchor after"]
+        columns["first name, anchor elsewhere"] = starts * (somewhere * (1 - columns["anchor after"]))
+        late = np.array(["start of a name after a name" in own for own in kinds])
+        columns["first name, but no start of a name"] = 1.0 - (starts | late)
+    if "age" in asked.kinds:
+        columns["age, but no age"] = np.array([float("age" not in own) for own in kinds])
+    if not runs.head and not asked.kinds:
+        columns["nothing known"] = np.ones(len(candidates))
     if known:
-        features |= _source_features(words, first, last, unsupported, known, asked, present)
-    return features
+        columns |= _source_columns(asked, runs, known)
+    covered = columns["head all covered"].tolist()
+    names = []
+    for boundary, own, is_covered in zip(_boundaries(words, candidates), kinds, covered, strict=True):
+        groups = [_boundary_names(*boundary), _kind_names(asked.kinds, own)]
+        if is_covered:
+            groups += [_covered_names(groups[0]), tuple([f"covered {kind}" for kind in sorted(own)])]
+        names.append(groups)
+    return Described(columns, names)
 
 
-def _overlap_features(
-    asked: Request,
-    answer_keys: frozenset[str],
-    words: Sequence[WhitespaceWord],
-    first: int,
-    last: int,
-    present: Sequence[set[str]],
-) -> Features:
-    inside = set().union(*present[first:last])
-    head, anchor = asked.head & answer_keys, (asked.anchor - asked.head) & answer_keys
-    content = [i for i in range(first, last) if words[i].is_content]
-    matched = sum(bool(present[i] & asked.head) for i in content)
-    features = {
-        "head covered": len(inside & head) / len(head) if head else 0.0,
-        "head all covered": float(bool(head) and head <= inside),
-        "head nothing covered": float(bool(head) and not inside & head),
-        "head nowhere": float(not head),
-        "head words unknown": len(asked.head - answer_keys - _kind_keys()) / max(1, len(asked.head)),
-        "content asked for": matched / len(content) if content else 0.0,
-        "content all asked for": float(bool(content) and matched == len(content)),
-        "content not asked for": min(6, len(content) - matched) / 6,
-        "anchor covered": len(inside & anchor) / len(anchor) if anchor else 0.0,
-        "anchor after": float(last < len(words) and bool(present[last] & anchor)),
-        "anchor before": float(first > 0 and bool(present[first - 1] & anchor)),
-        "quoted and all covered": float(asked.is_quoted and bool(head) and head <= inside),
-        "whole request": float(tuple(k for w in words[first:last] for k in w.keys) == asked.exact),
-        "no content": float(not content),
-        "length": min(10, last - first) / 10,
+class _Runs:
+    """Counts over the words of each candidate."""
+
+    def __init__(
+        self,
+        asked: Request,
+        words: Sequence[WhitespaceWord],
+        candidates: Sequence[tuple[int, int]],
+        known: _Source | None,
+    ) -> None:
+        self.words = words
+        self.first, self.last = np.array(candidates).T
+        self.answer_keys = frozenset(key for word in words for key in word.keys)
+        self.head = asked.head & self.answer_keys
+        self.anchor = (asked.anchor - asked.head) & self.answer_keys
+        is_content = [word.is_content for word in words]
+        present = [
+            {key for key in word.keys if key in asked.head or key in asked.anchor} if own else set()
+            for word, own in zip(words, is_content, strict=True)
+        ]
+        unsupported = [
+            known is not None and own and not known.keys.issuperset(word.keys)
+            for word, own in zip(words, is_content, strict=True)
+        ]
+        self.is_content = np.array(is_content)
+        self.is_asked = np.array([not own.isdisjoint(asked.head) for own in present])
+        self.is_anchor = np.array([not own.isdisjoint(self.anchor) for own in present])
+        self.is_present = np.array([bool(own) for own in present])
+        self.unsupported = np.array(unsupported)
+        self.content = self.count(self.is_content)
+        self.matched = self.count(self.is_asked)
+        self.head_inside, self.anchor_inside = np.zeros((2, len(candidates)))
+        for keys, inside in ((self.head, self.head_inside), (self.anchor, self.anchor_inside)):
+            for key in keys:
+                inside += self.count(np.array([key in own for own in present])) > 0
+
+    def count(self, flags: NDArray[np.bool_]) -> Column:
+        """Return how many of a candidate's words have a flag."""
+        sums = np.concatenate([[0], np.cumsum(flags)])
+        found: Column = (sums[self.last] - sums[self.first]).astype(float)
+        return found
+
+    def after(self, flags: NDArray[np.bool_]) -> Column:
+        """Return whether the word after a candidate has a flag."""
+        found: Column = np.append(flags, False)[self.last].astype(float)
+        return found
+
+    def before(self, flags: NDArray[np.bool_]) -> Column:
+        """Return whether the word before a candidate has a flag."""
+        found: Column = np.append(False, flags)[self.first].astype(float)
+        return found
+
+
+def _overlap_columns(asked: Request, runs: _Runs) -> dict[str, Column]:
+    ones, zero = np.ones(len(runs.first)), np.zeros(len(runs.first))
+    content, matched, words = runs.content, runs.matched, runs.words
+    has_content = content > 0
+    all_covered: NDArray[np.bool_] = np.equal(runs.head_inside, len(runs.head)) & bool(runs.head)
+    unknown = len(asked.head - runs.answer_keys - _kind_keys()) / max(1, len(asked.head))
+    exact = len(asked.exact)
+    lengths = np.append(0, np.cumsum([len(word.keys) for word in words]))
+    same_length = lengths[runs.last] - lengths[runs.first] == exact
+    whole = zero.copy()
+    for i in np.flatnonzero(same_length).tolist():
+        run = words[runs.first[i] : runs.last[i]]
+        whole[i] = float(tuple(key for word in run for key in word.keys) == asked.exact)
+    columns = {
+        "head covered": runs.head_inside / max(1, len(runs.head)),
+        "head all covered": all_covered.astype(float),
+        "head nothing covered": (runs.head_inside == 0) * float(bool(runs.head)),
+        "head nowhere": ones * (not runs.head),
+        "head words unknown": ones * unknown,
+        "content asked for": matched / np.maximum(1, content),
+        "content all asked for": (has_content & (matched == content)).astype(float),
+        "content not asked for": np.minimum(6, content - matched) / 6,
+        "anchor covered": runs.anchor_inside / max(1, len(runs.anchor)),
+        "anchor after": runs.after(runs.is_anchor),
+        "anchor before": runs.before(runs.is_anchor),
+        "quoted and all covered": all_covered * float(asked.is_quoted),
+        "whole request": whole,
+        "no content": (~has_content).astype(float),
+        "length": np.minimum(10, runs.last - runs.first) / 10,
     }
-    if head and head <= inside and content:
-        features["all covered, extra words"] = min(4, len(content) - matched) / 4
-    if not head and anchor:
-        features["anchor only, next to it"] = max(features["anchor after"], features["anchor before"])
-    return features
+    columns["all covered, extra words"] = (all_covered & has_content) * np.minimum(4, content - matched) / 4
+    if not runs.head and runs.anchor:
+        columns["anchor only, next to it"] = np.maximum(columns["anchor after"], columns["anchor before"])
+    return columns
 
 
 @lru_cache(maxsize=1)
@@ -270,15 +350,34 @@ def _kind_keys() -> frozenset[str]:
     return frozenset(map(part_key, _KIND_WORDS))
 
 
-def _boundary_features(words: Sequence[WhitespaceWord], first: int, last: int) -> Features:
-    opens = first == 0 or words[first - 1].sentence != words[first].sentence
-    closes = last == len(words) or words[last].sentence != words[last - 1].sentence
-    before = "START" if opens else _word_class(words[first - 1])
-    after = "END" if closes else _word_class(words[last])
-    begin, end = _word_class(words[first]), _word_class(words[last - 1])
-    comma_before = not opens and words[first - 1].text.endswith(",")
-    comma_after = words[last - 1].text.endswith(",")
-    names = (
+def _boundaries(
+    words: Sequence[WhitespaceWord], candidates: Sequence[tuple[int, int]]
+) -> list[tuple[str, str, str, str, bool, bool, bool]]:
+    """Return the classes of the words before, first, last and after, the commas, and whether the sentence ends."""
+    classes = [_classify(word.text, word.kind) for word in words]
+    commas = [word.text.endswith(",") for word in words]
+    opens = [True, *(left.sentence != right.sentence for left, right in pairwise(words)), True]
+    left = ["START" if first else word for first, word in zip(opens, ["", *classes], strict=True)]
+    right = ["END" if first else word for first, word in zip(opens, [*classes, ""], strict=True)]
+    return [
+        (
+            left[first],
+            classes[first],
+            classes[last - 1],
+            right[last],
+            not opens[first] and commas[first - 1],
+            commas[last - 1],
+            opens[last],
+        )
+        for first, last in candidates
+    ]
+
+
+@lru_cache(maxsize=1 << 14)
+def _boundary_names(
+    before: str, begin: str, end: str, after: str, comma_before: bool, comma_after: bool, closes: bool
+) -> tuple[str, ...]:
+    return (
         f"before {before}",
         f"begin {begin}",
         f"end {end}",
@@ -289,17 +388,22 @@ def _boundary_features(words: Sequence[WhitespaceWord], first: int, last: int) -
         f"commas {comma_before} {comma_after} {'END' if closes else ''}",
         f"edges {begin} {after}",
     )
-    return dict.fromkeys(names, 1.0)
+
+
+@lru_cache(maxsize=1 << 14)
+def _covered_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"covered {name}" for name in names if name.startswith(("left ", "right ", "edges ")))
+
+
+@lru_cache(maxsize=1 << 12)
+def _kind_names(asked: frozenset[str], kinds: frozenset[str]) -> tuple[str, ...]:
+    return tuple(f"kind {asked_kind}/{kind}" for asked_kind in sorted(asked) or "-" for kind in sorted(kinds) or "-")
 
 
 _CLASS_WORDS = ARTICLES | word_set("""
     of in at to for from by on with after as and or but who which that is are was were has have had be been will his her
     their its
     """)
-
-
-def _word_class(word: WhitespaceWord) -> str:
-    return _classify(word.text, word.kind)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -323,69 +427,82 @@ def _may_measure(word: str) -> bool:
     return _MEASURE_WORD.search(word) is not None or _MEASURE_WORD.search(word.lower()) is not None
 
 
-def _phrase_kinds(words: Sequence[WhitespaceWord], first: int, last: int) -> set[str]:
-    """Return which kinds of phrase a run of words is, by its spelling and its neighbours."""
-    run = words[first:last]
-    after = words[last] if last < len(words) else None
-    capitalized = [word.is_capitalized for word in run]
-    kinds = set()
-    follows_name = after is not None and after.is_capitalized and not run[-1].text.endswith(",")
-    before_capital = first > 0 and words[first - 1].is_capitalized and not words[first - 1].text.endswith(",")
-    if all(capitalized):
-        kinds.add("names" if len(run) > 1 else "one name")
-        if follows_name and not run[-1].text.endswith(("'s", "’s")):
-            kinds |= {"first name", "start of a name after a name" if before_capital else "start of a name"}
-        if before_capital:
-            kinds.add("end of a name")
-    lower = [word for word in run if word.is_content and not word.is_capitalized]
-    if lower and len(lower) == len(run) and follows_name:
-        kinds.add("words before a name")
-    if lower and follows_name and any(capitalized):
-        kinds.add("title before a name")
-    bare = run[0].text.lower()
-    if bare in _PLACE_PREPOSITIONS and any(capitalized[1:]):
-        kinds.add(f"{bare} Name")
-    elif bare in PREPOSITIONS:
-        kinds.add("prepositional phrase")
-    if any(_may_measure(word.text) for word in run):
-        text = " ".join(word.text for word in run)
-        kinds |= {kind for kind, pattern in _MEASURES.items() if pattern.search(text)}
-    if len(run) == 1 and _NATIONALITY.match(run[0].text):
-        kinds.add("nationality")
-    if len(run) == 1 and run[0].text.endswith(("'s", "’s")):
-        kinds.add("possessive")
-    if any(word.kind is WordKind.NUMBER for word in run):
-        kinds.add("number" if len(run) <= 2 else "with a number")
-    return kinds
+def _phrase_kinds(words: Sequence[WhitespaceWord], candidates: Sequence[tuple[int, int]]) -> list[frozenset[str]]:
+    """Return which kinds of phrase each run of words is, by its spelling and its neighbours."""
+    texts = [word.text for word in words]
+    capital = [word.is_capitalized for word in words]
+    joins = [is_capital and not text.endswith(",") for is_capital, text in zip(capital, texts, strict=True)]
+    capitals, lower, measures, numbers = (
+        list(accumulate(flags, initial=0))
+        for flags in (
+            capital,
+            [word.is_content and not is_capital for word, is_capital in zip(words, capital, strict=True)],
+            map(_may_measure, texts),
+            [word.kind is WordKind.NUMBER for word in words],
+        )
+    )
+    found = []
+    start, known = -1, frozenset[str]()
+    for first, last in candidates:
+        length, final = last - first, texts[last - 1]
+        kinds = set()
+        follows_name = last < len(words) and capital[last] and not final.endswith(",")
+        before_capital = first > 0 and joins[first - 1]
+        has_capitals = capitals[last] - capitals[first]
+        if has_capitals == length:
+            kinds.add("names" if length > 1 else "one name")
+            if follows_name and not final.endswith(("'s", "’s")):
+                kinds |= {"first name", "start of a name after a name" if before_capital else "start of a name"}
+            if before_capital:
+                kinds.add("end of a name")
+        elif follows_name and lower[last] > lower[first]:
+            if lower[last] - lower[first] == length:
+                kinds.add("words before a name")
+            if has_capitals:
+                kinds.add("title before a name")
+        bare = texts[first].lower()
+        if bare in _PLACE_PREPOSITIONS and capitals[last] > capitals[first + 1]:
+            kinds.add(f"{bare} Name")
+        elif bare in PREPOSITIONS:
+            kinds.add("prepositional phrase")
+        if measures[last] > measures[first]:  # a longer run has what a shorter one has
+            measured = _measures(" ".join(texts[first:last]), known if start == first else frozenset())
+            start, known = first, measured
+            kinds |= measured
+        if length == 1 and _NATIONALITY.match(final):
+            kinds.add("nationality")
+        if length == 1 and final.endswith(("'s", "’s")):
+            kinds.add("possessive")
+        if numbers[last] > numbers[first]:
+            kinds.add("number" if length <= 2 else "with a number")
+        found.append(frozenset(kinds))
+    return found
 
 
-def _source_features(
-    words: Sequence[WhitespaceWord],
-    first: int,
-    last: int,
-    unsupported: Sequence[bool],
-    known: _Source,
-    asked: Request,
-    present: Sequence[set[str]],
-) -> Features:
-    inside = [i for i in range(first, last) if words[i].is_content]
-    wrong = sum(unsupported[i] for i in inside)
-    features = {
-        "source": 1.0,
-        "unsupported share": wrong / len(inside) if inside else 0.0,
-        "unsupported all": float(bool(inside) and wrong == len(inside)),
-        "unsupported none": float(bool(inside) and not wrong),
-        "unsupported before": float(first > 0 and unsupported[first - 1]),
-        "unsupported after": float(last < len(words) and unsupported[last]),
-        "unsupported elsewhere": min(6, sum(unsupported) - wrong) / 6,
-        "supported inside": min(5, len(inside) - wrong) / 5,
-        "asked and unsupported": sum(bool(present[i]) and unsupported[i] for i in inside) / max(1, len(inside)),
-        "asked but supported": sum(bool(present[i]) and not unsupported[i] for i in inside) / max(1, len(inside)),
+def _measures(text: str, known: frozenset[str]) -> frozenset[str]:
+    return frozenset([kind for kind, pattern in _MEASURES.items() if kind in known or pattern.search(text)])
+
+
+def _source_columns(asked: Request, runs: _Runs, known: _Source) -> dict[str, Column]:
+    content, wrong, words = runs.content, runs.count(runs.unsupported), runs.words
+    has_content, at_least_one = content > 0, np.maximum(1, content)
+    columns = {
+        "source": np.ones(len(content)),
+        "unsupported share": wrong / at_least_one,
+        "unsupported all": (has_content & (wrong == content)).astype(float),
+        "unsupported none": (has_content & (wrong == 0)).astype(float),
+        "unsupported before": runs.before(runs.unsupported),
+        "unsupported after": runs.after(runs.unsupported),
+        "unsupported elsewhere": np.minimum(6, runs.unsupported.sum() - wrong) / 6,
+        "supported inside": np.minimum(5, content - wrong) / 5,
+        "asked and unsupported": runs.count(runs.is_present & runs.unsupported) / at_least_one,
+        "asked but supported": runs.count(runs.is_present & ~runs.unsupported) / at_least_one,
     }
-    if asked.kinds & {"first name"}:
-        features["first name unsupported"] = features["unsupported all"]
-    if first > 0 and last < len(words) and words[first - 1].keys and words[last].keys:
-        features["seam in source"] = float((words[first - 1].keys[-1], words[last].keys[0]) in known.pairs)
-        broken = words[last - 1].keys and (words[last - 1].keys[-1], words[last].keys[0]) in known.pairs
-        features["breaks a pair of the source"] = float(bool(broken))
-    return features
+    if "first name" in asked.kinds:
+        columns["first name unsupported"] = columns["unsupported all"]
+    seam, broken = np.zeros(len(content)), np.zeros(len(content))
+    for i, (first, last) in enumerate(zip(runs.first.tolist(), runs.last.tolist(), strict=True)):
+        if first > 0 and last < len(words) and words[first - 1].keys and words[last].keys:
+            seam[i] = (words[first - 1].keys[-1], words[last].keys[0]) in known.pairs
+            broken[i] = bool(words[last - 1].keys) and (words[last - 1].keys[-1], words[last].keys[0]) in known.pairs
+    return columns | {"seam in source": seam, "breaks a pair of the source": broken}

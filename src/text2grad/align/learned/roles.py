@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -72,6 +73,11 @@ _MAX_VERB_POSITION = 4  # words before which a replacing verb is an instruction:
 
 def parse_mentions(comment: str) -> list[Mention]:
     """Return the words of the comment, compounds split, with their roles."""
+    return list(_parse_mentions(comment))
+
+
+@lru_cache(maxsize=64)
+def _parse_mentions(comment: str) -> tuple[Mention, ...]:
     found: list[Mention] = []
     for number, sentence in enumerate(_SENTENCE.findall(comment)):
         words = split_parts(sentence)
@@ -79,7 +85,7 @@ def parse_mentions(comment: str) -> list[Mention]:
         for word, role in zip(words, _assign_roles(words), strict=True):
             is_content = not is_function_part(word) and part_key(word) not in _ABOUT_TEXT
             found.append(Mention(part_key(word), role, number, word in quoted, is_content))
-    return found
+    return tuple(found)
 
 
 def content_keys(mentions: Sequence[Mention], role: Role | None = None) -> set[str]:

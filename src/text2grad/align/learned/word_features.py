@@ -7,17 +7,18 @@ contain, the kind of a word, its neighbours. Columns about the source are NaN wh
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate, pairwise
-from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
 from text2grad.align.learned.roles import Mention, Role, content_keys, parse_mentions
 from text2grad.text.lexicon import CALENDAR_WORDS
-from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, WordKind, part_key, split_parts, split_words
+from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, WordKind, key_pairs, split_keys, split_words
 
 Matrix = NDArray[np.float32]
 Column = list[float]
@@ -73,7 +74,7 @@ def _mention_columns(words: Sequence[WhitespaceWord], mentions: Sequence[Mention
     for i, mention in enumerate(mentions):
         sentences[mention.key].add(mention.sentence)
         last[mention.key] = i / len(mentions)
-    trigrams = [_trigrams(key) for key in counts]
+    trigrams = {key: _trigrams(key) for key in counts}
 
     def of_content(value: Callable[[WhitespaceWord], float], otherwise: float = 0.0) -> Column:
         return [value(word) if word.is_content else otherwise for word in words]
@@ -98,9 +99,9 @@ def _source_columns(words: Sequence[WhitespaceWord], prompt: str | None) -> Colu
     """Compute how far the source contains each word and its neighbours."""
     if prompt is None:
         return {name: [float("nan")] * len(words) for name in _source_columns(words, "")}
-    source = [part_key(part) for part in split_parts(prompt)]
-    counts, pairs = Counter(source), set(pairwise(source))
-    novel = [fmean(counts[key] == 0 for key in word.keys) if word.keys else 0.0 for word in words]
+    source = split_keys(prompt)
+    counts, pairs = Counter(source), key_pairs(prompt)
+    novel = [_mean([counts[key] == 0 for key in word.keys]) if word.keys else 0.0 for word in words]
     content = [value for word, value in zip(words, novel, strict=True) if word.is_content]
 
     def known_pair(i: int) -> float:
@@ -114,7 +115,7 @@ def _source_columns(words: Sequence[WhitespaceWord], prompt: str | None) -> Colu
         "source_before": [known_pair(i) for i in range(len(words))],
         "source_after": [known_pair(i + 1) for i in range(len(words))],
         "source_run": _longest_runs(words, source),
-        "novel_share": [fmean(content) if content else 0.0] * len(words),
+        "novel_share": [_mean(content) if content else 0.0] * len(words),
     }
 
 
@@ -143,18 +144,27 @@ def _topic_columns(words: Sequence[WhitespaceWord], comment: str, mentions: Sequ
     for i, word in enumerate(words):
         number, capital = word.kind == WordKind.NUMBER, word.is_capitalized
         before = [part for other in words[max(0, i - 3) : i] for part in other.parts[:1]]
+        age, time, role = _topics_of(word.text, word.parts)
         fits = {
-            "age": 2 * ({"old", "aged"} & set(word.parts) != set()) + number,
-            "time": 2 * any(map(_TIME.fullmatch, word.parts)) + number,
+            "age": 2 * age + number,
+            "time": 2 * time + number,
             "place": 2 * (capital and not _PLACE_PREPOSITIONS.isdisjoint(before)) + capital,
             "name": 2 * capital,
             "number": 2 * number,
-            "role": 2 * bool(_PERSON.search(word.text.strip(PUNCTUATION).lower())),
+            "role": 2 * role,
         }
         contradicted = number and numbers and numbers.isdisjoint(word.keys)
         about = {f"about_{topic}": has_topic[topic] * (1 + fit) for topic, fit in fits.items()}
         rows.append({**about, "other_number": float(number) + float(bool(contradicted))})
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
+@lru_cache(maxsize=1 << 14)
+def _topics_of(text: str, parts: tuple[str, ...]) -> tuple[bool, bool, bool]:
+    """Return whether a word by itself tells an age, a time, or the role of a person."""
+    is_time = any(map(_TIME.fullmatch, parts))
+    is_role = _PERSON.search(text.strip(PUNCTUATION).lower()) is not None
+    return not {"old", "aged"}.isdisjoint(parts), is_time, is_role
 
 
 def _comment_columns(
@@ -180,7 +190,8 @@ def _comment_columns(
 def _evidence_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     """Compute a weighted sum of the evidence for each word, its share and rank, and the distance to blamed words."""
     names = ("blamed", "wanted", "mentioned", "quoted", "novel")
-    blamed, wanted, mentioned, quoted, novel = (np.nan_to_num(columns[name]) for name in names)
+    blamed, wanted, mentioned, quoted, novel = np.array([columns[name] for name in names])
+    novel = np.zeros(len(words)) if np.isnan(novel).any() else novel  # there is no source
     is_content = np.array([word.is_content for word in words], dtype=bool)
     weighted = blamed * np.where(wanted, 0.5, 1.5) + 0.5 * mentioned + 0.3 * quoted + 0.7 * novel * is_content
     evidence: Column = weighted.tolist()
@@ -205,9 +216,9 @@ def _group_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns
     found: Columns = {"opens_chunk": [float(i == 0 or chunks[i] != chunks[i - 1]) for i in range(len(words))]}
     for name in ("evidence", "blamed", "wanted", "novel", "run_blamed"):
         found[f"chunk_max_{name}"] = _aggregate(words, chunks, columns[name], max)
-        found[f"chunk_mean_{name}"] = _aggregate(words, chunks, columns[name], fmean)
+        found[f"chunk_mean_{name}"] = _aggregate(words, chunks, columns[name], _mean)
     for name in ("evidence", "blamed", "mentioned", "run"):
-        found[f"sentence_mean_{name}"] = _aggregate(words, sentences, columns[name], fmean)
+        found[f"sentence_mean_{name}"] = _aggregate(words, sentences, columns[name], _mean)
     means = found["sentence_mean_evidence"]
     best = max(means, default=0.0)
     found["sentence_evidence_of_best"] = [mean / best if best else 0.0 for mean in means]
@@ -219,8 +230,8 @@ def _group_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns
 def _neighbour_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     """Copy some columns from the neighbouring words and from the nearest content words."""
     content = [i for i, word in enumerate(words) if word.is_content]
-    previous = [max((j for j in content if j < i), default=-1) for i in range(len(words))]
-    following = [min((j for j in content if j > i), default=-1) for i in range(len(words))]
+    previous = [content[k - 1] if (k := bisect_left(content, i)) else -1 for i in range(len(words))]
+    following = [content[k] if (k := bisect_right(content, i)) < len(content) else -1 for i in range(len(words))]
     found: Columns = {}
     for name in ("evidence", "blamed", "wanted", "novel", "capital", "run_blamed", "mentioned"):
         values = [*columns[name], _OUTSIDE]  # the last one for index -1
@@ -233,6 +244,10 @@ def _neighbour_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Col
     return found
 
 
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
 def _assign_chunks(words: Sequence[WhitespaceWord]) -> list[int]:
     """Number the chunks: one starts at a preposition, conjunction, auxiliary or subject, and after punctuation."""
     starts = [
@@ -243,43 +258,52 @@ def _assign_chunks(words: Sequence[WhitespaceWord]) -> list[int]:
 
 
 def _aggregate(
-    words: Sequence[WhitespaceWord], groups: Sequence[int], column: Column, reduce: Callable[[Iterable[float]], float]
+    words: Sequence[WhitespaceWord], groups: Sequence[int], column: Column, reduce: Callable[[list[float]], float]
 ) -> Column:
     members: defaultdict[int, list[float]] = defaultdict(list)
     for word, group, value in zip(words, groups, column, strict=True):
         if word.is_content:
             members[group].append(value)
-    reduced = {group: float(reduce(values)) for group, values in members.items()}
+    reduced = {group: reduce(values) for group, values in members.items()}
     return [reduced.get(group, 0.0) for group in groups]
 
 
 def _longest_runs(words: Sequence[WhitespaceWord], text: Sequence[str | None]) -> Column:
     """Return, per word, the length in parts of the longest run of keys around it that also occurs in `text`."""
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for position, key in enumerate(text):
-        if key is not None:
-            places[key].append(position)
     flat = [(key, i) for i, word in enumerate(words) for key in word.keys]
+    places: dict[str, list[int]] = {key: [] for key, _ in flat}
+    for position, key in enumerate(text):
+        if key in places:
+            places[key].append(position)
     column = [0.0] * len(words)
     ending: dict[int, int] = {}
     for last, (key, _) in enumerate(flat):
         ending = {position: ending.get(position - 1, 0) + 1 for position in places[key]}
-        length = max(ending.values(), default=0)
+        if not ending:
+            continue
+        length = max(ending.values())
         for _, i in flat[last + 1 - length : last + 1]:
             column[i] = max(column[i], float(length))
     return column
 
 
-def _share_in(word: WhitespaceWord, keys: Iterable[str]) -> float:
-    return sum(key in keys for key in word.keys) / len(word.keys)
+def _share_in(word: WhitespaceWord, keys: Collection[str]) -> float:
+    return sum([key in keys for key in word.keys]) / len(word.keys)
 
 
+@lru_cache(maxsize=1 << 14)
 def _trigrams(text: str) -> frozenset[str]:
     padded = f"^{text}$"
     return frozenset(padded[i : i + 3] for i in range(len(padded) - 2))
 
 
-def _similarity(text: str, others: Sequence[frozenset[str]]) -> float:
-    """Jaccard similarity to the most similar of the others."""
-    own = _trigrams(text)
-    return max((len(own & other) / len(own | other) for other in others), default=0.0)
+def _similarity(text: str, others: Mapping[str, frozenset[str]]) -> float:
+    """Jaccard similarity to the most similar of the others, by key."""
+    if text in others:
+        return 1.0
+    own, best = _trigrams(text), 0.0
+    for other in others.values():
+        if not own.isdisjoint(other):
+            shared = len(own & other)
+            best = max(best, shared / (len(own) + len(other) - shared))
+    return best

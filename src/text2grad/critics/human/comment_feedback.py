@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
@@ -12,6 +13,7 @@ from text2grad.align.comment_aligner import describe_failure
 from text2grad.align.normalize import splits_word
 from text2grad.align.quotes import locate_quote
 from text2grad.align.reading import read_comment
+from text2grad.align.whole import read_marks
 from text2grad.errors import UserError
 from text2grad.schema import Feedback, Label, Omission, Range, Severity, Span
 
@@ -59,7 +61,7 @@ class HumanComment(BaseModel):
 
 
 class LabelMeanings:
-    """The meanings of annotators' labels: `LABELS` and the user's own."""
+    """The meanings of annotators' labels: `LABELS`, marks such as a raised thumb, and the user's own."""
 
     def __init__(self, own: Mapping[str, str] | None = None) -> None:
         for name, meaning in (own or {}).items():
@@ -68,16 +70,24 @@ class LabelMeanings:
         self._meanings: dict[str, Any] = LABELS | {_normalize(name): value for name, value in (own or {}).items()}
 
     def __contains__(self, label: str) -> bool:
-        return _normalize(label) in self._meanings
+        return self._find(label) is not None
 
     def resolve(self, label: str | None) -> Meaning | None:
         """Return the meaning of a label, None without a label; raise UserError for an unknown one."""
         if label is None or not label.strip():
             return None
-        if label not in self:
-            raise UserError(f'the meaning of label "{label}" is unknown; give it, as in labels={{"{label}": "poor"}}')
-        meaning: Meaning = self._meanings[_normalize(label)]
+        meaning = self._find(label)
+        if meaning is None:
+            option = shlex.quote(f"{label}=poor")
+            raise UserError(
+                f'the meaning of label "{label}" is unknown; give it, as in --label {option} or in Python '
+                f'labels={{"{label}": "poor"}}'
+            )
         return meaning
+
+    def _find(self, label: str) -> Meaning | None:
+        meaning: Meaning | None = self._meanings.get(_normalize(label))
+        return meaning or read_marks(label)
 
 
 def comment_to_feedback(

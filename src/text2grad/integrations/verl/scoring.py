@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 from pydantic import Field
 from transformers import PreTrainedTokenizerBase
 
-from text2grad.align.tokens import decode, offsets
 from text2grad.config.run import CriticSettings
-from text2grad.critics.base import Critic, collect_feedback
+from text2grad.critics.base import Critic
 from text2grad.critics.registry import make_critic
 from text2grad.errors import UserError
-from text2grad.rewards.credit import Credit, TokenRewards, token_rewards
+from text2grad.integrations.critique_rewards import critique_to_rewards
+from text2grad.rewards.credit import Credit, TokenRewards
 from text2grad.schema import Example, Feedback
 from text2grad.settings import Settings
 from text2grad.trainer.advantages import Normalization
@@ -70,10 +70,17 @@ class SpanScorer:
 
     async def score(self, example: Example, ids: Sequence[int]) -> ScoredCompletion:
         """Return what the completion earned. example: of the prompt; its completion is decoded from the ids."""
-        completed = example.model_copy(update={"completion": decode(ids, self._tokenizer), "feedback": None})
-        (feedback,) = await asyncio.to_thread(collect_feedback, self._critic, [completed])
         truncated = len(ids) >= self._max_length and ids[-1] != self._tokenizer.eos_token_id
-        earned = token_rewards(feedback, offsets(ids, self._tokenizer), truncated=truncated, credit=self._credit)
+        scored = await asyncio.to_thread(
+            critique_to_rewards,
+            self._critic,
+            [example],
+            [ids],
+            self._tokenizer,
+            truncated=[truncated],
+            credit=self._credit,
+        )
+        (earned,), (feedback,) = scored.tokens, scored.feedback
         return ScoredCompletion(to_verl(earned, feedback, self._credit), earned.valid, extra_info(earned, feedback))
 
 

@@ -86,7 +86,7 @@ function plotCompared(image, series, measured, curve, show) {
   const values = series.flatMap(({ points }) => points.map((point) => point.value)).filter((value) => value !== null);
   const [firstStep, lastStep] = [measured[0].step, measured.at(-1).step];
   const margin = firstStep === lastStep ? 0.5 : 0;
-  const yTicks = ticks(Math.min(...values, ...(curve.zero ? [0] : [])), Math.max(...values), 4);
+  const yTicks = valueTicks(values, curve);
   const x = scale(firstStep - margin, lastStep + margin, CHART.left, width - CHART.right);
   const y = scale(yTicks[0], yTicks.at(-1), CHART.height - CHART.bottom, CHART.top);
   image.setAttribute("viewBox", `0 0 ${width} ${CHART.height}`);

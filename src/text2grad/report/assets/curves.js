@@ -110,9 +110,7 @@ function plot(image, points, measured, curve, show) {
   const [firstStep, lastStep] = [steps[0], steps.at(-1)];
   const margin = firstStep === lastStep || curve.bars ? 0.5 : 0;
   const values = measured.map((point) => point.value);
-  const low = Math.min(...values, ...(curve.zero ? [0] : []));
-  const high = Math.max(...values, ...(curve.bars ? [1] : []));
-  const yTicks = ticks(low, high, 4).filter((tick) => !curve.bars || Number.isInteger(tick));
+  const yTicks = valueTicks(values, curve);
   const x = scale(firstStep - margin, lastStep + margin, CHART.left, width - CHART.right);
   const y = scale(yTicks[0], yTicks.at(-1), CHART.height - CHART.bottom, CHART.top);
   image.setAttribute("viewBox", `0 0 ${width} ${CHART.height}`);
@@ -188,9 +186,16 @@ function scale(low, high, from, to) {
   return position;
 }
 
+// Of counts, which are drawn as bars, whole numbers.
+function valueTicks(values, curve) {
+  const low = Math.min(...values, ...(curve.zero ? [0] : []));
+  const high = Math.max(...values, ...(curve.bars ? [1] : []));
+  return ticks(low, high, 4).filter((tick) => !curve.bars || Number.isInteger(tick));
+}
+
 // Round numbers that enclose low and high, about `count` of them.
 function ticks(low, high, count) {
-  if (low === high) [low, high] = [low - Math.abs(low || 1) / 2, high + Math.abs(high || 1) / 2];
+  if (low === high) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) / 2, high + Math.abs(high) / 2];
   const rough = (high - low) / count;
   const magnitude = 10 ** Math.floor(Math.log10(rough));
   const unit = [1, 2, 2.5, 5, 10].map((factor) => factor * magnitude).find((size) => size >= rough * 0.999);
