@@ -7,7 +7,8 @@ namespaces, and refuses to run where neither works. Not limited: the CPU load un
 
 Memory is limited without control groups, and in the same way everywhere: the address spaces of all processes and the
 scratch folder together never exceed `max_memory`, because forks ask the supervisor first, and calls that give memory
-outside of an address space are refused. Buffers of pipes and sockets, files and file locks are limited in number.
+outside of an address space are refused. Buffers of pipes and sockets, files and file locks are limited in number, page
+tables to a sixteenth of the memory.
 """
 
 from __future__ import annotations

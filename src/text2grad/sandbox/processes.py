@@ -6,7 +6,8 @@ import os
 from itertools import islice
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
-_COUNTED = ("RssAnon:", "RssShmem:", "VmPTE:")  # pages of the program, not of files; the page tables are memory too
+_PAGES = ("RssAnon:", "RssShmem:")  # pages of the program, not of files
+_PAGE_TABLES = "VmPTE:"
 
 
 def list_processes() -> dict[int, tuple[int, float, int]]:
@@ -41,14 +42,16 @@ def _below(ancestor: int, processes: dict[int, tuple[int, float, int]]) -> dict[
     return {pid: processes[pid] for pid in below}
 
 
-def resident_memory(pid: int) -> int:
-    """Return the bytes of memory of a process; pages that it shares with another count for both."""
+def measure_memory(pid: int) -> tuple[int, int]:
+    """Return the bytes of a process's pages, those that it shares with another included, and of its page tables."""
     try:
         with open(f"/proc/{pid}/status", "rb") as status:
             lines = status.read().decode("utf-8", errors="replace").splitlines()
     except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith(_COUNTED)) * 1024
+        return 0, 0
+    pages = sum(int(line.split()[1]) for line in lines if line.startswith(_PAGES))
+    tables = sum(int(line.split()[1]) for line in lines if line.startswith(_PAGE_TABLES))
+    return pages * 1024, tables * 1024
 
 
 def scratch_size(scratch: str) -> int:

@@ -22,7 +22,7 @@ import time
 from fcntl import fcntl
 
 from text2grad.sandbox.memory import MAX_OPEN_FILES, Budget
-from text2grad.sandbox.processes import list_processes, num_file_locks, resident_memory, scratch_size
+from text2grad.sandbox.processes import list_processes, measure_memory, num_file_locks, scratch_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 _TICK_SECONDS = 0.02
 _MAX_FILE_LOCKS = 10_000
+# No limit of the kernel counts page tables: they show only when they are measured, up to three times the address space.
+# An honest program needs a five-hundredth of its memory and some pages for each library.
+_MAX_PAGE_TABLES = 1 / 16  # of the memory
 _MAX_SIGNALS = 1_024  # that wait for delivery
 _PR_SET_NOT_DUMPABLE, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = (4, 0), (36, 1), (38, 1)
 _SET_FILTER, _NEW_LISTENER = 1, 8
@@ -182,12 +185,16 @@ def _measure_memory(
     found: dict[int, tuple[int, float, int]], job: dict[str, Any], budget: Budget | None
 ) -> tuple[int, bool]:
     """Return the bytes of memory of all processes and the scratch folder, and whether they keep the limits."""
-    memory = sum(map(resident_memory, found))
+    max_memory = job["limits"]["max_memory"]
+    measured = [measure_memory(pid) for pid in found]
+    tables = sum(size for _, size in measured)
+    memory = sum(size for size, _ in measured) + tables
     if budget is None:
-        return memory, memory <= job["limits"]["max_memory"]
+        return memory, memory <= max_memory
     memory += scratch_size(job["scratch"])
     is_kept = (
-        memory <= job["limits"]["max_memory"]
+        memory <= max_memory
+        and tables <= _MAX_PAGE_TABLES * max_memory
         and num_file_locks(_MAX_FILE_LOCKS) < _MAX_FILE_LOCKS
         and budget.is_kept({pid: size for pid, (_, _, size) in found.items() if size})
     )
