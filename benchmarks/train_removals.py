@@ -25,7 +25,9 @@ from harness import ROOT, data_folder, options, save_weights, show
 from text2grad.align.change_requests import find_requests
 from text2grad.align.corrections import split_request
 from text2grad.align.cuts import cut
-from text2grad.align.learned.removals import Features, compute_features, list_candidates, parse_request
+from text2grad.align.learned.removal_features import Features, compute_features
+from text2grad.align.learned.removal_requests import parse_request
+from text2grad.align.learned.removals import list_candidates
 from text2grad.data.reading import read_rows
 from text2grad.text.whitespace import part_key, split_parts, split_words
 

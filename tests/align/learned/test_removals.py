@@ -6,7 +6,9 @@ import time
 
 import pytest
 
-from text2grad.align.learned.removals import compute_features, find_removals, list_candidates, parse_request
+from text2grad.align.learned.removal_features import compute_features
+from text2grad.align.learned.removal_requests import parse_request
+from text2grad.align.learned.removals import find_removals, list_candidates
 from text2grad.text.whitespace import split_words
 
 ANSWER = "Argentina winger Angel Di Maria has signed a four-year deal with the French club, his agent said in Paris."
