@@ -73,6 +73,25 @@ def test_corrections_become_more_probable_and_are_counted(
     assert unmoved < after
 
 
+class ReplacingOne(VowelCritic):
+    """Corrects the first completion only."""
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        corrected = Feedback(spans=[Span(start=2, end=3, label="poor", replacement="z")], critic="z")
+        others = [Feedback.failure("z", "planted") if i in self.failing else Feedback(critic="z") for i in range(1, 4)]
+        return [corrected, *others]
+
+
+def test_few_corrections_count_less_than_many(make_trainer: MakeTrainer) -> None:
+    """Without rewards, the gradient is that of the corrections: one in four completions, and one in one."""
+    alone = {"reward_clip": 1e-9, "advantage_normalization": "none", "beta": 0.0, "max_grad_norm": 1e6, "lora": False}
+    one_in_four, _ = make_trainer("four", critic=ReplacingOne(), **alone).step(1)
+    one_in_one, _ = make_trainer("one", critic=ReplacingOne(failing=[1, 2, 3]), **alone).step(1)
+    assert one_in_four["corrections/count"] == one_in_one["corrections/count"] == 1
+    assert one_in_four["corrections/loss"] == pytest.approx(one_in_one["corrections/loss"])
+    assert one_in_one["grad_norm"] == pytest.approx(4 * one_in_four["grad_norm"], rel=1e-3)
+
+
 def test_logged_samples_tell_what_became_of_their_corrections(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer(critic=Replacing(), num_logged_completions=2)
     metrics, samples = trainer.step(1)

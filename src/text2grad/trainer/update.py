@@ -83,6 +83,8 @@ def _optimize(
     before: gets the probabilities of corrections in the first pass.
     """
     tokens = float(batch.mask.sum())
+    # corrections become fewer as the policy learns: the last ones must not count as much as all of them did before
+    num_shares = max(len(corrections), int(batch.mask.any(dim=1).sum()))
     counts = dict.fromkeys(MEANS, tokens) | dict.fromkeys(CORRECTION_MEANS, float(len(corrections)))
     learner.policy.train()
     for iteration in range(args.num_iterations):
@@ -90,7 +92,7 @@ def _optimize(
         probabilities: dict[int, float] = {}
         sums = [0.0] * len(counts)
         for samples, rows in micro:
-            more = _accumulate(learner, batch, corrections, samples, rows, tokens, args, probabilities)
+            more = _accumulate(learner, batch, corrections, samples, rows, (tokens, num_shares), args, probabilities)
             sums = [a + b for a, b in zip(sums, more, strict=True)]
         if len(corrections) and not iteration:
             before |= dict(learner.processes.gather(list(probabilities.items())))
@@ -111,16 +113,16 @@ def _accumulate(
     corrections: CorrectionBatch,
     samples: list[int],
     rows: TokenBatch,
-    tokens: float,
+    divisors: tuple[float, int],
     args: PolicySettings,
     probabilities: dict[int, float],
 ) -> list[float]:
     """Forward and backward of one micro-batch. Returns sums, in the order of MEANS and CORRECTION_MEANS.
 
-    probabilities: gets the mean probability of the tokens of each correction.
-    An idle one only takes part in the collectives of the pass, and contributes nothing.
+    divisors: of the losses on tokens and on corrections. probabilities: gets the mean probability of the tokens of each
+    correction. An idle micro-batch only takes part in the collectives of the pass, and contributes nothing.
     """
-    indices = samples or IDLE
+    indices, (tokens, num_shares) = samples or IDLE, divisors
 
     def select(tensor: Tensor) -> Tensor:
         return tensor[indices, : rows.width].to(learner.accelerator.device)
@@ -148,7 +150,7 @@ def _accumulate(
         on_branches = corrections_loss(
             scores.logprobs, of_branches, samples, rows.branches, corrections, args.corrections
         )
-        loss = loss + args.corrections.weight * on_branches / len(corrections)
+        loss = loss + args.corrections.weight * on_branches / num_shares
         means: list[float] = corrections.probabilities(of_branches.detach(), rows.branches).tolist()
         probabilities |= dict(zip(rows.branches, means, strict=True))
         corrected = [on_branches.item(), sum(means)]
