@@ -79,7 +79,7 @@ def labelled(comment: LabelledComment, clauses: Sequence[dict]) -> list[Opinion]
         at = start + len(clause["text"])
         places = [_place(span, comment.completion) for span in clause["spans"]]
         is_whole, stance = bool(clause["whole"]), clause["stance"]
-        words = _words_in(comment.completion, places, is_whole)
+        words = words_in(comment.completion, places, is_whole)
         paid = stance if stance != "unsure" and words else None
         missing = clause.get("missing") is not None
         found.append(Opinion((start, at), stance, words, is_whole, missing, paid))
@@ -97,10 +97,10 @@ def opinions(comment: LabelledComment, reading: Reading) -> list[Opinion]:
     for item in reading.clauses:
         clause = item.clause
         places = [target.place for target in item.targets]
-        words = _words_in(comment.completion, places, item.is_whole)
+        words = words_in(comment.completion, places, item.is_whole)
         paid = clause.stance if clause.stance != "unsure" and not item.refused and words else None
         confidences = tuple(
-            (_words_in(comment.completion, [t.place], t.source == "whole"), t.confidence * clause.probability)
+            (words_in(comment.completion, [t.place], t.source == "whole"), t.confidence * clause.probability)
             for t in item.targets
             if paid
         )
@@ -208,7 +208,8 @@ def _place(span: str, completion: str) -> Range:
     return start, start + len(span)
 
 
-def _words_in(completion: str, places: Sequence[Range], is_whole: bool) -> Words:
+def words_in(completion: str, places: Sequence[Range], is_whole: bool) -> Words:
+    """Return the words between white space that overlap any of the places; all of them if `is_whole`."""
     words = [match.span() for match in _WORD.finditer(completion)]
     if is_whole:
         return frozenset(range(len(words)))

@@ -40,7 +40,17 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # as in the package's worker processes
 
 import numpy as np
-from comment_labels import LabelledComment, calibration, load, load_labels, measure, measure_by, read, span_outcomes
+from comment_labels import (
+    LabelledComment,
+    Opinion,
+    calibration,
+    load,
+    load_labels,
+    measure,
+    measure_by,
+    read,
+    span_outcomes,
+)
 from freeform_cases import Case, defacto_cases, defacto_clean_cases, unrelated
 from harness import ROOT, Bar, data_folder, git, options, report, show
 from numpy.typing import NDArray
@@ -64,6 +74,8 @@ MIN_PER_SECOND, PROCESSES, REPEATS = 300.0, 2, 3
 
 Marks = NDArray[np.bool_]
 Figures = dict[str, float]
+Measured = tuple[Figures, dict[str, Bar]]
+ReadAll = Callable[[Sequence[LabelledComment]], list[list[Opinion]]]
 
 
 def main() -> None:
@@ -88,14 +100,15 @@ def main() -> None:
     report("comments", figures, bars, args)
 
 
-def own_comments(part: slice) -> tuple[Figures, dict[str, Bar]]:
+def own_comments(part: slice, read_all: ReadAll = lambda comments: list(map(read, comments))) -> Measured:
+    """Measure the hand-labelled comments. read_all: returns what is read in each of them."""
     folders = [ROOT / "benchmarks" / "comments_data" / name for name in PARTS]
     if not all(folder.is_dir() for folder in folders):
         print(f"{folders[0].parent}: no hand-labelled comments; this part is left out")
         return {}, {}
     comments = load(folders)[part]
     labellings = [load_labels(folders, number, comments) for number in (1, 2)]
-    found = [read(comment) for comment in comments]
+    found = read_all(comments)
     figures: Figures = {"own_comments": len(comments)}
     measures = [measure(labels, found) for labels in labellings]
     for number, values in enumerate(measures, 1):
@@ -130,7 +143,7 @@ def _kinds(folders: Sequence[Path], comments: Sequence[LabelledComment]) -> list
     return [kinds[comment.id] for comment in comments]
 
 
-def halu_stance(data: Path, part: slice) -> tuple[Figures, dict[str, Bar]]:
+def halu_stance(data: Path, part: slice) -> Measured:
     answers = haluquestqa.read_answers(data / "haluquestqa" / "HaluQuestQA.csv.gz")
     marks = [m for answer in answers for m in answer.marks if m.aspect == "reference_example" and m.reason][part]
     recalls = {}
@@ -154,7 +167,7 @@ def overall_stance(comment: str) -> str:
     return max(totals, key=lambda stance: totals[stance])
 
 
-def defacto(data: Path, rows: Sequence[Case], part: slice) -> tuple[Figures, dict[str, Bar]]:
+def defacto(data: Path, rows: Sequence[Case], part: slice) -> Measured:
     quoting = [i for i, case in enumerate(rows) if find_quotations(case.comment)]
     located, aligned = [_locate(case) for case in rows], [_align(case) for case in rows]
     clean = defacto_clean_cases(data, "val")[part]
@@ -189,7 +202,7 @@ def defacto(data: Path, rows: Sequence[Case], part: slice) -> tuple[Figures, dic
     return figures, bars
 
 
-def qa_feedback(data: Path, part: slice) -> tuple[Figures, dict[str, Bar]]:
+def qa_feedback(data: Path, part: slice) -> Measured:
     """Measure the half of QA-Feedback that was not trained on."""
     folder = data / "fgrlhf_qa_feedback" / "dev_feedback.json.gz"
     examples = [e for e in list(fgrlhf.read(folder))[1::2] if e.feedback and e.feedback.critique][part]
@@ -223,7 +236,7 @@ def _read_again(example: Example) -> Feedback:
     return feedback
 
 
-def ilf(data: Path, part: slice) -> tuple[Figures, dict[str, Bar]]:
+def ilf(data: Path, part: slice) -> Measured:
     import code_blame
 
     rows = []
@@ -239,7 +252,7 @@ def ilf(data: Path, part: slice) -> tuple[Figures, dict[str, Bar]]:
     return figures, {name: Bar(at_least=TODAY[name]) for name in ("ilf_hit_rate", "ilf_precision")}
 
 
-def transfer(rows: Sequence[Case]) -> tuple[Figures, dict[str, Bar]]:
+def transfer(rows: Sequence[Case]) -> Measured:
     """Measure DeFacto val with weights that were trained without DeFacto."""
     with words_model(aligner.parse_model(json.loads(gzip.decompress(TRANSFER.read_bytes())))):
         marks = [_align(case) for case in rows]
@@ -268,7 +281,7 @@ def words_model(other: Any) -> Iterator[None]:
         aligner._load_model = load_shipped
 
 
-def speed(rows: Sequence[Case]) -> tuple[Figures, dict[str, Bar]]:
+def speed(rows: Sequence[Case]) -> Measured:
     jobs = [(case.comment, case.completion, case.prompt) for case in rows] * REPEATS
     with get_context("fork").Pool(PROCESSES) as pool:
         pool.starmap(_read_one, jobs[: 20 * PROCESSES])
@@ -282,7 +295,7 @@ def _read_one(comment: str, completion: str, prompt: str | None) -> int:
     return len(read_comment(comment, completion, prompt).spans)
 
 
-def growth() -> tuple[Figures, dict[str, Bar]]:
+def growth() -> Measured:
     """Return by how many megabytes what reads comments has grown since `BASE`; nothing without its history."""
     parts = ("src/text2grad/align", "src/text2grad/text")
     sizes = [int(line.split()[3]) for line in git("ls-tree", "-r", "-l", BASE, *parts).splitlines()]

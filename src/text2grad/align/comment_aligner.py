@@ -53,11 +53,22 @@ class CommentAligner:
 
 def describe_failure(comment: str, reading: Reading) -> dict[str, Any]:
     """Return the status and the error of feedback whose comment has no effect."""
-    reasons = describe_refusals(comment, reading)
-    return {"status": "failed", "error": f"the critique has no effect on the answer: {reasons}"}
+    return {"status": "failed", "error": describe_no_effect(_refusals(comment, reading))}
 
 
 def describe_refusals(comment: str, reading: Reading) -> str:
     """Return why the clauses of a comment have no effect, each quoted with its reason."""
-    reasons = [f'"{comment[start:end].strip()}": {reason}' for (start, end), reason in reading.refused]
-    return "; ".join(reasons) or "it says nothing about the answer"
+    return _describe(_refusals(comment, reading))
+
+
+def describe_no_effect(refused: Sequence[tuple[str, str]]) -> str:
+    """Return the error of feedback whose comment has no effect. refused: words of the comment, and the reason."""
+    return f"the critique has no effect on the answer: {_describe(refused)}"
+
+
+def _refusals(comment: str, reading: Reading) -> list[tuple[str, str]]:
+    return [(comment[start:end].strip(), reason) for (start, end), reason in reading.refused]
+
+
+def _describe(refused: Sequence[tuple[str, str]]) -> str:
+    return "; ".join(f'"{words}": {reason}' for words, reason in refused) or "it says nothing about the answer"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from text2grad.cli.annotate import annotate_with_progress
-from text2grad.cli.options import Debug, FeedbackFile, RetryFailed
+from text2grad.cli.annotate import KEY_HELP, annotate_with_progress, llm_option
+from text2grad.cli.options import Debug, FeedbackFile, RetryFailed, given
 from text2grad.errors import UserError
+
+if TYPE_CHECKING:
+    from text2grad.critics.base import Critic
 
 
 def align(
@@ -19,28 +22,55 @@ def align(
         str | None,
         typer.Option(help="Also use the attention of this model (smollm2): somewhat better, a hundred times slower."),
     ] = None,
+    llm_model: Annotated[
+        str | None, llm_option("Let this model on an OpenAI-compatible server read the comments instead.")
+    ] = None,
+    base_url: Annotated[
+        str | None, llm_option("Server URL, for instance http://localhost:8000/v1. Default: OpenAI.")
+    ] = None,
+    api_key_env: Annotated[str | None, llm_option(KEY_HELP)] = None,
+    price_in: Annotated[float | None, llm_option("Price per million prompt tokens.", min=0)] = None,
+    price_out: Annotated[float | None, llm_option("Price per million reply tokens.", min=0)] = None,
+    max_cost: Annotated[
+        float | None, llm_option("Stop before this run costs more, in the currency of the prices.", min=0)
+    ] = None,
     retry_failed: RetryFailed = False,
     debug: Debug = False,
 ) -> None:
     """Find the words that each comment is about, for every record that has a critique and no spans.
 
-    Quotations are located first; for a comment without quotations, the words it refers to are predicted. A comment that
-    cannot be aligned is kept with status "failed". An interrupted run continues with the same command.
+    A comment is split into clauses, praise is told from blame, and the words that each clause means are found: quoted,
+    named, described or paraphrased. A comment that cannot be aligned is kept with status "failed". An interrupted run
+    continues with the same command. A language model reads what rules cannot: --llm-model.
 
     Example: text2grad align comments.jsonl -o feedback.jsonl
     """
     from text2grad.align.comment_aligner import CommentAligner, is_alignable
     from text2grad.schema import read_examples
 
+    endpoint: dict[str, object] = {"base_url": base_url, "api_key_env": api_key_env}
+    endpoint |= {"price_in": price_in, "price_out": price_out, "max_cost": max_cost}
+    if llm_model is None and given(endpoint):
+        option = f"--{next(iter(given(endpoint))).replace('_', '-')}"
+        raise UserError(f"{option} is for a model on a server; name it with --llm-model")
+    if llm_model is not None and model is not None:
+        raise UserError("give --model or --llm-model, not both: a model on a server reads the comments alone")
+
     if not any(example.feedback and is_alignable(example.feedback) for example in read_examples(source)):
         raise UserError(
             f"{source}: nothing to align: no record has feedback with a critique and without spans; "
             f"`text2grad annotate` adds feedback"
         )
-    scorer = None
-    if model is not None:
+    critic: Critic
+    if llm_model is not None:
+        from text2grad.critics.llm.comment_reader import LLMCommentReader
+
+        critic = LLMCommentReader(model=llm_model, **given(endpoint))
+    elif model is not None:
         from text2grad.align.learned.attention_features import AttentionScorer
         from text2grad.models.loading import load_model, load_tokenizer
 
-        scorer = AttentionScorer(load_model(model), load_tokenizer(model))
-    annotate_with_progress(source, output, CommentAligner(scorer), retry_failed=retry_failed)
+        critic = CommentAligner(AttentionScorer(load_model(model), load_tokenizer(model)))
+    else:
+        critic = CommentAligner()
+    annotate_with_progress(source, output, critic, retry_failed=retry_failed)

@@ -27,14 +27,15 @@ _CRITICS = (
     "llm (an OpenAI-compatible server), local (a model in this process), reward:PATH (a trained reward model), or your "
     "own class as package.module:Class."
 )
-_KEY = (
+KEY_HELP = (
     "Environment variable with the API key (OPENAI_API_KEY). The key itself is never an option and never written to a "
     "file."
 )
 
 
-def _llm_option(text: str, **limits: Any) -> Any:
-    return typer.Option(help=text, rich_help_panel="LLM critics", **limits)
+def llm_option(text: str, **limits: Any) -> Any:
+    """Return an option of commands that can use a model on a server."""
+    return typer.Option(help=text, rich_help_panel="Language models on a server", **limits)
 
 
 def annotate(
@@ -44,21 +45,21 @@ def annotate(
     critic: Annotated[str, typer.Option(help=_CRITICS)],
     output: FeedbackFile,
     base_url: Annotated[
-        str | None, _llm_option("Server URL, for instance http://localhost:8000/v1. Default: OpenAI.")
+        str | None, llm_option("Server URL, for instance http://localhost:8000/v1. Default: OpenAI.")
     ] = None,
     llm_model: Annotated[
-        str | None, _llm_option("The model on the server; for local: smollm2, a hub name, or a folder.")
+        str | None, llm_option("The model on the server; for local: smollm2, a hub name, or a folder.")
     ] = None,
-    api_key_env: Annotated[str | None, _llm_option(_KEY)] = None,
-    task: Annotated[str | None, _llm_option("Prompt template: general, summarise, code or qa.")] = None,
-    prompt: Annotated[Path | None, _llm_option("Your own prompt template, in Jinja.")] = None,
-    max_tokens: Annotated[int | None, _llm_option("Tokens per reply.", min=1)] = None,
-    temperature: Annotated[float | None, _llm_option("Sampling temperature (0).", min=0)] = None,
-    timeout: Annotated[float | None, _llm_option("Seconds per request.", min=0.001)] = None,
-    price_in: Annotated[float | None, _llm_option("Price per million prompt tokens.", min=0)] = None,
-    price_out: Annotated[float | None, _llm_option("Price per million reply tokens.", min=0)] = None,
+    api_key_env: Annotated[str | None, llm_option(KEY_HELP)] = None,
+    task: Annotated[str | None, llm_option("Prompt template: general, summarise, code or qa.")] = None,
+    prompt: Annotated[Path | None, llm_option("Your own prompt template, in Jinja.")] = None,
+    max_tokens: Annotated[int | None, llm_option("Tokens per reply.", min=1)] = None,
+    temperature: Annotated[float | None, llm_option("Sampling temperature (0).", min=0)] = None,
+    timeout: Annotated[float | None, llm_option("Seconds per request.", min=0.001)] = None,
+    price_in: Annotated[float | None, llm_option("Price per million prompt tokens.", min=0)] = None,
+    price_out: Annotated[float | None, llm_option("Price per million reply tokens.", min=0)] = None,
     max_cost: Annotated[
-        float | None, _llm_option("Stop before this run costs more, in the currency of the prices.", min=0)
+        float | None, llm_option("Stop before this run costs more, in the currency of the prices.", min=0)
     ] = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Concurrent requests (16), for critics that use a network.")

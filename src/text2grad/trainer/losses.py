@@ -1,7 +1,8 @@
 """PPO's clipped losses, importance weights, and the losses of corrections: pure functions over (batch, tokens) tensors.
 
-Each loss is a *sum* over valid tokens, or over corrections. The caller divides by the number of tokens, or of corrections
-or completions, whichever are more, in the whole optimiser step, so that micro-batches and processes of different sizes add up to the same gradient as one big batch.
+Each loss is a *sum* over valid tokens, or over corrections. The caller divides by the number of tokens, or by that of
+corrections or completions, whichever is larger, in the whole optimiser step, so that micro-batches and processes of
+different sizes add up to the same gradient as one big batch.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from text2grad.critics.llm.critic import run_coroutine
 from text2grad.critics.llm.endpoint import CompletionError, Endpoint
+from text2grad.critics.llm.endpoint_critic import run_coroutine
 from text2grad.critics.llm.fence import Fence, split_control_tokens
 from text2grad.critics.llm.reply import without_thinking
 from text2grad.critics.llm.settings import LLMSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,8 +145,8 @@ def parse_reply(raw: str) -> Reply:
     are several critiques: one may be the answer's own, which the model has quoted.
     """
     error = "the reply has no JSON object"
-    for value in _json_objects(without_thinking(raw)):
-        if critique := _text(value.get("critique")):
+    for value in parse_objects(without_thinking(raw), _has_several_critiques):
+        if critique := clean_text(value.get("critique")):
             return _build_reply(critique, value)
         error = "the reply has no finished critique"
     raise UnreadableReplyError(error)
@@ -171,10 +171,11 @@ def without_thinking(raw: str) -> str:
     return raw
 
 
-def _json_objects(text: str) -> list[dict[str, Any]]:
+def parse_objects(text: str, is_ambiguous: Callable[[str], bool]) -> list[dict[str, Any]]:
     """Return the object from the first to the last brace if it is valid JSON, else those that json_repair finds.
 
-    Which of several objects json_repair keeps is not to be relied on.
+    Which of several objects json_repair keeps is not to be relied on: raises UnreadableReplyError if the text
+    `is_ambiguous`.
     """
     start, end = text.find("{"), text.rfind("}") + 1
     if start < 0:
@@ -183,7 +184,7 @@ def _json_objects(text: str) -> list[dict[str, Any]]:
         return [json.loads(text[start:end], strict=False)]
     except (ValueError, RecursionError):  # also for numbers with thousands of digits
         pass
-    if len(set(_CRITIQUE.findall(text))) > 1:
+    if is_ambiguous(text):
         raise UnreadableReplyError("the reply has several critiques")
     try:
         repaired = _finished(json_repair.loads(text[start:] + _END_MARK, skip_json_loads=True))
@@ -191,6 +192,10 @@ def _json_objects(text: str) -> list[dict[str, Any]]:
         return []
     values = repaired if isinstance(repaired, list) else [repaired]
     return [value for value in values if isinstance(value, dict)]
+
+
+def _has_several_critiques(text: str) -> bool:
+    return len(set(_CRITIQUE.findall(text))) > 1
 
 
 def _finished(value: Any) -> Any:
@@ -203,38 +208,38 @@ def _finished(value: Any) -> Any:
 
 
 def _build_reply(critique: str, value: dict[str, Any]) -> Reply:
-    reply = Reply(critique, _text(value.get("reasoning")))
-    for entry in _entries(value.get("spans"), "quote"):
-        quote, label = _quote(entry.get("quote")), _LABELS.get(str(entry.get("label")).strip().lower())
+    reply = Reply(critique, clean_text(value.get("reasoning")))
+    for entry in list_entries(value.get("spans"), "quote"):
+        quote, label = clean_quote(entry.get("quote")), _LABELS.get(str(entry.get("label")).strip().lower())
         if quote and label:
-            phrase, severity = _text(entry.get("phrase")), _severity(entry.get("severity"))
-            reply.spans.append(QuotedSpan(quote, phrase, label, severity, _instead(entry.get("instead"))))
+            phrase, severity = clean_text(entry.get("phrase")), _severity(entry.get("severity"))
+            reply.spans.append(QuotedSpan(quote, phrase, label, severity, clean_instead(entry.get("instead"))))
         elif quote:
             reply.unlabeled.append(quote)
-    for entry in _entries(value.get("omissions"), "text"):
-        if text := _text(entry.get("text")):
-            omission = QuotedOmission(text, _text(entry.get("phrase")), _severity(entry.get("severity")))
+    for entry in list_entries(value.get("omissions"), "text"):
+        if text := clean_text(entry.get("text")):
+            omission = QuotedOmission(text, clean_text(entry.get("phrase")), _severity(entry.get("severity")))
             reply.omissions.append(omission)
     return reply
 
 
-def _entries(items: Any, key: str) -> Iterator[dict[str, Any]]:
+def list_entries(items: Any, key: str) -> Iterator[dict[str, Any]]:
     """Yield the objects of a list; a plain value stands for an object with this key only."""
     for item in items if isinstance(items, list) else ():
         yield item if isinstance(item, dict) else {key: item}
 
 
-def _text(value: Any) -> str | None:
+def clean_text(value: Any) -> str | None:
     """Return a string with a letter or a digit: an ellipsis copied from the instructions is not text."""
-    return _quote(value) if isinstance(value, str) and any(map(str.isalnum, value)) else None
+    return clean_quote(value) if isinstance(value, str) and any(map(str.isalnum, value)) else None
 
 
-def _quote(value: Any) -> str | None:
+def clean_quote(value: Any) -> str | None:
     """Return a stripped string; a quote may consist of operators or punctuation."""
     return replace_surrogates(value.strip()) or None if isinstance(value, str) else None
 
 
-def _instead(value: Any) -> str | None:
+def clean_instead(value: Any) -> str | None:
     """Return the words of a suggestion, "" if the quote should go; None for anything else and for an ellipsis."""
     if not isinstance(value, str) or (value.strip() and value.strip(".… ") == ""):
         return None
