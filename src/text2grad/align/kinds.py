@@ -17,12 +17,12 @@ from text2grad.text.words import find_names, parse_text
 _N = r"(?:\d+(?:[.,:/]\d+)*|[½¼¾⅓⅔]|\d+\s?[½¼¾⅓⅔]|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[ -]\w+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|half an?|an?)"
 _NUMBER = rf"(?:{_N}(?:\s?(?:-|–|to|or)\s?{_N})?)"
 _DIGITS = r"\d+(?:[.,]\d+)*"
-_MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
-_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _DATE = (
-    rf"(?:{_WEEKDAY},?\s+)?(?:{_MONTH}\s+{_DAY}|{_DAY}\s+(?:of\s+)?{_MONTH})(?:,?\s+\d{{4}})?|{_WEEKDAY}"
-    rf"|{_MONTH}\s+\d{{4}}|\d{{4}}-\d\d-\d\d|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}"
+    rf"(?:{WEEKDAY},?\s+)?(?:{MONTH}\s+{_DAY}|{_DAY}\s+(?:of\s+)?{MONTH})(?:,?\s+\d{{4}})?|{WEEKDAY}"
+    rf"|{MONTH}\s+\d{{4}}|\d{{4}}-\d\d-\d\d|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}"
 )
 _YEAR = r"(?<![\d.,$€£])(?:1[0-9]|20)\d\d(?![\d.,]\d)"
 _CLOCK = r"\d{1,2}(?:[:.]\d\d)?\s?(?:am|pm|a\.m\.|p\.m\.|o['’]clock)|\d{1,2}:\d\d|noon|midnight"
@@ -129,6 +129,11 @@ def find_values(document: Document) -> list[Range]:
     patterns = (*_VALUES, re.compile(_ANY_NUMBER, re.IGNORECASE))
     found = [place for pattern in patterns for place in _whole_words(pattern, document)]
     return list(dict.fromkeys([*found, *_names(document)]))
+
+
+def find_contradicted_values(comment: str, clause: Range, document: Document) -> Iterator[Proposal]:
+    """Yield the values that stand where the clause gives another one of the same kind: "They visit in August."."""
+    return _contradicted(comment, clause, [], document)
 
 
 def _contradicted(comment: str, clause: Range, taken: list[Range], document: Document) -> Iterator[Proposal]:

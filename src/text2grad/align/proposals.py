@@ -7,7 +7,9 @@ from typing import Literal
 
 from text2grad.schema import Range
 
-Source = Literal["quotation", "part", "kind", "structure", "behaviour", "name", "mention", "paraphrase", "whole"]
+Source = Literal[
+    "quotation", "value", "part", "kind", "structure", "behaviour", "name", "mention", "paraphrase", "whole"
+]
 
 
 @dataclass(frozen=True)

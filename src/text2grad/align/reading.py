@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from text2grad.align.clauses import MIN_MISSING, Clause, read_clauses
 from text2grad.align.comments import cited_quotations
 from text2grad.align.corrected_spans import add_corrections
-from text2grad.align.corrections import find_corrections
+from text2grad.align.corrections import Correction, find_corrections
 from text2grad.align.document import Document
 from text2grad.align.learned import aligner
 from text2grad.align.learned.roles import content_keys, parse_mentions
@@ -25,6 +25,7 @@ from text2grad.align.omissions import is_present, omission_text
 from text2grad.align.places import rank_places
 from text2grad.align.proposals import Proposal, Source
 from text2grad.align.quotes import Match
+from text2grad.align.restated_values import find_restated_value
 from text2grad.align.restatements import doubt_restatements
 from text2grad.align.stance import detect_stances
 from text2grad.align.targets import MIN_LONG, find_hints, find_targets
@@ -42,12 +43,14 @@ NO_PLACE = "it fits no part of the answer"
 NO_OPINION = "it says nothing about the answer"
 
 _MATCH: dict[Source, MatchKind] = {
-    "quotation": "exact", "part": "part", "kind": "part", "structure": "code", "behaviour": "code", "name": "exact",
-    "mention": "part", "paraphrase": "freeform", "whole": "whole",
+    "quotation": "exact", "value": "part", "part": "part", "kind": "part", "structure": "code", "behaviour": "code",
+    "name": "exact", "mention": "part", "paraphrase": "freeform", "whole": "whole",
 }  # fmt: skip
 _HINT_LOG_ODDS = {"kind": 2.5, "name": 1.0}
 _MIN_HINT_CONFIDENCE = 0.5  # of a thing of a kind that is a target by itself where the learned aligner finds nothing
 _WHOLE_CONFIDENCE = 0.9
+_VALUE_PROBABILITY, _VALUE_CONFIDENCE = 0.95, 0.83  # of blame by a clause that gives another value; of that value
+_SURE_PRAISE = 0.9  # probability of praise that another value does not change: "Rounded correctly to 4.99 per cent"
 _INSTRUCTION = re.compile(
     r"\b(?:Remove|Delete|Replace|Modify|Rewrite)\s+(?:the|this|that|all|any|it)\b"
     r"|\bmakes? up (?:that|the|his|her|its|their|it)\b"
@@ -154,6 +157,7 @@ def read_comment(
     if label != "good" and completion.strip():
         explains = len(comment.split()) >= _MIN_EXPLAINED
         corrections = find_corrections(original, completion, prompt)
+        corrections += [each for each in _given_values(comment, read) if not _overlaps(each, corrections)]
         if explains and not any(span.label == "poor" for span in spans):
             corrections = [each for each in corrections if each.start == each.end or each.is_quoted]
         keep_rest = explains and not is_ranked  # the ranker places each clause by itself: a correction says it all
@@ -165,6 +169,20 @@ def read_comment(
         refused=[((item.clause.start, item.clause.end), item.refused) for item in read if item.refused],
         clauses=read,
     )
+
+
+def _given_values(comment: str, read: Sequence[ReadClause]) -> Iterator[Correction]:
+    """Yield the values that clauses give in the place of the answer's."""
+    for item in read:
+        for target in item.targets:
+            if target.source == "value" and target.phrase is not None:
+                confidence = target.confidence * item.clause.probability
+                bounds = (item.clause.start, item.clause.end)
+                yield Correction(*target.place, comment[slice(*target.phrase)], round(confidence, 4), bounds)
+
+
+def _overlaps(correction: Correction, others: Sequence[Correction]) -> bool:
+    return any(correction.start < other.end and other.start < correction.end for other in others)
 
 
 def _read_verdict(comment: str, stance: Label, document: Document, critic: str) -> Reading:
@@ -195,6 +213,11 @@ def _read_clause(
             return ReadClause(clause, omission=Omission(text=text, phrase=clause.missing))
         if len(rest.split()) <= _MAX_AROUND_MISSING:
             return ReadClause(clause, refused=NOT_MISSING)
+    if not any(bounds[0] <= start and end <= bounds[1] for (start, end), _ in quotations):
+        value = find_restated_value(comment, bounds, document)
+        if value is not None and (clause.stance != "good" or clause.probability < _SURE_PRAISE):
+            blame = replace(clause, stance="poor", probability=_VALUE_PROBABILITY)
+            return ReadClause(blame, [Target("value", value.place, value.phrase, _VALUE_CONFIDENCE)])
     found = find_targets(comment, bounds, document, quotations)
     quoted = [proposal.phrase for proposal in found if proposal.source == "quotation"]
     if quoted and clause.stance == "unsure" and clause.probability < _MAX_DOUBT:
@@ -240,7 +263,7 @@ def _rank(
     if _INTERJECTION.fullmatch(comment, clause.start, clause.end):
         item.refused = NO_OPINION
         return
-    item.targets = [target for target in item.targets if target.source == "quotation"]
+    item.targets = [target for target in item.targets if target.source in ("quotation", "value")]
     if not item.targets:
         if clause.stance == "poor" and clause.probability < _MIN_BLAME:
             clause = item.clause = replace(clause, stance="unsure", probability=1.0 - clause.probability)

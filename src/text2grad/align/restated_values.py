@@ -1,0 +1,82 @@
+"""Clauses that give another value than the answer: "The fair raised $3,200.", "Should be Sunday.", "Tickets are $12."
+
+No word of them need blame, and yet they correct: nearly all such clauses of `benchmarks/comments_train` blame, and most
+of them the value that is found here.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from text2grad.align.document import Document
+from text2grad.align.kinds import MONTH, WEEKDAY, find_contradicted_values
+from text2grad.schema import Range
+from text2grad.text.lexicon import word_set
+from text2grad.text.whitespace import key_set, part_key, split_words
+
+_NAMED_DAY = re.compile(rf"\b(?:{WEEKDAY}|{MONTH})(?!\w)", re.IGNORECASE)
+_WEEKDAY = re.compile(WEEKDAY, re.IGNORECASE)
+_EDGES = " \t\n.,;:!?\"'“”()"
+_OF_VALUES = word_set("""
+    wrong incorrect off right correct actually really rather change make should must year date day weekday time hour
+    price cost fee number figure amount value
+    """)  # which say no more than that a value is wrong
+_MIN_SHARED = 0.5  # of the other content words, which the sentence with the value has too
+_MAX_OTHER_WORDS = 1  # of a clause that is hardly more than the value
+
+
+class RestatedValue(NamedTuple):
+    """phrase: the value in the comment. place: the value of the answer in whose place it belongs."""
+
+    phrase: Range
+    place: Range
+
+
+def find_restated_value(comment: str, clause: Range, document: Document) -> RestatedValue | None:
+    """Return the value that a clause corrects by giving another one; None if it says more than that, or asks."""
+    if document.program is not None or "?" in comment[slice(*clause)]:
+        return None
+    found = [p for p in find_contradicted_values(comment, clause, document) if len(p.places) == 1]
+    if len(found) != 1:
+        return None
+    phrase = _strip(comment, found[0].phrase)
+    place = _strip(document.text, found[0].places[0])
+    given, written = comment[slice(*phrase)], document.text[slice(*place)]
+    if _WEEKDAY.fullmatch(given) and (day := _WEEKDAY.search(written)):  # of "Tuesday 4 March", only the day is wrong
+        place = (place[0] + day.start(), place[0] + day.end())
+        written = day[0]
+    if _is_same(given, written) or not _says_little_else(comment, clause, phrase, place, document):
+        return None
+    return RestatedValue(phrase, place)
+
+
+def _says_little_else(comment: str, clause: Range, phrase: Range, place: Range, document: Document) -> bool:
+    """Whether the rest of a clause is a word or two, or what the sentence of the value says too."""
+    rest = f"{comment[clause[0] : phrase[0]]} {comment[phrase[1] : clause[1]]}"
+    keys = {key for word in split_words(rest) if word.is_content for key in word.keys}
+    keys -= _vague_keys()
+    sentence = key_set(document.text[slice(*document.sentence_at(place[0]))])
+    return len(keys) <= _MAX_OTHER_WORDS or len(keys & sentence) >= _MIN_SHARED * len(keys)
+
+
+@cache
+def _vague_keys() -> frozenset[str]:
+    return frozenset(map(part_key, _OF_VALUES))
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two values have the same numbers and named days, however they are spelt: "8-hr", "eight hours"."""
+    return _essence(one) == _essence(other)
+
+
+def _essence(value: str) -> frozenset[str]:
+    numbers = {key for key in key_set(value) if key[0].isdigit()}
+    return frozenset(numbers | {day[0].lower()[:3] for day in _NAMED_DAY.finditer(value)}) or key_set(value)
+
+
+def _strip(text: str, place: Range) -> Range:
+    start, end = place
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip(_EDGES)), end - (len(piece) - len(piece.rstrip(_EDGES)))
