@@ -24,6 +24,7 @@ _OF_VALUES = word_set("""
     price cost fee number figure amount value
     """)  # which say no more than that a value is wrong
 _MIN_SHARED = 0.5  # of the other content words, which the sentence with the value has too
+_MAX_WORDS = 24  # of a clause; longer ones say more
 _MAX_OTHER_WORDS = 1  # of a clause that is hardly more than the value
 
 
@@ -36,7 +37,8 @@ class RestatedValue(NamedTuple):
 
 def find_restated_value(comment: str, clause: Range, document: Document) -> RestatedValue | None:
     """Return the value that a clause corrects by giving another one; None if it says more than that, or asks."""
-    if document.program is not None or "?" in comment[slice(*clause)]:
+    text = comment[slice(*clause)]
+    if document.program is not None or "?" in text or text.count(" ") >= _MAX_WORDS:
         return None
     found = [p for p in find_contradicted_values(comment, clause, document) if len(p.places) == 1]
     if len(found) != 1:
