@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evidence_plan import FURTHER_ARMS, OURS
-from harness import RESULTS, Bar
+from harness import Bar
 
 Rows = list[dict[str, Any]]
 SAYINGS = {"all": "the critic names every fault", "one": "the critic names one fault per answer"}
@@ -72,8 +71,9 @@ def write_page(
             if one == task:
                 title = f"#### {task}: {SAYINGS[said]}"
                 parts += [title, _arms(rows), _costs(rows), _faults(rows)]
-    if section := _map_section():
-        parts.append(section)
+    parts += [
+        "## The map\n\nWhere spans and corrections pay: [estimators](estimators.md#where-spans-and-corrections-pay)."
+    ]
     parts += ["## Settings", _settings(settings), "## Commands", COMMANDS, _machine(runs)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -163,34 +163,6 @@ def _settings(settings: Mapping[str, Any]) -> str:
 
 def _spell(settings: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in settings.items())
-
-
-def _map_section() -> str:
-    path = RESULTS / "evidence_map.json"
-    if not path.is_file():
-        return "## The map\n\nNot measured yet: `python benchmarks/evidence_map.py`."
-    figures = json.loads(path.read_text(encoding="utf-8"))["figures"]
-    usual = min((row["tokens"] for row in figures["map"] if row["fields"] == 8), default=0)
-    slices = [row for row in figures["map"] if row["fields"] == 8 and not row["wrong"] and row["mentioned"] != "half"]
-    table = [
-        [str(row["tokens"]), str(row["batch"]), SAYINGS[row["mentioned"]], *_gains(row)]
-        for row in sorted(slices, key=lambda row: (row["mentioned"], row["tokens"], row["batch"]))
-        if row["tokens"] != usual or row["batch"] >= 32
-    ]
-    columns = ["tokens", "answers per step", "", "scalar", "spans", "corrections", "gain of spans", "of corrections"]
-    return (
-        "## The map\n\n![gain over scalar credit](pictures/evidence-map.svg)\n\n"
-        f"Gain in the share of right fields over scalar credit, as the mean over training: {figures['cells']} cells, "
-        f"{figures['seeds']} seeds, on records told by a model of two layers: `python benchmarks/evidence_map.py`. "
-        f"Spans are ahead in {figures['spans_ahead']} of them, with corrections in {figures['corrections_ahead']}.\n\n"
-        "Long answers and large batches, records of 8 fields; shares of right fields at the end, then gains over "
-        f"training with their deviation over seeds:\n\n{_table(columns, table)}"
-    )
-
-
-def _gains(row: Mapping[str, Any]) -> list[str]:
-    ends = [f"{row[f'{arm}_last']:.2f}" for arm in ("scalar", "spans", "corrections")]
-    return ends + [f"{row[f'{arm}_gain']:+.3f} ± {row[f'{arm}_deviation']:.3f}" for arm in ("spans", "corrections")]
 
 
 def _machine(runs: Sequence[Mapping[str, Any]]) -> str:

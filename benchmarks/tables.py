@@ -375,6 +375,32 @@ def reward_transfer(results: Results) -> str:
     )
 
 
+def evidence_map(results: Results) -> str:
+    """Gains by faults, mentions and batch; then with wrong critiques, with long answers, and in large batches."""
+    cells = {(r["fields"], r["mentioned"], r["batch"], r["wrong"], r["tokens"]): r for r in results["map"]}
+    usual = {fields: min(key[4] for key in cells if key[0] == fields) for fields, *_ in cells}
+    all_mentions, (fewest, *_) = ("one", "half", "all"), sorted(usual)
+    batches = sorted({key[2] for key in cells if key[0] == fewest and key[1] == "half"})
+    plain = [
+        [str(fields), named, *(_map_cell(cells[fields, named, batch, 0.0, usual[fields]]) for batch in batches)]
+        for fields in sorted(usual)
+        for named in all_mentions
+    ]
+    others = [
+        [str(key[0]), key[1], str(key[2]), f"{key[3]:.0%}", str(key[4]), _map_cell(row)]
+        for key, row in cells.items()
+        if key[3] or key[4] != usual[key[0]] or key[2] not in batches
+    ]
+    first = _table(["fields", "faults named", *(f"{batch} answers per step" for batch in batches)], plain)
+    columns = ["fields", "faults named", "answers per step", "wrong critiques", "tokens per answer", "gain, end"]
+    return f"{first}\n\n{_table(columns, others)}"
+
+
+def _map_cell(row: Results) -> str:
+    ends = " / ".join(f"{row[f'{arm}_last']:.2f}" for arm in ("scalar", "spans", "corrections"))
+    return f"{row['spans_gain']:+.2f}, {row['corrections_gain']:+.2f} ({ends})"
+
+
 TABLES: dict[str, Callable[[Results], str]] = {
     "quickstart": quickstart,
     "alignment": alignment,
@@ -383,6 +409,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "grounding": grounding,
     "freeform": freeform,
     "copy_fields": copy_fields,
+    "evidence_map": evidence_map,
     "corrections_learning_copy_fields": corrections_learning,
     "corrections_learning_xquad": corrections_learning,
     "reward_model": reward_model,

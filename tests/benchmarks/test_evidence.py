@@ -178,7 +178,6 @@ def test_a_page_of_some_runs_says_which_are_missing(written: Path) -> None:
     assert f"- questions, one, corrections local: {len(REPORT_SEEDS) - 1} seeds" in page
     assert f"- questions, one, spans local: {len(REPORT_SEEDS)} seeds" in page
     assert "No settings have been chosen." in page
-    assert "Not measured yet" in page
     assert "The runs of questions start from 2 models." in page
 
 
@@ -265,25 +264,3 @@ def test_runs_keep_few_texts_and_short_numbers() -> None:
     rows = compact([{"f1": 1 / 3, "faults": {"wrong value": 1}, "text": "a", "reference": ["b"]}] * (KEPT_TEXTS + 1))
     assert rows[0] == {"f1": 0.33333, "faults": {"wrong value": 1}, "text": "a", "reference": ["b"]}
     assert rows[-1] == {"f1": 0.33333, "faults": {"wrong value": 1}}
-
-
-def test_the_page_has_a_row_for_long_answers_and_large_batches_of_the_map(written: Path) -> None:
-    gains = {"spans_gain": 0.1, "corrections_gain": 0.2, "spans_deviation": 0.01, "corrections_deviation": 0.02}
-    ends = {"scalar_last": 0.5, "spans_last": 0.6, "corrections_last": 0.7}
-    cells = [
-        ("one", 8, 17, 0.0),
-        ("one", 256, 17, 0.0),
-        ("all", 32, 65, 0.0),
-        ("half", 32, 17, 0.0),
-        ("one", 32, 17, 0.5),
-    ]
-    rows = [
-        {"fields": 8, "mentioned": said, "batch": batch, "tokens": tokens, "wrong": wrong} | gains | ends
-        for said, batch, tokens, wrong in cells
-    ]
-    figures = {"cells": 5, "seeds": 3, "spans_ahead": 4, "corrections_ahead": 5, "map": rows}
-    (written / "evidence_map.json").write_text(json.dumps({"figures": figures}), encoding="utf-8")
-    section = evidence_page._map_section()
-    assert "ahead in 4 of them, with corrections in 5" in section
-    told = [line for line in section.splitlines() if "+0.100 ± 0.010 | +0.200 ± 0.020" in line]
-    assert [line.split(" | ")[:2] for line in told] == [["| 65", "32"], ["| 17", "256"]]

@@ -88,3 +88,29 @@ def test_every_kept_result_has_a_table(name: str) -> None:
     script = f"{name.removesuffix('_cpu').removesuffix('_gpu')}.py"
     assert f"`benchmarks/{script}`" in section
     assert (harness.ROOT / "benchmarks" / script).is_file()
+
+
+def test_the_map_has_a_row_for_faults_and_mentions_and_one_for_every_other_cell() -> None:
+    gains = {
+        "spans_gain": 0.1,
+        "corrections_gain": -0.2,
+        "scalar_last": 0.5,
+        "spans_last": 0.6,
+        "corrections_last": 0.7,
+    }
+    plain = [(2, said, batch, 0.0, 5) for said in ("one", "half", "all") for batch in (8, 32)]
+    others = [(2, "one", 256, 0.0, 5), (2, "all", 32, 0.0, 9), (2, "one", 32, 0.25, 5)]
+    keys = ("fields", "mentioned", "batch", "wrong", "tokens")
+    table = tables.evidence_map({"map": [dict(zip(keys, cell, strict=True)) | gains for cell in [*plain, *others]]})
+    cell = "+0.10, -0.20 (0.50 / 0.60 / 0.70)"
+    assert table.splitlines() == [
+        "| fields | faults named | 8 answers per step | 32 answers per step |",
+        "| --- | --- | --- | --- |",
+        *(f"| 2 | {said} | {cell} | {cell} |" for said in ("one", "half", "all")),
+        "",
+        "| fields | faults named | answers per step | wrong critiques | tokens per answer | gain, end |",
+        "| --- | --- | --- | --- | --- | --- |",
+        f"| 2 | one | 256 | 0% | 5 | {cell} |",
+        f"| 2 | all | 32 | 0% | 9 | {cell} |",
+        f"| 2 | one | 32 | 25% | 5 | {cell} |",
+    ]
