@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import evidence_page
 import evidence_report
 import evidence_select
 import harness
@@ -134,7 +133,6 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "pictures").mkdir()
     monkeypatch.setattr(evidence_report, "DOCS", tmp_path)
     monkeypatch.setattr(harness, "RESULTS", tmp_path)
-    monkeypatch.setattr(evidence_page, "RESULTS", tmp_path)
     monkeypatch.setattr(evidence_report, "SETTINGS_FILE", tmp_path / "settings.json")
     return tmp_path
 
