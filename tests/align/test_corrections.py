@@ -229,3 +229,30 @@ def test_corrections_are_ranges_of_the_completion(comment: str, completion: str,
         made = correction.apply(completion)
         assert made == completion[: correction.start] + correction.replacement + completion[correction.end :]
         assert made != completion
+
+
+PROGRAM = "def mean(xs):\n    total = 0\n    for x in xs:\n        total += x\n    return total / len(xs)"
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["Rename xs to values.", "Change xs to values.", "Replace `xs` with `values`.", 'Rename "xs" to "values".'],
+)
+def test_a_new_name_replaces_every_use_of_the_old_one(comment: str) -> None:
+    found = find_corrections(comment, PROGRAM)
+    assert [(PROGRAM[each.start : each.end], each.replacement) for each in found] == [("xs", "values")] * 3
+    program = PROGRAM
+    for correction in reversed(found):
+        program = correction.apply(program)
+    assert program == PROGRAM.replace("xs", "values")
+
+
+@pytest.mark.parametrize(
+    "comment", ["Rename x to total.", "Rename xs to something better.", "Do not rename xs to values."]
+)
+def test_names_that_are_taken_or_not_given_replace_nothing(comment: str) -> None:
+    assert find_corrections(comment, PROGRAM) == []
+
+
+def test_words_of_prose_are_no_names() -> None:
+    assert len(find_corrections("Change Tom to Tim.", "Tom met Ann. Ann met Tom.")) <= 1

@@ -19,6 +19,7 @@ from text2grad.align.change_requests import ChangeRequest, Term, find_requests
 from text2grad.align.cuts import cut, still_reads
 from text2grad.align.fitting import DETERMINERS, fit_replacement
 from text2grad.align.learned.removals import find_removals
+from text2grad.align.program import extract_program
 from text2grad.align.quotes import Match, locate_quote
 from text2grad.schema import Range
 from text2grad.text.lexicon import FUNCTION_WORDS, NUMBER_WORDS, PREPOSITIONS
@@ -27,6 +28,8 @@ from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, key_set, spli
 MIN_REMOVAL = 0.45  # probability; below it, what should go is not certain
 _MIN_LOCATED = 0.9  # confidence in the place of words that are not quoted
 _QUOTED = 0.9
+_RENAMED = 0.9  # a new name for each use of the old one
+_NAME_MARKS = " \t`'\"“”‘’.()"
 _UNSUPPORTED = 0.6  # what the source does not say may also be put in other words
 _NAMED = 0.8  # confidence in words of a sentence whose extent follows from their kind
 _MAX_NEW_WORDS = 10
@@ -105,6 +108,9 @@ def _correct(request: ChangeRequest, comment: str, completion: str, prompt: str 
     if request.kind == "remove":
         yield from _removals(request, comment, completion, prompt)
         return
+    if renames := _renames(request, comment, completion, prompt):
+        yield from renames
+        return
     correction = {"replace": _replacement, "insert": _insertion, "spell": _spelling}[request.kind](
         request, comment, completion, _source(prompt)
     )
@@ -114,6 +120,19 @@ def _correct(request: ChangeRequest, comment: str, completion: str, prompt: str 
         return
     quotes = request.is_order and request.old is not None and request.old.is_quoted
     yield replace(correction, is_quoted=quotes and correction.confidence >= _QUOTED)
+
+
+def _renames(request: ChangeRequest, comment: str, completion: str, prompt: str | None) -> list[Correction]:
+    """Return a correction for each use of a name that a program uses more than once and that should be another one."""
+    if request.kind != "replace" or not request.is_order or request.old is None or request.new is None:
+        return []
+    old, new = (comment[term.start : term.end].strip(_NAME_MARKS) for term in (request.old, request.new))
+    if not old.isidentifier() or not new.isidentifier() or extract_program(completion, prompt or "") is None:
+        return []
+    uses, taken = (list(re.finditer(rf"(?<![\w]){name}(?!\w)", completion)) for name in (old, new))
+    if len(uses) < 2 or taken:
+        return []
+    return [Correction(*use.span(), new, _RENAMED, request.phrase) for use in uses]
 
 
 def _removals(request: ChangeRequest, comment: str, completion: str, prompt: str | None) -> Iterator[Correction]:
