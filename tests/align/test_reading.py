@@ -238,3 +238,12 @@ def test_a_mark_is_a_verdict_on_the_whole_answer_unless_a_label_says_otherwise()
 def test_in_an_answer_of_one_sentence_a_sentence_may_be_another_thing() -> None:
     answer = "Two men have been arrested after a teenager was hurt in Kent."
     assert read_comment("The jail sentence is not mentioned in the source.", answer).spans == []
+
+
+def test_what_should_not_be_said_is_blamed_not_missing() -> None:
+    answer = "Whisk the eggs. Fry them in butter. Serve them with syrup."
+    reading = read_comment("Don't tell people to use syrup.", answer)
+    assert [(answer[span.start : span.end], span.label) for span in reading.spans] == [
+        ("Serve them with syrup.", "poor")
+    ]
+    assert reading.omissions == []

@@ -64,6 +64,11 @@ _EVIDENCE = re.compile(r"^\W*\".+?\" (?:\w+ ){1,7}(?:says?|said|states?):(?P<wha
 _NOT_SAID_PROBABILITY = 0.95
 _INTERJECTION = re.compile(r"(?:\W|\b(?:yes|no|well|sure|indeed|really|hm+|oh|ah|right then|anyway)\b)+", re.IGNORECASE)
 _INSTRUCTION_PROBABILITY = 0.85
+_PROHIBITION = re.compile(
+    r"\W*(?:please\s+)?(?:do\s+not|don['’]?t|never|stop|avoid|no\s+need\s+to)\s+(?:\w+ing|tell|say|mention|use|add|include"
+    r"|call|write|put|claim|recommend|suggest|promise|ask|make|let|give)\b",
+    re.IGNORECASE,
+)  # what is said not to do is there, not missing
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 _SENTENCE_CONFIDENCE = 0.5
 _MIN_BLAME = (
@@ -194,6 +199,8 @@ def _read_verdict(comment: str, stance: Label, document: Document, critic: str) 
 
 def _settle(comment: str, clause: Clause, label: Label | None) -> Clause:
     """Return the clause with the label where one is given; an instruction to change something blames it."""
+    if _PROHIBITION.match(comment, clause.start, clause.end):
+        clause = replace(clause, missing=None, lacks=0.0)
     if label is not None:
         return replace(clause, stance=label, probability=1.0)
     if clause.stance == "unsure" and _INSTRUCTION.search(comment, clause.start, clause.end):
