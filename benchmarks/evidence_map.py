@@ -231,7 +231,7 @@ def draw(results: Mapping[Cell, Any]) -> str:
     places = [(batch, 0.0) for batch in BATCHES] + [(USUAL_BATCH, wrong) for wrong in WRONG[1:]]
     panels = [
         Cells(
-            f"{arm}: {batch} answers" + (f", {wrong:.0%} wrong" if wrong else ""),
+            f"{arm}: {wrong:.0%} wrong" if wrong else f"{arm}: {batch} answers",
             rows,
             list(MENTIONED),
             _values(results, arm, batch, wrong),
@@ -239,7 +239,10 @@ def draw(results: Mapping[Cell, Any]) -> str:
         for arm in ("spans", "corrections")
         for batch, wrong in places
     ]
-    note = "Answers: per step. Wrong: critiques. Gain over scalar credit in the share of fields told rightly."
+    note = (
+        f"Answers: per step. Wrong: critiques, with {USUAL_BATCH} answers. "
+        "Gain over scalar credit in the share of fields told rightly."
+    )
     return cell_plot(panels, "fields per record", "faults that are named", note, per_row=len(places))
 
 
