@@ -35,6 +35,8 @@ def test_another_value_corrects_the_one_in_its_place(comment: str, expected: tup
     "comment",
     [
         "Is it 130 euros?",  # asks
+        "Maybe 130 euros.",  # hedges
+        "I'm not sure, 10 am perhaps.",
         "It takes eight hours.",  # the same
         "8-hr journey",
         "Tickets cost $40.",

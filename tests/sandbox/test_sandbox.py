@@ -418,6 +418,27 @@ def test_refuses_to_run_without_protection(monkeypatch: pytest.MonkeyPatch) -> N
     probe.select_backend.cache_clear()
 
 
+SPARSE = """
+import ctypes, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+for slot in range(1, {pages}):
+    address = slot << 30  # a page table and a directory of its own
+    if libc.mmap(address, 4096, 3, 0x100022, -1, 0) == address:
+        ctypes.memset(address, 1, 1)
+time.sleep(0.5)
+"""
+
+
+def test_page_tables_have_a_limit_of_their_own(sandbox: Sandbox) -> None:
+    assert run(sandbox, SPARSE.format(pages=500)).ok
+    limit = sandbox.limits.max_memory
+    result = run(sandbox, SPARSE.format(pages=limit // 16 // 8192 + 500))
+    assert result.termination == "memory"
+    assert result.peak_memory < limit / 2  # long before the memory itself
+
+
 def test_a_sandbox_that_does_not_start_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("text2grad.sandbox.backends._bubblewrap", lambda limits: ["false"])
     assert "could not run" in (probe.find_leak("bubblewrap") or "")

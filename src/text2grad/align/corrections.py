@@ -129,7 +129,7 @@ def _renames(request: ChangeRequest, comment: str, completion: str, prompt: str 
     old, new = (comment[term.start : term.end].strip(_NAME_MARKS) for term in (request.old, request.new))
     if not old.isidentifier() or not new.isidentifier() or extract_program(completion, prompt or "") is None:
         return []
-    uses, taken = (list(re.finditer(rf"(?<![\w]){name}(?!\w)", completion)) for name in (old, new))
+    uses, taken = (list(re.finditer(rf"(?<!\w){name}(?!\w)", completion)) for name in (old, new))
     if len(uses) < 2 or taken:
         return []
     return [Correction(*use.span(), new, _RENAMED, request.phrase) for use in uses]

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from text2grad.align.document import Document
@@ -116,7 +116,7 @@ def find_kinds(comment: str, start: int, end: int, document: Document) -> Iterat
         chosen, certain = _nearest(places, comment, (start, end), match.span(), document)
         if chosen:
             yield Proposal("kind", match.span(), tuple(chosen), _CONFIDENCE[certain])
-    yield from _contradicted(comment, (start, end), taken, document)
+    yield from find_contradicted_values(comment, (start, end), document, taken)
     for match in _NAME_NOUN.finditer(comment, start, end):
         if not any(overlap(match.span(), other) for other in taken) and document.program is None:
             chosen, certain = _nearest(_names(document), comment, (start, end), match.span(), document)
@@ -131,13 +131,14 @@ def find_values(document: Document) -> list[Range]:
     return list(dict.fromkeys([*found, *_names(document)]))
 
 
-def find_contradicted_values(comment: str, clause: Range, document: Document) -> Iterator[Proposal]:
-    """Yield the values that stand where the clause gives another one of the same kind: "They visit in August."."""
-    return _contradicted(comment, clause, [], document)
+def find_contradicted_values(
+    comment: str, clause: Range, document: Document, found: Sequence[Range] = ()
+) -> Iterator[Proposal]:
+    """Yield the values that stand where the clause gives another one of the same kind: "They visit in August.".
 
-
-def _contradicted(comment: str, clause: Range, taken: list[Range], document: Document) -> Iterator[Proposal]:
-    """Yield the values that stand where the clause gives another one of the same kind: "They visit in August."."""
+    found: words of the comment that are known to mean something else.
+    """
+    taken = list(found)
     for pattern in _VALUES:
         for match in pattern.finditer(comment, *clause):
             if match[0] in document.text or any(overlap(match.span(), other) for other in taken):

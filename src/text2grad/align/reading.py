@@ -71,9 +71,8 @@ _PROHIBITION = re.compile(
 )  # what is said not to do is there, not missing
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 _SENTENCE_CONFIDENCE = 0.5
-_MIN_BLAME = (
-    0.6  # probability of blame on words that are not quoted: praise is taken for blame more often than blame for it
-)
+# Probability of blame on words that are not quoted: praise is taken for blame more often than blame for praise.
+_MIN_BLAME = 0.6
 _WELL_PLACED = 0.35  # confidence of a place that a clause is about rather than about what is missing
 _EDGES = f"{PUNCTUATION} \t\n"
 _MIN_EXPLAINED = 12  # words of a comment that says what is wrong before it asks for a change: if that fits, so may this

@@ -18,6 +18,11 @@ from text2grad.text.whitespace import key_set, part_key, split_words
 
 _NAMED_DAY = re.compile(rf"\b(?:{WEEKDAY}|{MONTH})(?!\w)", re.IGNORECASE)
 _WEEKDAY = re.compile(WEEKDAY, re.IGNORECASE)
+_HEDGE = re.compile(
+    r"\?|\b(?:maybe|perhaps|possibly|probably|might|could be|not (?:so )?(?:sure|certain)|unsure|or so"
+    r"|i (?:guess|wonder)|if i remember)\b",
+    re.IGNORECASE,
+)
 _EDGES = " \t\n.,;:!?\"'“”()"
 _OF_VALUES = word_set("""
     wrong incorrect off right correct actually really rather change make should must year date day weekday time hour
@@ -36,9 +41,9 @@ class RestatedValue(NamedTuple):
 
 
 def find_restated_value(comment: str, clause: Range, document: Document) -> RestatedValue | None:
-    """Return the value that a clause corrects by giving another one; None if it says more than that, or asks."""
+    """Return the value that a clause corrects by giving another one; None if it says more, asks or hedges."""
     text = comment[slice(*clause)]
-    if document.program is not None or "?" in text or text.count(" ") >= _MAX_WORDS:
+    if document.program is not None or _HEDGE.search(text) or text.count(" ") >= _MAX_WORDS:
         return None
     found = [p for p in find_contradicted_values(comment, clause, document) if len(p.places) == 1]
     if len(found) != 1:

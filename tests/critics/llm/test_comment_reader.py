@@ -44,13 +44,15 @@ def test_a_comment_becomes_spans_of_its_writer(server: Any, reader: Any, complet
     assert "It was Monday, not Friday." in request["messages"][0]["content"]
 
 
-def test_feedback_that_is_placed_or_failed_costs_nothing(server: Any, reader: Any) -> None:
+def test_feedback_that_cannot_be_placed_costs_nothing(server: Any, reader: Any) -> None:
     placed = commented(spans=[Span(start=0, end=2, label="good")])
     failed = Example(id="2", prompt="p", completion="c", feedback=Feedback.failure("x", "broken"))
     bare = Example(id="3", prompt="p", completion="c")
-    found = reader().critique([placed, failed, bare])
+    empty = commented().model_copy(update={"completion": " "})
+    found = reader().critique([placed, failed, bare, empty])
     assert found[:2] == [placed.feedback, failed.feedback]
     assert "no feedback to align" in found[2].error
+    assert "no effect" in found[3].error
     assert server.requests == []
 
 

@@ -70,6 +70,8 @@ class LLMCommentReader(EndpointCritic):
         if not is_alignable(feedback):
             return feedback
         comment, completion = feedback.critique, example.completion
+        if not completion.strip():
+            return _failed(feedback, describe_no_effect([]), None)
         try:
             reply = await self.endpoint.complete(render(example, comment))
         except CompletionError as error:

@@ -43,13 +43,7 @@ class EndpointCritic(ABC):
         Call `aclose` before the loop ends.
         """
         slots = asyncio.Semaphore(self.concurrency)
-        tasks = [asyncio.ensure_future(self._critique_in_turn(example, slots)) for example in examples]
-        try:
-            return list(await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        return await gather_or_cancel([self._critique_in_turn(example, slots) for example in examples])
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -64,6 +58,17 @@ class EndpointCritic(ABC):
     async def _critique_in_turn(self, example: Example, slots: asyncio.Semaphore) -> Feedback:
         async with slots:
             return await self.critique_one(example)
+
+
+async def gather_or_cancel(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines at the same time and return their results in order; none goes on after one has raised."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:

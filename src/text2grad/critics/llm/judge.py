@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from text2grad.critics.llm.endpoint import CompletionError, Endpoint
-from text2grad.critics.llm.endpoint_critic import run_coroutine
+from text2grad.critics.llm.endpoint_critic import gather_or_cancel, run_coroutine
 from text2grad.critics.llm.fence import Fence, split_control_tokens
 from text2grad.critics.llm.reply import without_thinking
 from text2grad.critics.llm.settings import LLMSettings
@@ -70,13 +70,9 @@ class PairwiseJudge:
             on_progress(done, len(pairs))
             return verdict
 
-        tasks = [asyncio.ensure_future(judge(pair)) for pair in pairs]
         try:
-            return list(await asyncio.gather(*tasks))
+            return await gather_or_cancel([judge(pair) for pair in pairs])
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             await self._endpoint.aclose()
 
     async def _ask(self, first: Example, second: Example) -> Verdict | None:
