@@ -23,6 +23,7 @@ from text2grad.trainer.batch import (
     make_rollout,
     prompt_indices,
     rollout_rewards,
+    scale_rewards,
 )
 from text2grad.trainer.config import PolicySettings
 from text2grad.trainer.state import KLController, RunningScale, TrainerState
@@ -161,10 +162,24 @@ def test_the_kl_is_a_part_of_the_rewards_or_of_the_loss() -> None:
 def test_rewards_and_outcomes_are_divided_by_the_deviation_of_totals_and_clipped() -> None:
     state = TrainerState(0, KLController(0.0), RunningScale(2, 0.0, 8.0))  # totals of -2 and 2 before
     batch = batch_of([[1.0, 0.5], [-8.0, 0.0]], [0.5, 6.0], state=state, reward_clip=1.5)
-    # totals of 2 and -2 join them: a deviation of 2. Scaled 0.5, 0.25 | -4 -> -1.5; outcomes 0.25 | 3 -> 1.5
+    # totals of 2 and -2 join them: a deviation of 2. Scaled 0.5, 0.25 | -4 -> -1.5; outcomes 0.25 | 3
     assert (state.reward_scale.count, state.reward_scale.mean, state.reward_scale.std) == (4, 0.0, 2.0)
-    # Totals 1 and 0. Credit: (0.5, 0.25) - (-1.5, 0) = (2, 0.25), mean 1.125; and -1.5 - 0.5 = -2
-    assert rows(batch.advantages) == [1 + 2 - 1.125, 1 + 0.25 - 1.125, -1.0, 0.0]
+    # Totals 1 and 1.5. Credit: (0.5, 0.25) - (-1.5, 0) = (2, 0.25), mean 1.125; and -1.5 - 0.5 = -2
+    assert rows(batch.advantages) == [-0.5 + 2 - 1.125, -0.5 + 0.25 - 1.125, 0.5, 0.0]
+
+
+def test_outcomes_are_clipped_around_their_mean() -> None:
+    rewards = RolloutRewards(
+        torch.zeros(4, 1), torch.tensor([-9.0, -8.0, -1.0, 50.0]), torch.tensor([True] * 3 + [False])
+    )
+    scaled = scale_rewards(rewards, RunningScale(2, 0.0, 2.0), clip=2.0)  # a deviation of 1; the mean is -6
+    assert scaled.outcomes[:3].tolist() == [-8.0, -8.0, -4.0]
+
+
+def test_scores_that_are_nearly_alike_and_far_from_zero_still_differ() -> None:
+    # a deviation of 0.01: scaled -100 and -98; both are beyond the clip of 10
+    batch = batch_of([[0.0, 0.0], [0.0, 0.0]], [-1.0, -0.98], state=TrainerState(0, KLController(0.0), RunningScale()))
+    assert rows(batch.advantages) == [-2.0, -2.0, 2.0, 0.0]
 
 
 def test_a_failed_critique_is_not_trained_on_and_does_not_count_for_the_scale() -> None:

@@ -132,9 +132,14 @@ def stack_rewards(found: Sequence[TokenRewards]) -> RolloutRewards:
 
 
 def scale_rewards(rewards: RolloutRewards, scale: RunningScale, clip: float) -> RolloutRewards:
-    """Divide token rewards and outcomes by the standard deviation of all totals so far, and clip them."""
-    tokens, outcomes = ((part / scale.std).clamp(-clip, clip) for part in (rewards.tokens, rewards.outcomes))
-    return RolloutRewards(tokens, outcomes, rewards.valid)
+    """Divide token rewards and outcomes by the standard deviation of all totals so far, and clip them.
+
+    Token rewards are clipped around 0, outcomes around their mean in the batch: where all completions score nearly
+    alike, far from 0, all outcomes would be clipped to the same number, and what little tells them apart be lost.
+    """
+    tokens, outcomes = rewards.tokens / scale.std, rewards.outcomes / scale.std
+    center = outcomes[rewards.valid].nanmean().nan_to_num()
+    return RolloutRewards(tokens.clamp(-clip, clip), center + (outcomes - center).clamp(-clip, clip), rewards.valid)
 
 
 def make_batch(
