@@ -69,6 +69,7 @@ ARMS = {
     "spans moved": Arm({"estimator": "rloo_tokens", "credit": Credit(mode="shuffled"), **NO_CORRECTIONS}),
     "corrections local": Arm({"estimator": "local"}),
     "corrections rloo_tokens": Arm({"estimator": "rloo_tokens"}),
+    "corrections rloo": Arm({"estimator": "rloo", "credit": Credit(mode="sequence")}),
     "ILF": Arm(learn=steps_of(ilf_step)),
     "DPO": Arm(NO_CORRECTIONS, learn=steps_of(dpo_step)),
     "best of n": Arm(learn=learn_nothing, answer=best_of_n),

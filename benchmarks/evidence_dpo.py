@@ -14,6 +14,7 @@ from text2grad.evaluation.metrics import critic_score
 from text2grad.schema import Feedback
 
 BETA = 0.1
+EVERYTHING = 1 << 30  # tokens of a micro-batch: all pairs in one
 
 
 def dpo_step(trainer: Text2GradTrainer, step: int) -> dict[str, Any]:
@@ -26,14 +27,12 @@ def dpo_step(trainer: Text2GradTrainer, step: int) -> dict[str, Any]:
     reference = trainer.score(rollout, reference=True).logprobs.sum(1)
     trainer.policy.train()
     learner.optimizer.zero_grad()
-    for pair in pairs:
-        margin = torch.zeros((), device=trainer.accelerator.device)
-        for samples, rows in learner.micro_batches(rollout.prompts, rollout.completions, pair, args.tokens_per_batch):
-            logprobs = learner.policy(rows, args.temperature).logprobs.sum(1)
-            for sample, logprob in zip(samples, logprobs, strict=True):
-                sign = 1 if sample == pair[0] else -1
-                margin = margin + sign * (logprob - reference[sample].to(logprob.device))
-        learner.backward(-logsigmoid(BETA * margin) / len(pairs))
+    chosen = [sample for pair in pairs for sample in pair]
+    ((samples, rows),) = learner.micro_batches(rollout.prompts, rollout.completions, chosen, EVERYTHING)
+    logprobs = learner.policy(rows, args.temperature).logprobs.sum(1)
+    gains = dict(zip(samples, logprobs - reference[samples].to(logprobs.device), strict=True))
+    margins = torch.stack([gains[best] - gains[worst] for best, worst in pairs])
+    learner.backward(-logsigmoid(BETA * margins).mean())
     learner.clip_gradients(args.max_grad_norm)
     learner.optimizer.step()
     learner.optimizer.zero_grad()

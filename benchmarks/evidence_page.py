@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,19 +34,21 @@ difference is from the better of the two scalar arms (`scalar rloo`, `scalar ppo
 difference that such an interval finds in four of five cases. `scalar rloo, holistic` knows more than the other arms:
 the full critic's number where the others get one comment.
 
-The critics of questions and records know the right answer, so that their comments can correct; that of summaries does
-not see the references, and that of code does not have the test that decides. Corrections on code are names only.
-`best of n` and `reflection` train nothing and ask the critic about the held-out answers themselves."""
+Samples per step: 32, on records 8. The critics of questions and records know the right answer, so that their comments
+can correct; that of summaries does not see the references, and that of code does not have the test that decides.
+Corrections on code are names only. `best of n` and `reflection` train nothing and ask the critic about the held-out
+answers themselves."""
 COLUMNS = """- against scalar: difference from the better scalar arm, with its interval.
 - at equal length: what remains of it at equal lengths, where the mean lengths differ by more than 15%. Empty where
   hardly any answers of the two arms are of equal length.
 - samples: until the curve reaches the scalar arm's best value, and as a share of what the scalar arm needs.
 - length: words, and as a share of the references' length. KL: nats per answer from the starting model.
-- perplexity: of the answers under the starting model."""
+- perplexity: of the answers under the starting model.
+- seconds: of training, while the run shared the GPU with up to a hundred others: for comparison, not for planning."""
 COMMANDS = """<!-- no-test: hours on a GPU -->
 ```bash
 python benchmarks/evidence.py warm-up --device cuda
-python benchmarks/evidence.py jobs --half select --device cuda > select.json   # run these commands, then:
+python benchmarks/evidence.py jobs --half select --sayings all --device cuda > select.json   # run these commands, then:
 python benchmarks/evidence.py select
 python benchmarks/evidence.py jobs --device cuda > jobs.json                    # run these commands, then:
 python benchmarks/evidence.py report
@@ -81,9 +83,14 @@ def write_page(
 def _completeness(missing: Sequence[str], figures: Mapping[str, Any]) -> str:
     if not missing:
         return f"Complete: {figures['runs']} runs."
-    names = [name.split("-") for name in missing]
-    counts = Counter(f"{task}, {said}, {arm.replace('_', ' ')}" for _, task, said, arm, *_ in names)
-    lines = "\n".join(f"- {name}: {count} seeds" for name, count in counts.items())
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for name in missing:
+        _, task, said, arm, *_ = name.split("-")
+        counts[f"{task}, {said}"][arm.replace("_", " ")] += 1
+    lines = "\n".join(
+        f"- {place}: {', '.join(f'{arm} ({count} seeds)' for arm, count in arms.items())}"
+        for place, arms in counts.items()
+    )
     return f"**Not complete: {len(missing)} of {len(missing) + figures['runs']} runs are missing.**\n\n{lines}"
 
 

@@ -17,8 +17,12 @@ Settings = dict[str, float]
 SETTINGS_FILE = Path(__file__).with_name("evidence_settings.json")  # written by `evidence.py select`
 RUNS_FOLDER = Path(__file__).with_name("evidence_runs")
 SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 13)
-MAIN_TASKS = ("questions", "records8", "summaries", "code", "records16")
-FURTHER_TASKS = {"ILF": ("questions", "records8")}  # of the further arms, all others on the first of these
+MAIN_TASKS = ("questions", "records8", "summaries", "code")
+FURTHER_TASKS = {  # of the further arms, all others on one
+    "ILF": ("questions", "records8"),
+    "corrections rloo_tokens": MAIN_TASKS,
+    "corrections rloo": MAIN_TASKS,
+}
 FURTHER_TASK = "questions"
 OURS = "corrections local"  # the trainer's defaults
 SPANS_ALONE = "spans local"
@@ -31,13 +35,22 @@ MAIN_ARMS = (
     "spans rloo_tokens",
     "spans moved",
     "corrections local",
-    "corrections rloo_tokens",
 )
-FURTHER_ARMS = ("ILF", "DPO", "best of n", "reflection", "TRL GRPO", "TRL SDPO")
+FURTHER_ARMS = (
+    "corrections rloo_tokens",
+    "corrections rloo",
+    "ILF",
+    "DPO",
+    "best of n",
+    "reflection",
+    "TRL GRPO",
+    "TRL SDPO",
+)
+ALONE = ("TRL GRPO", "TRL SDPO")  # arms whose runs cannot share a model
 UNTRAINED = ("best of n", "reflection")  # the weights stay as they are: nothing to tune
 RATES = (1e-4, 3e-4, 1e-3)  # learning rates that are tried for every arm
 SAME_SETTINGS = {"records4": "records8", "records16": "records8"}  # tasks whose settings are chosen on another
-SAME_ARM = {"scalar rloo, holistic": "scalar rloo"}  # arms that are the same where everything is said
+HOLISTIC = "scalar rloo, holistic"  # the same as `scalar rloo` where everything is said
 
 
 @dataclass(frozen=True)
@@ -97,7 +110,7 @@ def select_runs(
     """Yield the runs from which settings are chosen, the settings inside the arms."""
     tasks = list(dict.fromkeys(SAME_SETTINGS.get(task, task) for task in tasks))
     for seed, task, said, arm in product(seeds, tasks, sayings, arms):
-        if arm not in SAME_ARM:
+        if is_of_its_own(arm, said):
             yield from (Run(task, arm, said, seed, "select", settings) for settings in grid(arm))
 
 
@@ -161,7 +174,7 @@ def plan_selection(
 
 def is_of_its_own(arm: str, said: Said) -> bool:
     """Whether an arm differs from all others: where everything is said, the holistic number is the number."""
-    return not (arm in SAME_ARM and said == "all")
+    return not (arm == HOLISTIC and said == "all")
 
 
 def chosen_settings(task: str, arm: str, chosen: dict[str, Settings]) -> Settings:
@@ -177,7 +190,7 @@ def chosen_settings(task: str, arm: str, chosen: dict[str, Settings]) -> Setting
 
 
 def settings_key(task: str, arm: str) -> str:
-    return f"{SAME_SETTINGS.get(task, task)}, {SAME_ARM.get(arm, arm)}"
+    return f"{SAME_SETTINGS.get(task, task)}, {'scalar rloo' if arm == HOLISTIC else arm}"
 
 
 def read_settings() -> dict[str, Settings]:
@@ -189,9 +202,22 @@ def read_settings() -> dict[str, Settings]:
 
 
 def to_commands(runs: Sequence[Run], pack: int, options: Sequence[str]) -> list[dict[str, Any]]:
-    """Return commands for a runner of many processes: `pack` runs one after the other in each."""
+    """Return commands for a runner of several processes, each of up to `pack` runs of one task that can share a model.
+
+    A command stands where the first of its runs does.
+    """
     script = str(Path(__file__).with_name("evidence.py"))
-    groups = [runs[start : start + pack] for start in range(0, len(runs), pack)]
+    groups: list[list[Run]] = []
+    latest: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        group = latest.get((run.task, run.half))
+        if run.arm in ALONE:
+            groups.append([run])
+        elif group is None or len(group) == pack:
+            groups.append([run])
+            latest[run.task, run.half] = groups[-1]
+        else:
+            group.append(run)
     return [
         {
             "name": group[0].name + (f"-and-{len(group) - 1}" if len(group) > 1 else ""),

@@ -27,7 +27,7 @@ from evidence_tasks import TASKS
 from plots import Lines, line_plot
 
 DOCS = harness.ROOT / "docs"
-RECORDS = ("records8", "records16")
+RECORDS = ("records8",)
 REAL = ("summaries", "questions", "code")
 Comparisons = Mapping[tuple[str, str], list[dict[str, Any]]]
 BARS = {

@@ -1,8 +1,7 @@
-"""One training run of `evidence.py`."""
+"""Training runs of `evidence.py`, one alone or several of a task in lockstep."""
 
 from __future__ import annotations
 
-import json
 import math
 import tempfile
 import time
@@ -16,10 +15,12 @@ import harness
 import torch
 from evidence_answers import sample_answers, to_rollout
 from evidence_arms import ARMS, Arm
-from evidence_plan import Run, Said
+from evidence_critics import critic_pool
+from evidence_plan import Run
 from evidence_start import start_fingerprint, start_of
 from evidence_tasks import TASKS, OneFault, Task
 from peft import LoraConfig
+from stacked_trainer import TrainerStack
 from transformers import PreTrainedTokenizerBase
 
 from text2grad import Text2GradConfig, Text2GradTrainer
@@ -28,6 +29,7 @@ from text2grad.evaluation.metrics import critic_score
 from text2grad.models.loading import load_tokenizer
 from text2grad.models.special_tokens import encode_texts
 from text2grad.schema import Example, Feedback
+from text2grad.trainer.batch import Rollout
 from text2grad.trainer.scoring import score
 
 STEPS, QUICK_STEPS = 40, 2
@@ -37,6 +39,7 @@ QUICK: dict[str, Any] = {"per_device_train_batch_size": 4, "num_generations": 2,
 QUICK_PROMPTS = 4
 KEPT_TEXTS, DIGITS = 8, 5  # answers of which a run keeps the text, and digits of its numbers: runs are committed
 LOGGED = ("kl", "reward", "completions/mean_length", "corrections/count", "pairs")
+ADAPTER = LoraConfig(r=16, lora_alpha=32, target_modules="all-linear")
 Row = dict[str, Any]
 
 
@@ -55,26 +58,57 @@ class CountingCritic:
 
 def run(spec: Run, starts: Path, device: str, steps: int, quick: bool) -> dict[str, Any]:
     """Train once and return the curve, and the metrics of every held-out answer before and after."""
-    task, arm = TASKS[spec.task], ARMS[spec.arm]
-    start = start_of(task, starts, quick)
-    critic = CountingCritic(make_critic(task, spec.said, arm.holistic), load_tokenizer(start))
-    settings = merge(task.settings, {"max_steps": steps, "num_logged_completions": 0}, arm.settings)
-    settings = merge(settings, spec.trainer_settings(), QUICK if quick else {})
-    heldout = task.half(spec.half)[: QUICK_PROMPTS if quick else None]
-    began = time.perf_counter()
+    task, start = TASKS[spec.task], start_of(TASKS[spec.task], starts, quick)
     with tempfile.TemporaryDirectory() as folder:
-        trainer = Text2GradTrainer(
-            start,
-            critic,
-            Text2GradConfig(output_dir=Path(folder), seed=spec.seed, bf16=device != "cpu", **settings),
-            task.train(),
-            peft_config=LoraConfig(r=16, lora_alpha=32, target_modules="all-linear"),
-        )
-        evaluated = EVALUATED if spec.half == "report" else SELECT_EVALUATED
-        record = Recorder(trainer, task, arm, critic, heldout, (*evaluated, steps))
-        record.before()
-        arm.learn(trainer, steps, record.after_step)
-        record.after()
+        args = config_of(spec, folder, device, steps, quick)
+        critic = critic_of(spec, task.critic(), start)
+        trainer = Text2GradTrainer(start, critic, args, task.train(), peft_config=ADAPTER)
+        return train(trainer, spec, task.critic(), start, steps, quick, device)
+
+
+def run_together(
+    specs: Sequence[Run], starts: Path, device: str, steps: int, quick: bool
+) -> list[dict[str, Any] | None]:
+    """As `run`, for several runs of one task and half that share a model. None: a run that failed."""
+    (task_name,) = {spec.task for spec in specs}
+    task, start = TASKS[task_name], start_of(TASKS[task_name], starts, quick)
+    with critic_pool(task) as judge, tempfile.TemporaryDirectory() as folder:
+        configs = [config_of(spec, folder, device, steps, quick) for spec in specs]
+        critics = [critic_of(spec, judge, start) for spec in specs]
+        template = Text2GradTrainer(start, critics[0], configs[0], task.train(), peft_config=ADAPTER)
+        stack = TrainerStack(template, configs, critics)
+        by_trainer = {id(trainer): spec for trainer, spec in zip(stack.trainers, specs, strict=True)}
+        return stack.run(lambda trainer: train(trainer, by_trainer[id(trainer)], judge, start, steps, quick, device))
+
+
+def config_of(spec: Run, folder: str, device: str, steps: int, quick: bool) -> Text2GradConfig:
+    settings = merge(
+        TASKS[spec.task].settings,
+        {"max_steps": steps, "num_logged_completions": 0},
+        ARMS[spec.arm].settings,
+        spec.trainer_settings(),
+        QUICK if quick else {},
+    )
+    return Text2GradConfig(output_dir=Path(folder), seed=spec.seed, bf16=device != "cpu", **settings)
+
+
+def critic_of(spec: Run, judge: Critic, start: str) -> CountingCritic:
+    """Return the critic of a run. judge: the task's, which names every fault."""
+    said = judge if spec.said == "all" else OneFault(judge, ARMS[spec.arm].holistic)
+    return CountingCritic(said, load_tokenizer(start))
+
+
+def train(
+    trainer: Text2GradTrainer, spec: Run, judge: Critic, start: str, steps: int, quick: bool, device: str
+) -> dict[str, Any]:
+    """Train as the arm says, and return what `run` returns."""
+    task, arm, began = TASKS[spec.task], ARMS[spec.arm], time.perf_counter()
+    heldout = task.half(spec.half)[: QUICK_PROMPTS if quick else None]
+    evaluated = EVALUATED if spec.half == "report" else SELECT_EVALUATED
+    record = Recorder(trainer, task, arm, judge, heldout, (*evaluated, steps))
+    record.before()
+    arm.learn(trainer, steps, record.after_step)
+    record.after()
     return {
         "task": spec.task,
         "arm": spec.arm,
@@ -91,7 +125,7 @@ def run(spec: Run, starts: Path, device: str, steps: int, quick: bool) -> dict[s
         "before": compact(record.first),
         "after": compact(record.last),
         "logged": record.logged,
-        "settings": json.loads(json.dumps(settings, default=str)),
+        "settings": trainer.args.model_dump(mode="json", exclude={"output_dir"}, exclude_defaults=True),
         "quick": quick,
         "machine": harness.machine(device),
         "commit": harness.commit(),
@@ -101,7 +135,7 @@ def run(spec: Run, starts: Path, device: str, steps: int, quick: bool) -> dict[s
 class Recorder:
     """Evaluates a run while it trains. curve: means over the first held-out prompts, with what it took to get there.
 
-    evaluated: the steps after which it evaluates, the last one at the end.
+    judge: the critic that names every fault. evaluated: the steps after which it evaluates, the last one at the end.
     """
 
     def __init__(
@@ -109,11 +143,12 @@ class Recorder:
         trainer: Text2GradTrainer,
         task: Task,
         arm: Arm,
-        critic: CountingCritic,
+        judge: Critic,
         heldout: Sequence[Example],
         evaluated: Sequence[int],
     ) -> None:
-        self.trainer, self.task, self.arm, self.critic = trainer, task, arm, critic
+        assert isinstance(trainer.critic, CountingCritic)
+        self.trainer, self.task, self.arm, self.critic, self.judge = trainer, task, arm, trainer.critic, judge
         self.heldout, self.evaluated = heldout, evaluated
         self.curve: list[Row] = []
         self.logged: list[Row] = []
@@ -143,7 +178,8 @@ class Recorder:
         answers = answer(self.trainer, self.critic, heldout) if answer else sample_answers(self.trainer, heldout)
         if answer:  # the arm works here, where others only answer
             self.training_seconds += time.perf_counter() - began
-        rows = measure(self.trainer, self.task, heldout, answers)
+        moved = step == self.evaluated[-1]
+        rows = measure(self.trainer, self.task, self.judge, heldout, answers, moved)
         numbers = [name for name, value in rows[0].items() if isinstance(value, int | float)]
         point = {name: fmean(row[name] for row in rows[:CURVE_PROMPTS]) for name in numbers}
         cost = {
@@ -178,25 +214,22 @@ def merge(*groups: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def make_critic(task: Task, said: Said, holistic: bool) -> Critic:
-    return task.critic() if said == "all" else OneFault(task.critic(), holistic)
-
-
 @torch.no_grad()
-def measure(trainer: Text2GradTrainer, task: Task, heldout: Sequence[Example], answers: list[list[int]]) -> list[Row]:
-    """Return for every held-out answer the metrics, the full critic's score and faults, and how far the policy moved.
+def measure(
+    trainer: Text2GradTrainer,
+    task: Task,
+    judge: Critic,
+    heldout: Sequence[Example],
+    answers: list[list[int]],
+    moved: bool,
+) -> list[Row]:
+    """Return for every held-out answer the metrics, and the full critic's score and faults.
 
-    wanted_words: length of the references.
-    kl: nats per answer, from the starting model. surprise: nats per token under the starting model at temperature 1.
+    wanted_words: length of the references. moved: add how far the policy moved (`distances`).
     """
     rollout = to_rollout(trainer, heldout, answers)
-    everything, args = range(len(heldout)), trainer.args
-    policy = score(trainer.learner, rollout, everything, args, reference=False).logprobs
-    start = score(trainer.learner, rollout, everything, args, reference=True).logprobs
-    plain = score(
-        trainer.learner, rollout, everything, args.model_copy(update={"temperature": 1.0}), reference=True
-    ).logprobs
-    feedback = collect_feedback(task.critic(), rollout.examples)
+    far = distances(trainer, rollout) if moved else [{}] * len(answers)
+    feedback = collect_feedback(judge, rollout.examples)
     columns = {name: metric(rollout.examples) for name, metric in task.metrics.items()}
     return [
         {name: values[i] for name, values in columns.items()}
@@ -205,13 +238,31 @@ def measure(trainer: Text2GradTrainer, task: Task, heldout: Sequence[Example], a
             "words": len(example.completion.split()),
             "wanted_words": task.wanted_words(example),
             "tokens": len(answers[i]),
-            "kl": float((policy[i] - start[i]).sum()),
-            "surprise": float(-plain[i].sum()) / max(1, len(answers[i])),
+            **far[i],
             "faults": count_faults(task, feedback[i]),
             "text": example.completion,
             "reference": example.reference,
         }
         for i, example in enumerate(rollout.examples)
+    ]
+
+
+def distances(trainer: Text2GradTrainer, rollout: Rollout) -> list[dict[str, float]]:
+    """Return of each answer how far the policy moved.
+
+    kl: nats per answer, from the starting model. surprise: nats per token under the starting model at temperature 1.
+    """
+    everything, args = range(len(rollout.examples)), trainer.args
+    plain_args = args.model_copy(update={"temperature": 1.0})
+    policy = score(trainer.learner, rollout, everything, args, reference=False).logprobs
+    start = score(trainer.learner, rollout, everything, args, reference=True).logprobs
+    plain = score(trainer.learner, rollout, everything, plain_args, reference=True).logprobs
+    return [
+        {
+            "kl": float((policy[i] - start[i]).sum()),
+            "surprise": float(-plain[i].sum()) / max(1, len(completion)),
+        }
+        for i, completion in enumerate(rollout.completions)
     ]
 
 

@@ -15,7 +15,10 @@ from evidence_tasks import TASKS
 
 
 def select(folder: Path, quick: bool) -> None:
-    """Print the best setting of each arm and task, and write them to evidence_settings.json."""
+    """Print the best setting of each arm and task, and write them to evidence_settings.json.
+
+    What was chosen there before stays for arms without runs here.
+    """
     runs = [read_run(path) for path in sorted(folder.glob("select-*.json.gz"))]
     chosen = choose([run for run in runs if quick or not run["quick"]])
     rows = [
@@ -26,25 +29,30 @@ def select(folder: Path, quick: bool) -> None:
     harness.show("Chosen", ["task, arm", "settings", "1st", "2nd", "3rd"], rows)
     for key, entry in chosen.items():
         if entry["missing"]:
-            print(f"{key}: {entry['missing']} settings have not been tried on everything that others have")
+            print(f"{key}: {entry['missing']} settings have not been tried with the seeds that others have")
     if not quick:
-        SETTINGS_FILE.write_text(json.dumps({"chosen": chosen}, indent=1) + "\n", encoding="utf-8")
+        before = json.loads(SETTINGS_FILE.read_text(encoding="utf-8"))["chosen"] if SETTINGS_FILE.is_file() else {}
+        SETTINGS_FILE.write_text(
+            json.dumps({"chosen": dict(sorted((before | chosen).items()))}, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 def choose(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return by task and arm the settings with the best metric, its mean over what is said and seeds.
+    """Return by task and arm the settings with the best metric, its mean over seeds where everything is said.
 
-    Settings are compared on the sayings and seeds on which all of them that were tried were run. tried: all settings
+    Settings are compared on the seeds on which all of them that were tried were run. tried: all settings
     with their values, best first. missing: how many of the grid were not tried.
     """
-    found: dict[str, dict[str, dict[tuple[str, int], float]]] = defaultdict(lambda: defaultdict(dict))
+    found: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     tasks: dict[str, tuple[str, str]] = {}
+    commits: dict[str, str] = {}
     for run in runs:
         metric = next(iter(TASKS[run["task"]].metrics))
         key = settings_key(run["task"], run["arm"])
         tasks[key] = run["task"], run["arm"]
+        commits[key] = run["commit"]
         value = fmean(row[metric] for row in run["after"])
-        found[key][_name(run["chosen"])][run["said"], run["seed"]] = value
+        found[key][_name(run["chosen"])][run["seed"]] = value
     chosen = {}
     for key, by_settings in sorted(found.items()):
         common = set.intersection(*(set(values) for values in by_settings.values()))
@@ -52,7 +60,7 @@ def choose(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             print(f"{key}: its settings have no run in common, so none is chosen")
             continue
         tried = [
-            {"settings": json.loads(name), "value": fmean(values[place] for place in common), "runs": len(common)}
+            {"settings": json.loads(name), "value": fmean(values[seed] for seed in common), "runs": len(common)}
             for name, values in by_settings.items()
         ]
         tried.sort(key=lambda entry: -float(entry["value"]))
@@ -61,6 +69,7 @@ def choose(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "settings": tried[0]["settings"],
             "tried": tried,
             "missing": len(expected - set(by_settings)),
+            "commit": commits[key],
         }
     return chosen
 

@@ -107,7 +107,8 @@ def _common(**changes: Any) -> dict[str, Any]:
         "temperature": 0.7,
         "beta": 0.02,
         "advantage_normalization": "whiten",
-        "gradient_checkpointing": False,  # batches are small
+        "gradient_checkpointing": True,
+        "max_tokens_per_batch": 8192,
         **changes,
     }
 
@@ -119,7 +120,7 @@ def _records(fields: int) -> Task:
         heldout=lambda: records_task.make_examples(HELDOUT_RECORDS, fields, seed=1),
         critic=records_task.RecordCritic,
         metrics={"slots": _each(records_task.slots_right)},
-        settings=_common(max_completion_length=24 + 12 * fields),
+        settings=_common(max_completion_length=24 + 12 * fields, per_device_train_batch_size=8),
         kind=records_task.kind_of,
         wanted_words=lambda example: len(records_task.tell(example.meta["record"]).split()),
         warm_up=lambda: records_task.faulty_paragraphs(NUM_RECORDS, fields, seed=2),

@@ -157,9 +157,9 @@ def test_a_complete_campaign_in_which_we_win_meets_every_bar(written: Path, monk
     assert result["commit"] == "0123456789abcdef"
     assert "Complete: " in page
     assert "not met" not in page
-    assert page.count("#### ") == 10
+    assert page.count("#### ") == 8
     assert "| arm | seeds | rouge_l (before) | bleu | against scalar |" in page
-    for task in ("questions", "records8", "summaries", "code", "records16"):
+    for task in ("questions", "records8", "summaries", "code"):
         picture = (written / "pictures" / f"evidence-{task}.svg").read_text(encoding="utf-8")
         assert picture.count("<polyline") == 2 * len(MAIN_ARMS) - 1
 
@@ -173,8 +173,9 @@ def test_a_page_of_some_runs_says_which_are_missing(written: Path) -> None:
     result, page, code = make_report(written, out)
     assert (result["ok"], result["complete"], code) == (False, False, 1)
     assert f"**Not complete: {len(wanted_report_runs()) - 2} of {len(wanted_report_runs())} runs are missing.**" in page
-    assert f"- questions, one, corrections local: {len(REPORT_SEEDS) - 1} seeds" in page
-    assert f"- questions, one, spans local: {len(REPORT_SEEDS)} seeds" in page
+    line = next(line for line in page.splitlines() if line.startswith("- questions, one: "))
+    assert f"corrections local ({len(REPORT_SEEDS) - 1} seeds)" in line
+    assert f"spans local ({len(REPORT_SEEDS)} seeds)" in line
     assert "No settings have been chosen." in page
     assert "The runs of questions start from 2 models." in page
 
@@ -188,8 +189,8 @@ def test_a_page_without_runs_can_be_written(written: Path) -> None:
 def test_the_settings_with_the_best_metric_are_chosen() -> None:
     settings = grid("spans local")
     runs = [
-        make_run(Run("questions", "spans local", said, 0, "select", one), gain=0.1 * i)
-        for said in ("all", "one")
+        make_run(Run("questions", "spans local", "all", seed, "select", one), gain=0.1 * i)
+        for seed in (0, 2)
         for i, one in enumerate(settings[:2])
     ]
     runs.append(make_run(Run("questions", "spans local", "all", 1, "select", settings[0]), gain=0.9))
