@@ -375,6 +375,24 @@ def reward_transfer(results: Results) -> str:
     )
 
 
+def evidence(results: Results) -> str:
+    """The unseen metric of each task: before, by the better scalar arm, by spans, and by corrections."""
+    named = {"all": "every fault", "one": "one fault per answer"}
+    table = []
+    for place, rows in results["comparisons"].items():
+        task, said = place.split(", ")
+        arms = {row["arm"]: row for row in rows}
+        ours = arms["corrections local"]
+        metric = next(name.removesuffix("_before") for name in ours if name.endswith("_before"))
+        values = [arms[arm][metric] for arm in (ours["against"], "spans local", "corrections local")]
+        difference = f"{ours['difference']:+.3f} [{ours['low']:+.3f}, {ours['high']:+.3f}]"
+        table.append(
+            [task, metric, named[said], *(f"{value:.3f}" for value in (ours[f"{metric}_before"], *values)), difference]
+        )
+    columns = ["task", "metric", "the critic names", "before", "the number", "spans", "spans and corrections"]
+    return _table([*columns, "corrections against the number"], table)
+
+
 def evidence_map(results: Results) -> str:
     """Gains by faults, mentions and batch; then with wrong critiques, with long answers, and in large batches."""
     cells = {(r["fields"], r["mentioned"], r["batch"], r["wrong"], r["tokens"]): r for r in results["map"]}
@@ -409,6 +427,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "grounding": grounding,
     "freeform": freeform,
     "copy_fields": copy_fields,
+    "evidence": evidence,
     "evidence_map": evidence_map,
     "corrections_learning_copy_fields": corrections_learning,
     "corrections_learning_xquad": corrections_learning,
