@@ -466,6 +466,11 @@ def result_commits() -> str:
     return f"Measured before the current code (commit {current}):\n\n" + _table(["result", "commit", "date"], rows)
 
 
+def script_of(name: str) -> str:
+    """Return the script that made a result; its name may end in a device or a task."""
+    return re.sub(r"_(?:cpu|gpu|copy_fields|xquad)$", "", name) + ".py"
+
+
 def result_section(name: str) -> str:
     """Return the table of a result, its machine and commit, and the bars that it missed."""
     path = harness.RESULTS / f"{name}.json"
@@ -477,9 +482,7 @@ def result_section(name: str) -> str:
         results = {key: value for key, value in results.items() if key in bars}
     table = TABLES[name](results) if name in TABLES else plain(results, bars)
     processor = machine.get("gpu", f"{machine['cpu']}, {machine['cores']} cores")
-    source = (
-        f"`benchmarks/{name.removesuffix('_cpu').removesuffix('_gpu')}.py` on {processor}, torch {machine['torch']}"
-    )
+    source = f"`benchmarks/{script_of(name)}` on {processor}, torch {machine['torch']}"
     missed = [key for key, bar in bars.items() if not harness.Bar(**bar).reached(results[key])]
     shortfall = f" Bars missed: {', '.join(missed)}." if missed else ""
     return f"{table}\n\n{source}; commit {_commit(result['commit'])}.{shortfall}"

@@ -85,7 +85,7 @@ def test_results_older_than_the_code_are_listed_with_their_commit(
 def test_every_kept_result_has_a_table(name: str) -> None:
     section = tables.result_section(name)
     assert section.startswith("| ")
-    script = f"{name.removesuffix('_cpu').removesuffix('_gpu')}.py"
+    script = tables.script_of(name)
     assert f"`benchmarks/{script}`" in section
     assert (harness.ROOT / "benchmarks" / script).is_file()
 

@@ -182,7 +182,10 @@ def slow_targets(case: Case) -> slow_policy.Targets:
         settings.lam,
     )
     bound = settings.reward_clip
-    outcomes = [None if o is None else max(-bound, min(bound, o / scale)) for o in case.outcomes]
+    scaled = [None if o is None else o / scale for o in case.outcomes]
+    known = [o for o, valid in zip(scaled, case.valid, strict=True) if valid and o is not None]
+    center = sum(known) / len(known) if known else 0.0
+    outcomes = [None if o is None else center + max(-bound, min(bound, o - center)) for o in scaled]
     decay = settings.gamma * settings.lam
     advantages = slow_policy.with_outcomes(targets.advantages, usable(rewards), outcomes, settings.group_size, decay)
     return slow_policy.Targets(slow_policy.normalized(advantages, settings.normalization), targets.returns)
