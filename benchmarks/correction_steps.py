@@ -27,7 +27,7 @@ from text2grad.models.packing import pad_rows
 from text2grad.models.policy import Policy
 from text2grad.models.prompts import encode_prompts
 from text2grad.models.special_tokens import encode_texts
-from text2grad.rewards.corrections import Completion, Correction, find_corrections
+from text2grad.rewards.corrections import Completion, CorrectedBranch, find_corrections
 from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback
 
@@ -47,7 +47,7 @@ class Triple(NamedTuple):
     prompt: list[int]
     answer: list[int]
     rewards: list[float]
-    corrections: list[Correction]
+    branches: list[CorrectedBranch]
 
 
 class Effect(NamedTuple):
@@ -142,21 +142,21 @@ def make_triple(example: Example, feedback: Feedback, tokenizer: Any) -> Triple 
     if decode(ids, tokenizer) != example.completion:
         return None
     ranges = offsets(ids, tokenizer)
-    corrections, _ = find_corrections(
+    branches, _ = find_corrections(
         kept,
         Completion(ids, example.completion, ranges, ended=True),
         tokenizer,
         encode=lambda text: encode_texts([text], tokenizer)[0],
     )
     rewards = token_rewards(kept, ranges, credit=Credit(mode="uniform")).rewards.tolist()
-    return Triple(prompt, ids, rewards, corrections) if corrections and any(rewards) else None
+    return Triple(prompt, ids, rewards, branches) if branches and any(rewards) else None
 
 
 def apply_step(policy: Policy, triple: Triple, corrected: bool) -> Effect:
     """Make one step and measure; the caller restores the weights."""
     old = branch_logprobs(policy, triple)
-    corrections = triple.corrections if corrected else []
-    (before, after), *_ = gradient_step(policy, triple.prompt, triple.answer, triple.rewards, STEP_SIZE, corrections)
+    branches = triple.branches if corrected else []
+    (before, after), *_ = gradient_step(policy, triple.prompt, triple.answer, triple.rewards, STEP_SIZE, branches)
     moved = [abs(b - a) for a, b in zip(before, after, strict=True)]
     inside = [change for change, reward in zip(moved, triple.rewards, strict=True) if reward]
     outside = [change for change, reward in zip(moved, triple.rewards, strict=True) if not reward]
@@ -169,21 +169,25 @@ def apply_step(policy: Policy, triple: Triple, corrected: bool) -> Effect:
 def branch_logprobs(policy: Policy, triple: Triple) -> list[float]:
     """Mean log-probability of the tokens of each correction."""
     policy.eval()
-    branches = [Branch(0, correction.start, correction.ids) for correction in triple.corrections]
+    rows = [Branch(0, branch.start, branch.ids) for branch in triple.branches]
     device = next(policy.parameters()).device
-    scores = policy(pad_rows([triple.prompt], [triple.answer], [[0]], device, branches), temperature=1.0).logprobs
-    return [float(scores[i, : len(correction.ids)].mean()) for i, correction in enumerate(triple.corrections, 1)]
+    scores = policy(pad_rows([triple.prompt], [triple.answer], [[0]], device, rows), temperature=1.0).logprobs
+    return [
+        float(scores[i, correction.first : correction.last].mean())
+        for i, branch in enumerate(triple.branches, 1)
+        for correction in branch.corrections
+    ]
 
 
 @torch.no_grad()
 def is_greedy(policy: Policy, triple: Triple) -> bool:
-    """Whether greedy decoding after the prefix writes each correction."""
+    """Whether greedy decoding after what is before it writes each correction."""
     device = next(policy.parameters()).device
-    for correction in triple.corrections:
-        prefix = triple.prompt + triple.answer[: correction.start]
-        ids = torch.tensor([prefix + correction.ids], device=device)
+    for branch in triple.branches:
+        prefix = triple.prompt + triple.answer[: branch.start]
+        ids = torch.tensor([prefix + branch.ids], device=device)
         best = policy.model(input_ids=ids).logits[0, len(prefix) - 1 : -1].argmax(-1).tolist()
-        if best != correction.ids:
+        if any(best[c.first : c.last] != branch.ids[c.first : c.last] for c in branch.corrections):
             return False
     return True
 

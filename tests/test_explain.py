@@ -8,7 +8,7 @@ from text2grad.errors import UserError
 from text2grad.explain import Explanation, explain, gradient_step, locate_comment
 from text2grad.models.loading import load_model, load_tokenizer
 from text2grad.models.policy import Policy
-from text2grad.rewards.corrections import Correction
+from text2grad.rewards.corrections import CorrectedBranch, Correction
 from text2grad.schema import Feedback, Omission, Span
 
 SUMMARY_SOURCE = (
@@ -107,8 +107,8 @@ def test_corrections_are_plain_data_with_rows_of_their_own(tiny_model: Path) -> 
 
 def test_a_correction_alone_can_be_explained(tiny_model: Path) -> None:
     policy = Policy(load_model(tiny_model), keep_reference=False)
-    correction = Correction(start=1, end=2, ids=[9, 10], weight=1.0)
-    completion, corrected = gradient_step(policy, [5, 6], [7, 8], [0.0, 0.0], 0.1, [correction])
+    branch = CorrectedBranch(1, [9, 10], [Correction(start=1, end=2, first=0, last=2, weight=1.0)])
+    completion, corrected = gradient_step(policy, [5, 6], [7, 8], [0.0, 0.0], 0.1, [branch])
     assert [len(part) for part in completion] == [2, 2]
     moved = [after - before for before, after in zip(*corrected, strict=True)]
     assert sum(moved) / 2 == pytest.approx(0.4, rel=0.05), "four times the step"

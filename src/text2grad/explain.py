@@ -22,7 +22,7 @@ from text2grad.models.packing import pad_rows
 from text2grad.models.policy import Policy
 from text2grad.models.prompts import encode_prompts
 from text2grad.models.special_tokens import encode_texts
-from text2grad.rewards.corrections import Completion, Correction, find_corrections
+from text2grad.rewards.corrections import Completion, CorrectedBranch, find_corrections
 from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Omission, Span
 
@@ -107,26 +107,28 @@ def explain(
         raise UserError("the model's tokenizer cannot spell the completion exactly; check it for unusual characters")
     ranges = offsets(ids, tokenizer)
     rewards = token_rewards(feedback, ranges, credit=EXPLAINED_CREDIT).rewards
-    corrections, refused_corrections = find_corrections(
+    branches, refused_corrections = find_corrections(
         feedback,
         Completion(ids, completion, ranges, ended=True),
         tokenizer,
         encode=lambda text: encode_texts([text], tokenizer)[0],
     )
     policy = Policy(model, keep_reference=False)
-    changes = gradient_step(policy, prompt_ids, ids, rewards.tolist(), step_size, corrections)
+    changes = gradient_step(policy, prompt_ids, ids, rewards.tolist(), step_size, branches)
     places = [(completion[s:e], s, e) for s, e in ranges]
     rows = [
         CorrectionChange(
             correction.start,
             _token_changes(
-                [(text, places[correction.start][1], places[correction.start][1]) for text in texts],
-                [correction.weight] * len(texts),
-                moved,
+                [(text, places[correction.start][1], places[correction.start][1]) for text in texts[inside]],
+                [correction.weight] * len(texts[inside]),
+                (before[inside], after[inside]),
             ),
         )
-        for correction, moved in zip(corrections, changes[1:], strict=True)
-        for texts in [token_texts(ids[: correction.start], correction.ids, tokenizer)]
+        for branch, (before, after) in zip(branches, changes[1:], strict=True)
+        for texts in [token_texts(ids[: branch.start], branch.ids, tokenizer)]
+        for correction in branch.corrections
+        for inside in [slice(correction.first, correction.last)]
     ]
     return Explanation(
         completion=completion,
@@ -175,9 +177,9 @@ def gradient_step(
     completion: list[int],
     rewards: Sequence[float],
     step_size: float,
-    corrections: Sequence[Correction] = (),
+    corrected: Sequence[CorrectedBranch] = (),
 ) -> list[Change]:
-    """Take one step along the token rewards and corrections; return the change of the completion and of each.
+    """Take one step along token rewards and corrections; return the change of the completion and of each branch.
 
     The step goes along the gradients of three sums: log-probabilities of the completion's tokens times their rewards,
     mean log-probabilities of corrections times their weights, and minus half of the squared changes of tokens without
@@ -185,19 +187,21 @@ def gradient_step(
     move by step_size on average, corrections by `CORRECTION_SIZE` times that, at most to `TARGET_PROBABILITY`, and
     other tokens back to where they were.
     """
-    if not any(rewards) and not corrections:
+    if not any(rewards) and not corrected:
         raise UserError("praise and blame of the same words cancel out; write a comment with one opinion per word")
     policy.eval()
     device = next(policy.parameters()).device
-    branches = [Branch(0, correction.start, correction.ids) for correction in corrections]
+    branches = [Branch(0, branch.start, branch.ids) for branch in corrected]
     batch = pad_rows([prompt], [completion], [[0]], device, branches)
     with torch.no_grad():
         before = policy(batch, temperature=1.0).logprobs
     weights, pulls, held = torch.zeros_like(before), torch.zeros_like(before), torch.zeros_like(before)
     weights[0, : len(completion)] = torch.tensor(list(rewards))
     held[0, : len(completion)] = (weights[0, : len(completion)] == 0).to(held.dtype)
-    for line, correction in enumerate(corrections, 1):
-        pulls[line, : len(correction.ids)] = correction.weight / len(correction.ids)
+    for line, branch in enumerate(corrected, 1):
+        for correction in branch.corrections:
+            inside = slice(correction.first, correction.last)
+            pulls[line, inside] += correction.weight / (correction.last - correction.first)
     target = torch.full_like(before, math.log(TARGET_PROBABILITY)).minimum(before + CORRECTION_SIZE * step_size)
     trained = [parameter for parameter in policy.model.parameters() if parameter.requires_grad]
     for part in range(PARTS):
@@ -217,7 +221,7 @@ def gradient_step(
                     parameter.add_(direction, alpha=eta)
     with torch.no_grad():
         after = policy(batch, temperature=1.0).logprobs
-    lengths = [len(completion), *(len(correction.ids) for correction in corrections)]
+    lengths = [len(completion), *(len(branch.ids) for branch in corrected)]
     return [(before[i, :length].tolist(), after[i, :length].tolist()) for i, length in enumerate(lengths)]
 
 

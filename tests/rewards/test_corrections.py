@@ -12,7 +12,15 @@ from tokenizers_support import SENTENCES, TOKENIZERS, wrap
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from text2grad.align.tokens import decode, offsets, overlapping
-from text2grad.rewards.corrections import Completion, Correction, Edit, correct, edits, find_corrections
+from text2grad.rewards.corrections import (
+    Completion,
+    CorrectedBranch,
+    Correction,
+    Edit,
+    correct,
+    edits,
+    find_corrections,
+)
 from text2grad.schema import Feedback, Omission, Span
 
 TEXT = "We meet on Friday at noon."
@@ -40,7 +48,7 @@ def corrected(
 ) -> str:
     """The sampled text before the branch, "|", and the texts of its tokens, with "|" between them; "-" if refused."""
     answer = written(text, tokenizer, ended)
-    found = correct(Edit(*edit, 1.0), answer, tokenizer, encoder(tokenizer), more)
+    found = correct([Edit(*edit, 1.0)], answer, tokenizer, encoder(tokenizer), more)
     if found is None:
         return "-"
     tokens = [tokenizer.decode([token]) for token in found.ids]
@@ -92,18 +100,20 @@ def test_the_tokens_that_are_replaced(smollm2_tokenizer: PreTrainedTokenizerFast
     encode = encoder(smollm2_tokenizer)
 
     def replaced(start: int, end: int, text: str) -> tuple[int, int]:
-        found = correct(Edit(start, end, text, 1.0), answer, smollm2_tokenizer, encode)
+        found = correct([Edit(start, end, text, 1.0)], answer, smollm2_tokenizer, encode)
         assert found is not None
-        return found.start, found.end
+        (correction,) = found.corrections
+        return correction.start, correction.end
 
     assert replaced(11, 17, "Monday") == (3, 4)
     assert replaced(8, 17, "soon") == (2, 4)
     assert replaced(2, 2, " all") == (1, 2), "an insertion stands against the token that came instead"
     assert replaced(26, 26, " Bye.") == (7, 8)
     truncated = written(TEXT, smollm2_tokenizer, ended=False)
-    found = correct(Edit(26, 26, " Bye.", 1.0), truncated, smollm2_tokenizer, encode)
+    found = correct([Edit(26, 26, " Bye.", 1.0)], truncated, smollm2_tokenizer, encode)
     assert found is not None
-    assert (found.start, found.end) == (7, 7), "at the end of a truncated completion there is none"
+    (correction,) = found.corrections
+    assert (correction.start, correction.end) == (7, 7), "at the end of a truncated completion there is none"
 
 
 def spell(tokenizer: PreTrainedTokenizerBase, *tokens: str) -> list[int]:
@@ -116,11 +126,11 @@ def test_the_bytes_of_an_emoji_are_replaced_together() -> None:
     emoji = [f"<0x{byte:02X}>" for byte in "👍".encode()]
     answer = completion(spell(tokenizer, "▁the", "▁", *emoji, "e"), tokenizer)
     assert answer.text == "the 👍e"
-    found = correct(Edit(4, 5, "n", 0.5), answer, tokenizer, encoder(tokenizer))
-    assert found == Correction(start=2, end=6, ids=spell(tokenizer, "n"), weight=0.5)
-    split = correct(Edit(5, 6, "n", 0.5), answer, tokenizer, encoder(tokenizer))
-    assert split == Correction(start=6, end=7, ids=spell(tokenizer, "n"), weight=0.5)
-    into = correct(Edit(6, 6, "😎", 0.5), answer, tokenizer, encoder(tokenizer))
+    found = correct([Edit(4, 5, "n", 0.5)], answer, tokenizer, encoder(tokenizer))
+    assert found == CorrectedBranch(2, spell(tokenizer, "n"), [Correction(start=2, end=6, first=0, last=1, weight=0.5)])
+    split = correct([Edit(5, 6, "n", 0.5)], answer, tokenizer, encoder(tokenizer))
+    assert split == CorrectedBranch(6, spell(tokenizer, "n"), [Correction(start=6, end=7, first=0, last=1, weight=0.5)])
+    into = correct([Edit(6, 6, "😎", 0.5)], answer, tokenizer, encoder(tokenizer))
     assert into is not None
     assert into.ids == spell(tokenizer, *[f"<0x{byte:02X}>" for byte in "😎".encode()])
 
@@ -133,14 +143,14 @@ def test_a_character_of_several_tokens_is_not_cut() -> None:
     tokenizer = wrap(backend)
     answer = completion([3, 0, 1, 2], tokenizer)
     assert (answer.text, answer.ranges) == ("bé a", [(0, 1), (1, 2), (1, 3), (3, 4)])
-    found = correct(Edit(2, 3, "b", 1.0), answer, tokenizer, encoder(tokenizer))
-    assert found == Correction(start=1, end=3, ids=[0, 4, 3], weight=1.0)
+    found = correct([Edit(2, 3, "b", 1.0)], answer, tokenizer, encoder(tokenizer))
+    assert found == CorrectedBranch(1, [0, 4, 3], [Correction(start=1, end=3, first=0, last=3, weight=1.0)])
 
 
 def test_a_tokenizer_that_begins_texts_with_a_space_continues_inside_a_word() -> None:
     tokenizer = TOKENIZERS["unigram"]
     answer = completion(encoder(tokenizer)("The meeting is on Friday"), tokenizer)
-    found = correct(Edit(18, 24, "Monday", 1.0), answer, tokenizer, encoder(tokenizer))
+    found = correct([Edit(18, 24, "Monday", 1.0)], answer, tokenizer, encoder(tokenizer))
     assert found is not None
     assert decode([*answer.ids[: found.start], *found.ids], tokenizer) == "The meeting is on Monday"
 
@@ -151,7 +161,7 @@ def test_words_that_the_tokenizer_cannot_spell_are_refused_and_counted() -> None
     assert answer.text == "the the ."
     spans = [Span(start=4, end=7, label="poor", replacement=text) for text in ("zebra", ".", "the")]
     found, refused = find_corrections(Feedback(spans=spans, critic="c"), answer, tokenizer, encoder(tokenizer))
-    assert found == [Correction(1, 2, spell(tokenizer, "."), 1.0)]
+    assert found == [CorrectedBranch(1, spell(tokenizer, "."), [Correction(1, 2, 0, 1, 1.0)])]
     assert refused == 2
 
 
@@ -200,9 +210,11 @@ def clean(token: int, answer: Completion) -> int:
     return token
 
 
-def assert_exact(answer: Completion, edit: Edit, more: int, tokenizer: PreTrainedTokenizerBase) -> Correction | None:
+def assert_exact(
+    answer: Completion, edit: Edit, more: int, tokenizer: PreTrainedTokenizerBase
+) -> CorrectedBranch | None:
     """The properties of a branch that is not refused."""
-    found = correct(edit, answer, tokenizer, encoder(tokenizer), more)
+    found = correct([edit], answer, tokenizer, encoder(tokenizer), more)
     if found is None:
         return None
     whole = answer.text[: edit.start] + edit.replacement + answer.text[edit.end :]
@@ -210,12 +222,14 @@ def assert_exact(answer: Completion, edit: Edit, more: int, tokenizer: PreTraine
     assert whole.startswith(text)
     assert len(text) >= edit.start + len(edit.replacement)
     overlapped = overlapping(edit.start, edit.end, answer.ranges)
+    (correction,) = found.corrections
+    assert (correction.start, correction.first, correction.last) == (found.start, 0, len(found.ids))
     if overlapped:
-        assert (found.start, found.end) == (clean(overlapped[0], answer), overlapped[-1] + 1)
+        assert (found.start, correction.end) == (clean(overlapped[0], answer), overlapped[-1] + 1)
     else:
         assert all(start < edit.start for start, _ in answer.ranges[: found.start])
         assert all(end <= edit.start for _, end in answer.ranges[: found.start])
-        assert all(end >= edit.start for _, end in answer.ranges[max(found.end - 1, found.start) :])
+        assert all(end >= edit.start for _, end in answer.ranges[max(correction.end - 1, found.start) :])
     assert found.ids
     return found
 
@@ -261,3 +275,99 @@ def test_branches_of_the_default_tokenizer(smollm2_tokenizer: PreTrainedTokenize
     )
     answer = completion(ids, smollm2_tokenizer)
     assert_exact(answer, data.draw(edits_of(answer.text)), data.draw(st.integers(0, 3)), smollm2_tokenizer)
+
+
+def learned(branch: CorrectedBranch, tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    """The texts of the corrections of a branch."""
+    return [tokenizer.decode(branch.ids[c.first : c.last]) for c in branch.corrections]
+
+
+@pytest.mark.model
+def test_a_correction_follows_the_corrected_text(smollm2_tokenizer: PreTrainedTokenizerFast) -> None:
+    answer = written(TEXT, smollm2_tokenizer)  # We| meet| on| Friday| at| noon|.|end
+    spans = [
+        Span(start=11, end=17, label="poor", replacement="Monday", severity=0.5),
+        Span(start=21, end=25, label="poor", replacement="two"),
+    ]
+    omissions = [Omission(text="Bye", insert_at=26, insertion=" Bye.")]
+    feedback = Feedback(spans=spans[::-1], omissions=omissions, critic="c")
+    encode = encoder(smollm2_tokenizer)
+    (branch,), refused = find_corrections(feedback, answer, smollm2_tokenizer, encode)
+    assert (branch.start, refused) == (3, 0)
+    assert smollm2_tokenizer.decode(branch.ids) == " Monday at two. Bye.<|im_end|>"
+    assert branch.corrections == [
+        Correction(start=3, end=4, first=0, last=1, weight=0.5),
+        Correction(start=5, end=6, first=2, last=3, weight=1.0),
+        Correction(start=7, end=8, first=4, last=8, weight=1.0),
+    ]
+    apart, _ = find_corrections(feedback, answer, smollm2_tokenizer, encode, after_corrected=False)
+    assert [(each.start, learned(each, smollm2_tokenizer)) for each in apart] == [
+        (5, [" two"]),
+        (3, [" Monday"]),
+        (7, [" Bye.<|im_end|>"]),
+    ]
+
+
+@pytest.mark.model
+def test_a_deletion_in_a_corrected_text_teaches_what_follows(smollm2_tokenizer: PreTrainedTokenizerFast) -> None:
+    answer = written(TEXT, smollm2_tokenizer)
+    changes = [Edit(0, 2, "They", 1.0), Edit(10, 17, "", 1.0)]
+    branch = correct(changes, answer, smollm2_tokenizer, encoder(smollm2_tokenizer))
+    assert branch is not None
+    assert smollm2_tokenizer.decode(branch.ids) == "They meet on at noon"
+    assert learned(branch, smollm2_tokenizer) == ["They", " at noon"]
+
+
+@pytest.mark.model
+def test_overlapping_corrections_follow_the_sampled_text(smollm2_tokenizer: PreTrainedTokenizerFast) -> None:
+    answer = written(TEXT, smollm2_tokenizer)
+    spans = [
+        Span(start=0, end=2, label="poor", replacement="They"),
+        Span(start=11, end=17, label="poor", replacement="Monday"),
+        Span(start=11, end=25, label="poor", replacement="Sunday"),
+    ]
+    found, refused = find_corrections(
+        Feedback(spans=spans, critic="c"), answer, smollm2_tokenizer, encoder(smollm2_tokenizer)
+    )
+    assert [learned(branch, smollm2_tokenizer) for branch in found] == [["They", " Monday"], [" Sunday"]]
+    assert refused == 0
+
+
+def test_corrections_that_cannot_be_spelled_together_are_made_apart() -> None:
+    tokenizer = TOKENIZERS["no decoder"]
+    answer = completion(spell(tokenizer, "the", "the", "."), tokenizer)
+    spans = [
+        Span(start=0, end=3, label="poor", replacement="."),
+        Span(start=4, end=7, label="poor", replacement="zebra"),
+    ]
+    found, refused = find_corrections(Feedback(spans=spans, critic="c"), answer, tokenizer, encoder(tokenizer))
+    assert [branch.ids for branch in found] == [spell(tokenizer, ".")]
+    assert refused == 1
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_several_edits_of_running_text(data: st.DataObject) -> None:
+    """The branch decodes to the text with all edits, and the tokens of each spell its replacement."""
+    tokenizer = TOKENIZERS["byte-level"]
+    answer = written(data.draw(st.sampled_from(SENTENCES[:4])), tokenizer)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(answer.text)), min_size=2, max_size=6)))
+    words = st.sampled_from(["Monday", " e", "the ", "😀", "日本"])
+    changes = [Edit(s, e, data.draw(words), 1.0) for s, e in zip(cuts[::2], cuts[1::2], strict=False)]
+    changes = [edit for edit in changes if answer.text[edit.start : edit.end] != edit.replacement]
+    assume(changes)
+    branch = correct(changes, answer, tokenizer, encoder(tokenizer))
+    assume(branch is not None)
+    assert branch is not None
+    whole, places, at = "", [], 0
+    for edit in changes:
+        whole += answer.text[at : edit.start]
+        places.append((len(whole), len(whole) + len(edit.replacement)))
+        whole, at = whole + edit.replacement, edit.end
+    ids = [*answer.ids[: branch.start], *branch.ids]
+    assert (whole + answer.text[at:]).startswith(decode(ids, tokenizer))
+    assert len(branch.corrections) == len(changes)
+    ranges = offsets(ids, tokenizer)
+    for correction, (first, last) in zip(branch.corrections, places, strict=True):
+        inside = {branch.start + i for i in range(correction.first, correction.last)}
+        assert set(overlapping(first, last, ranges)) <= inside

@@ -38,7 +38,7 @@ class Replacing(VowelCritic):
 def branch_probability(trainer: Text2GradTrainer, seen: list[CorrectionBatch], rollout: Any) -> float:
     (corrections,) = seen
     _, logprobs = score_with_branches(trainer.learner, rollout, range(4), trainer.args, False, corrections.branches)
-    return sum(float(line.exp().mean()) for line in logprobs.values()) / len(corrections)
+    return sum(float(line.exp().mean()) for line in corrections.split(logprobs).values()) / len(corrections)
 
 
 def stepped(trainer: Text2GradTrainer, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], float]:
@@ -203,6 +203,7 @@ def replace_steps(trainer: Text2GradTrainer, steps: int) -> Any:
 # Two corrections of two samples: the tokens .45 and .225, and .3.
 CORRECTIONS = CorrectionBatch(
     branches=[Branch(4, 1, [7, 8]), Branch(2, 0, [9])],
+    places=[(0, (0, 2)), (1, (0, 1))],
     weights=torch.tensor([1.0, 0.5]),
     mask=torch.tensor([[1.0, 1.0], [1.0, 0.0]]),
     replaced=torch.tensor([[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]),
@@ -241,3 +242,43 @@ def test_the_order_in_a_micro_batch_does_not_matter() -> None:
     assert first + second == pytest.approx(
         corrections_loss(COMPLETIONS, BRANCHES, [2, 4], [0, 1], only, settings).item()
     )
+
+
+def test_log_probabilities_of_corrections_are_gathered_from_those_of_their_branches() -> None:
+    """Two corrections in the first branch, one token apart, and one in the second."""
+    corrections = CorrectionBatch(
+        branches=[Branch(0, 0, [1, 2, 3, 4]), Branch(3, 2, [5, 6])],
+        places=[(0, (0, 1)), (0, (2, 4)), (1, (0, 2))],
+        weights=torch.ones(3),
+        mask=torch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 1.0]]),
+        replaced=torch.zeros(3, 4),
+        refused=0,
+    )
+    lines = torch.tensor([[-1.0, -2.0, -3.0, -4.0], [-5.0, -6.0, 0.0, 0.0]])
+    expected = [[-1.0, 0.0], [-3.0, -4.0], [-5.0, -6.0]]
+    assert corrections.gather(lines, [0, 1]).tolist() == expected
+    assert corrections.gather(lines.flip(0), [1, 0]).tolist() == expected, "in the order of the corrections"
+    assert corrections.inside([1]) == [2]
+    assert corrections.gather(lines[1:], [1]).tolist() == expected[2:]
+    assert [corrections.sample(k) for k in range(3)] == [0, 0, 3]
+    split = corrections.split({0: lines[0], 1: lines[1, :2]})
+    assert [split[k].tolist() for k in range(3)] == [[-1.0], [-3.0, -4.0], [-5.0, -6.0]]
+    assert corrections.split({1: lines[1, :2]}).keys() == {2}
+    found = corrections.with_reference({0: lines[0], 1: lines[1, :2]}).reference_logprobs
+    assert found is not None
+    assert found.tolist() == expected
+
+
+def test_what_is_between_two_corrections_is_read_but_not_learned(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(critic=Replacing(), lora=False)
+    rollout = trainer.rollout(1)
+    feedback = trainer.critic.critique(rollout.examples)
+    together = trainer.find_corrections(rollout, feedback)
+    trainer.args = trainer.args.model_copy(update={"corrections": CorrectionSettings(prefix="sampled")})
+    apart = trainer.find_corrections(rollout, feedback)
+    assert len(together) == len(apart) == len(apart.branches) == 6
+    assert len(together.branches) == 4, "one per completion"
+    second = next(k for k, (branch, (first, _)) in enumerate(together.places) if first)
+    branch, (first, last) = together.places[second]
+    assert last <= len(together.branches[branch].ids)
+    assert float(together.mask[second].sum()) == last - first < len(together.branches[branch].ids)

@@ -6,6 +6,9 @@ encode the characters of that token before s, the replacement, and what follows 
 they are split as the tokenizer splits running text. They are cut after the replacement and a number of further tokens,
 and not before they differ from what was sampled. An insertion is a replacement of no characters.
 
+Several corrections of a completion share one branch, in which each follows the corrected text before it: what the model
+will have written there once it has learned the earlier ones. The text between them is read, not learned.
+
 A branch is refused where decoding the sampled prefix and the branch does not give exactly the corrected text.
 """
 
@@ -36,18 +39,30 @@ class Edit(NamedTuple):
 
 
 class Correction(NamedTuple):
-    """The tokens of a corrected completion from the place where it leaves the sampled one.
+    """Tokens of a branch that should have been sampled.
 
-    start: index of the first sampled token that is not part of it; the number of sampled tokens at their end.
-    end: index after the last sampled token that the correction replaces; at least `start`.
-    ids: its tokens after the sampled ones before `start`; at least one.
+    start, end: the sampled tokens in whose place they belong; at the end of the completion, its length.
+    first, last: the range of its tokens among those of the branch; at least one.
     weight: severity times confidence.
     """
 
     start: int
     end: int
-    ids: list[int]
+    first: int
+    last: int
     weight: float
+
+
+class CorrectedBranch(NamedTuple):
+    """A corrected completion from the place where it leaves the sampled one.
+
+    start: index of the first sampled token that is not part of it; the number of sampled tokens at their end.
+    ids: its tokens after the sampled ones before `start`. corrections: in order; at least one.
+    """
+
+    start: int
+    ids: list[int]
+    corrections: list[Correction]
 
 
 class Completion(NamedTuple):
@@ -65,11 +80,37 @@ def find_corrections(
     tokenizer: PreTrainedTokenizerBase,
     encode: Encode,
     continuation: int = 0,
-) -> tuple[list[Correction], int]:
-    """Return the corrections of a completion, and how many were refused. For the arguments see `correct`."""
-    found = [correct(edit, completion, tokenizer, encode, continuation) for edit in edits(feedback, completion.text)]
-    corrections = [correction for correction in found if correction is not None]
-    return corrections, len(found) - len(corrections)
+    after_corrected: bool = True,
+) -> tuple[list[CorrectedBranch], int]:
+    """Return the corrections of a completion, and how many were refused. For the arguments see `correct`.
+
+    after_corrected: whether a correction follows the corrected text before it, or the sampled text. Corrections that
+    overlap others, or that cannot be spelled together with them, follow the sampled text.
+    """
+    text = completion.text
+    changes = list(edits(feedback, text))
+    effective = [edit for edit in changes if text[edit.start : edit.end] != edit.replacement]
+    together, apart = _without_overlaps(effective) if after_corrected else ([], effective)
+    branches = []
+    if together:
+        branch = correct(together, completion, tokenizer, encode, continuation)
+        if branch is None:
+            apart = effective
+        else:
+            branches.append(branch)
+    found = [correct([edit], completion, tokenizer, encode, continuation) for edit in apart]
+    branches += [branch for branch in found if branch is not None]
+    return branches, len(changes) - sum(len(branch.corrections) for branch in branches)
+
+
+def _without_overlaps(changes: Sequence[Edit]) -> tuple[list[Edit], list[Edit]]:
+    """Return the edits that can be made together, in order, and those that overlap one of them."""
+    together: list[Edit] = []
+    apart: list[Edit] = []
+    for edit in sorted(changes, key=lambda edit: edit[:2]):
+        is_free = not together or edit.start >= together[-1].end
+        (together if is_free else apart).append(edit)
+    return together, apart
 
 
 def edits(feedback: Feedback, text: str) -> Iterator[Edit]:
@@ -101,28 +142,34 @@ def _with_space(start: int, end: int, text: str) -> Range:
 
 
 def correct(
-    edit: Edit, completion: Completion, tokenizer: PreTrainedTokenizerBase, encode: Encode, continuation: int = 0
-) -> Correction | None:
-    """Return the branch of an edit, or None where there is none.
+    changes: Sequence[Edit],
+    completion: Completion,
+    tokenizer: PreTrainedTokenizerBase,
+    encode: Encode,
+    continuation: int = 0,
+) -> CorrectedBranch | None:
+    """Return the branch of edits, or None where there is none.
 
-    encode: text -> ids, without special tokens. continuation: tokens after the replacement, which lead back into the
+    changes: at least one edit that changes something; in order, without overlap.
+    encode: text -> ids, without special tokens. continuation: tokens after each replacement, which lead back into the
     completion; for a deletion at least `DELETION_CONTINUATION`, and for what is added at the end all: without the end
     token, it would teach to write on, and never to stop.
-    None: the edit changes nothing, or leaves no text, or nothing follows a deletion, or the tokenizer cannot spell it.
+    None: the edits leave no text, or nothing follows a deletion, or the tokenizer cannot spell them.
     """
     text, ranges = completion.text, completion.ranges
-    corrected = text[: edit.start] + edit.replacement + text[edit.end :]
-    if corrected == text or not corrected.strip():
-        return None
-    start, end = _replaced_tokens(edit, ranges)
+    replaced = [_replaced_tokens(edit, ranges) for edit in changes]
+    start, end = replaced[0][0], replaced[-1][1]
     while 0 < start < len(ranges) and ranges[start - 1][1] > ranges[start][0]:
         start -= 1
+    lookahead, after = min(end + LOOKAHEAD, len(ranges)), changes[-1].end
+    follows = text[after : max(ranges[lookahead - 1][1], after)] if lookahead < len(ranges) else text[after:]
+    corrected, places = _apply(changes, text)
+    if not (corrected + text[after:]).strip():
+        return None
+    wanted = corrected + follows
     branch_at = ranges[start][0] if start < len(ranges) else len(text)
-    lookahead = min(end + LOOKAHEAD, len(ranges))
-    follows = text[edit.end : max(ranges[lookahead - 1][1], edit.end)] if lookahead < len(ranges) else text[edit.end :]
     ends = [completion.ids[-1]] if completion.ended and lookahead == len(ranges) else []
     prefix = list(completion.ids[:start])
-    wanted = text[: edit.start] + edit.replacement + follows
     written = next(
         (
             [*prefix, *ids, *ends]
@@ -136,13 +183,36 @@ def correct(
     differs = next((i for i, token in enumerate(written) if [token] != list(completion.ids[i : i + 1])), None)
     if differs is None:
         return None
-    more = continuation if edit.replacement else max(continuation, DELETION_CONTINUATION)
-    if edit.start == edit.end and not text[edit.end :].strip():
-        more = len(written)
-    stop = _cut(offsets(written, tokenizer), start, edit.start + len(edit.replacement), more, differs + 1)
-    if not wanted.startswith(decode(written[:stop], tokenizer)):
+    replaced[0] = (start, replaced[0][1])
+    found, tokens = [], offsets(written, tokenizer)
+    for edit, place, sampled in zip(changes, places, replaced, strict=True):
+        more = continuation if edit.replacement else max(continuation, DELETION_CONTINUATION)
+        if edit.start == edit.end and not text[edit.end :].strip():
+            more = len(written)
+        first = start if edit is changes[0] else max(_token_at(place[0], tokens), start)
+        stop = _cut(tokens, first, place[1], more, max(first, differs) + 1)
+        if first < stop:
+            found.append(Correction(*sampled, first - start, stop - start, edit.weight))
+    stop = start + max((correction.last for correction in found), default=0)
+    if not found or not wanted.startswith(decode(written[:stop], tokenizer)):
         return None
-    return Correction(start, end, written[start:stop], edit.weight)
+    return CorrectedBranch(start, written[start:stop], found)
+
+
+def _apply(changes: Sequence[Edit], text: str) -> tuple[str, list[Range]]:
+    """Return the corrected text up to the last edit, and the places of the replacements in it."""
+    corrected, places, at = "", [], 0
+    for edit in changes:
+        corrected += text[at : edit.start]
+        places.append((len(corrected), len(corrected) + len(edit.replacement)))
+        corrected += edit.replacement
+        at = edit.end
+    return corrected, places
+
+
+def _token_at(place: int, ranges: Sequence[Range]) -> int:
+    """Return the index of the first token that does not end before a character; the end token has no characters."""
+    return next((i for i, (start, end) in enumerate(ranges) if end > place or start >= place), len(ranges))
 
 
 def _replaced_tokens(edit: Edit, ranges: Sequence[Range]) -> Range:

@@ -232,12 +232,7 @@ class Teacher:
                 raise UserError(f'the feedback on answer "{example.id}" failed: {item.error}; leave it out')
         rewards = rollout_rewards(rollout, feedback, CREDIT, seed=0, step=0)
         corrections = rollout_corrections(
-            rollout,
-            feedback,
-            range(len(feedback)),
-            self.tokenizer,
-            self._context,
-            self.settings.corrections.continuation,
+            rollout, feedback, range(len(feedback)), self.tokenizer, self._context, self.settings.corrections
         )
         if not rewards.tokens.any() and not len(corrections):
             raise UserError("the feedback praises, blames and corrects no words, so nothing can be learned; mark some")
@@ -251,24 +246,29 @@ class Teacher:
         trained = list(self._adapter().values())
         optimizer = torch.optim.AdamW(trained, lr=args.learning_rate, weight_decay=args.weight_decay)
         learner = Learner(self.policy, optimizer, self._accelerator)
-        before, corrected_before = score_with_branches(learner, rollout, everything, args, False, corrections.branches)
-        corrections = corrections.with_reference([corrected_before[k] for k in range(len(corrections))])
+        before, branches_before = score_with_branches(learner, rollout, everything, args, False, corrections.branches)
+        corrections = corrections.with_reference(branches_before)
         state = TrainerState(0, KLController(args.beta), RunningScale())
         batch = make_batch(rollout, rewards, before, before, args, state)
         result = update(learner, rollout, batch, args, corrections)
         if result.error is not None:
             raise UserError(f"{result.error}; nothing was changed: lower the learning rate")
-        after, corrected_after = score_with_branches(learner, rollout, everything, args, False, corrections.branches)
+        after, branches_after = score_with_branches(learner, rollout, everything, args, False, corrections.branches)
         rows: list[tuple[list[TokenRow], list[CorrectionRow]]] = []
         for i, ids in enumerate(rollout.completions):
             scores = (tensor[i, : len(ids)] for tensor in (rewards.tokens, before.logprobs, after.logprobs))
             texts = [rollout.examples[i].completion[start:end] for start, end in rollout.offsets[i]]
             rows.append((_token_rows(texts, *scores), []))
-        for k, branch in enumerate(corrections.branches):
-            texts = token_texts(rollout.completions[branch.sample][: branch.start], list(branch.ids), self.tokenizer)
+        corrected_before, corrected_after = corrections.split(branches_before), corrections.split(branches_after)
+        for k, (number, (first, last)) in enumerate(corrections.places):
+            branch = corrections.branches[number]
+            prefix = [*rollout.completions[branch.sample][: branch.start], *branch.ids[:first]]
+            texts = token_texts(prefix, list(branch.ids[first:last]), self.tokenizer)
             weight = corrections.weights[k].expand(len(texts))
             tokens = _token_rows(texts, weight, corrected_before[k], corrected_after[k])
-            rows[branch.sample][1].append(CorrectionRow(token=branch.start, tokens=tokens))
+            replaced = corrections.replaced[k].nonzero().flatten().tolist()
+            place = replaced[0] if replaced else len(rollout.completions[branch.sample])
+            rows[branch.sample][1].append(CorrectionRow(token=place, tokens=tokens))
         return rows
 
     def _encode(self, examples: Sequence[Example]) -> list[list[int]]:

@@ -37,6 +37,10 @@ class CorrectionSettings(Settings):
     continuation: NonNegativeInt = Field(
         0, description="tokens of the way back into the completion that a correction includes; a deletion at least 2"
     )
+    prefix: Literal["corrected", "sampled"] = Field(
+        "corrected",
+        description="what a correction follows: the completion with earlier corrections made, or as sampled",
+    )
 
 
 class PolicySettings(Settings):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 from text2grad.models.batching import Branch, stack_rows
 from text2grad.models.special_tokens import encode_texts
 from text2grad.rewards.corrections import Completion, find_corrections
-from text2grad.schema import Feedback
+from text2grad.schema import Feedback, Range
 from text2grad.trainer.batch import Rollout
 from text2grad.trainer.config import CorrectionSettings
 from text2grad.trainer.losses import contrastive_loss, correction_loss, kl_loss, mean_over_tokens
@@ -22,14 +22,15 @@ from text2grad.trainer.losses import contrastive_loss, correction_loss, kl_loss,
 class CorrectionBatch:
     """The corrections of all samples of a step; the first dimension of each tensor is the corrections.
 
-    branches: the tokens that should have been sampled. weights: (corrections,), severity times confidence.
-    mask: (corrections, longest branch), 1 on tokens.
+    branches: rows of tokens in which corrections are. places: of each correction, its branch and its range in that.
+    weights: (corrections,), severity times confidence. mask: (corrections, longest correction), 1 on tokens.
     replaced: (corrections, longest completion), 1 on the sampled tokens in whose place they belong.
     reference_logprobs: as the mask; None where the KL does not count.
     refused: corrections that the tokenizer cannot spell after the sampled tokens, or that do not fit the context.
     """
 
     branches: list[Branch]
+    places: list[tuple[int, Range]]
     weights: Tensor
     mask: Tensor
     replaced: Tensor
@@ -37,19 +38,45 @@ class CorrectionBatch:
     reference_logprobs: Tensor | None = None
 
     def __len__(self) -> int:
-        return len(self.branches)
+        return len(self.places)
 
-    def with_reference(self, logprobs: Sequence[Tensor]) -> CorrectionBatch:
-        """Return the corrections with the log-probabilities of the reference: (tokens,) of each."""
-        return replace(self, reference_logprobs=stack_rows(logprobs, self.mask.shape[1]))
+    def inside(self, branches: Sequence[int]) -> list[int]:
+        """Return the indices of the corrections in these branches."""
+        return [k for k, (branch, _) in enumerate(self.places) if branch in branches]
+
+    def sample(self, index: int) -> int:
+        """Return which sample a correction is of."""
+        return self.branches[self.places[index][0]].sample
+
+    def gather(self, logprobs: Tensor, branches: Sequence[int]) -> Tensor:
+        """Log-probabilities of branches -> those of the corrections inside them, 0 where they have no token.
+
+        logprobs: (branches, longest branch). Returns (corrections, longest correction).
+        """
+        lines = {branch: line for line, branch in enumerate(branches)}
+        chosen = [self.places[k] for k in self.inside(branches)]
+        rows = torch.tensor([lines[branch] for branch, _ in chosen], device=logprobs.device)
+        columns = torch.tensor([first for _, (first, _) in chosen], device=logprobs.device)[:, None]
+        columns = columns + torch.arange(self.mask.shape[1], device=logprobs.device)
+        mask = self.mask[self.inside(branches)].to(logprobs.device)
+        return logprobs[rows[:, None], columns.clamp(max=logprobs.shape[1] - 1)] * mask
+
+    def with_reference(self, logprobs: Mapping[int, Tensor]) -> CorrectionBatch:
+        """Return the corrections with the log-probabilities of the reference: (tokens,) of each branch."""
+        return replace(self, reference_logprobs=stack_rows(list(self.split(logprobs).values()), self.mask.shape[1]))
+
+    def split(self, logprobs: Mapping[int, Tensor]) -> dict[int, Tensor]:
+        """Log-probabilities of branches, (tokens,) by index -> those of the corrections inside them, by index."""
+        return {
+            k: logprobs[branch][slice(*place)] for k, (branch, place) in enumerate(self.places) if branch in logprobs
+        }
 
     def probabilities(self, logprobs: Tensor, indices: Sequence[int]) -> Tensor:
         """Return the mean probability of the tokens of each of these corrections; logprobs: (indices, tokens)."""
-        mask = self.mask[list(indices), : logprobs.shape[1]].to(logprobs.device)
-        return mean_over_tokens(logprobs.exp(), mask)
+        return mean_over_tokens(logprobs.exp(), self.mask[list(indices)].to(logprobs.device))
 
 
-NO_CORRECTIONS = CorrectionBatch([], torch.zeros(0), torch.zeros(0, 0), torch.zeros(0, 0), refused=0)
+NO_CORRECTIONS = CorrectionBatch([], [], torch.zeros(0), torch.zeros(0, 0), torch.zeros(0, 0), refused=0)
 
 
 def rollout_corrections(
@@ -58,46 +85,50 @@ def rollout_corrections(
     samples: Sequence[int],
     tokenizer: PreTrainedTokenizerBase,
     context: int,
-    continuation: int,
+    settings: CorrectionSettings,
 ) -> CorrectionBatch:
-    """Return the corrections of the given samples of a rollout.
-
-    context: tokens that the model can read. continuation: as in `find_corrections`.
-    """
+    """Return the corrections of the given samples of a rollout. context: tokens that the model can read."""
 
     def encode(text: str) -> list[int]:
         return encode_texts([text], tokenizer)[0]
 
     branches: list[Branch] = []
+    places: list[tuple[int, Range]] = []
     weights: list[float] = []
-    replaced = torch.zeros(0, max(map(len, rollout.completions)))
-    refused = 0
-    rows = []
+    rows: list[Tensor] = []
+    width, refused = max(map(len, rollout.completions)), 0
     for i in samples:
         completion = Completion(
             rollout.completions[i], rollout.examples[i].completion, rollout.offsets[i], rollout.ended[i]
         )
-        found, impossible = find_corrections(feedback[i], completion, tokenizer, encode, continuation)
-        fitting = [c for c in found if len(rollout.prompts[i]) + c.start + len(c.ids) <= context]
-        refused += impossible + len(found) - len(fitting)
-        for correction in fitting:
-            branches.append(Branch(i, correction.start, correction.ids))
-            weights.append(correction.weight)
-            row = torch.zeros(replaced.shape[1])
-            row[correction.start : correction.end] = 1
-            rows.append(row)
+        found, impossible = find_corrections(
+            feedback[i], completion, tokenizer, encode, settings.continuation, settings.prefix == "corrected"
+        )
+        refused += impossible
+        for branch in found:
+            if len(rollout.prompts[i]) + branch.start + len(branch.ids) > context:
+                refused += len(branch.corrections)
+                continue
+            branches.append(Branch(i, branch.start, branch.ids))
+            for correction in branch.corrections:
+                places.append((len(branches) - 1, (correction.first, correction.last)))
+                weights.append(correction.weight)
+                rows.append(torch.zeros(width))
+                rows[-1][correction.start : correction.end] = 1
+    lengths = [last - first for _, (first, last) in places]
     return CorrectionBatch(
         branches=branches,
+        places=places,
         weights=torch.tensor(weights),
-        mask=stack_rows([torch.ones(len(b.ids)) for b in branches], max((len(b.ids) for b in branches), default=0)),
-        replaced=torch.stack(rows) if rows else replaced,
+        mask=stack_rows([torch.ones(length) for length in lengths], max(lengths, default=0)),
+        replaced=torch.stack(rows) if rows else torch.zeros(0, width),
         refused=refused,
     )
 
 
 def corrections_loss(
     completion_logprobs: Tensor,
-    branch_logprobs: Tensor,
+    logprobs: Tensor,
     samples: Sequence[int],
     indices: Sequence[int],
     corrections: CorrectionBatch,
@@ -105,23 +136,23 @@ def corrections_loss(
 ) -> Tensor:
     """The loss of some corrections, summed over them: bounded likelihood, contrast with what was written, and KL.
 
-    completion_logprobs: (samples, tokens). branch_logprobs: (indices, longest branch). samples: of the completions.
+    completion_logprobs: (samples, tokens). logprobs: (indices, longest correction). samples: of the completions.
     indices: of the corrections. Returns a scalar.
     """
-    chosen, width = list(indices), branch_logprobs.shape[1]
+    chosen = list(indices)
 
     def select(tensor: Tensor) -> Tensor:
-        return tensor[chosen].to(branch_logprobs.device)
+        return tensor[chosen].to(logprobs.device)
 
-    weights, mask = select(corrections.weights), select(corrections.mask[:, :width])
-    loss = correction_loss(branch_logprobs, mask, weights, settings.target_probability)
+    weights, mask = select(corrections.weights), select(corrections.mask)
+    loss = correction_loss(logprobs, mask, weights, settings.target_probability)
     if settings.contrast:
-        lines = [samples.index(corrections.branches[k].sample) for k in chosen]
+        lines = [samples.index(corrections.sample(k)) for k in chosen]
         replaced = select(corrections.replaced[:, : completion_logprobs.shape[1]])
         written = mean_over_tokens(completion_logprobs[lines], replaced)
-        corrected = mean_over_tokens(branch_logprobs, mask)
+        corrected = mean_over_tokens(logprobs, mask)
         loss = loss + settings.contrast * contrastive_loss(corrected, written, weights * replaced.any(1))
     if settings.kl and corrections.reference_logprobs is not None:
-        reference = select(corrections.reference_logprobs[:, :width])
-        loss = loss + settings.kl * kl_loss(branch_logprobs, reference, mask / mask.sum(1, keepdim=True))
+        reference = select(corrections.reference_logprobs)
+        loss = loss + settings.kl * kl_loss(logprobs, reference, mask / mask.sum(1, keepdim=True))
     return loss

@@ -146,15 +146,17 @@ def correction_records(
     """
     records: list[list[dict[str, Any]]] = [[] for _ in rollout.examples]
     for k, logprobs in sorted(logprobs_after.items()):
-        branch = corrections.branches[k]
-        prefix = list(rollout.completions[branch.sample][: branch.start])
+        number, (first, last) = corrections.places[k]
+        branch = corrections.branches[number]
+        prefix = [*rollout.completions[branch.sample][: branch.start], *branch.ids[:first]]
         written = decode(prefix, tokenizer) if prefix else ""
         replaced = corrections.replaced[k].nonzero().flatten().tolist()
+        start = replaced[0] if replaced else len(rollout.completions[branch.sample])
         records[branch.sample].append(
             {
-                "start": branch.start,
-                "end": replaced[-1] + 1 if replaced else branch.start,
-                "text": decode([*prefix, *branch.ids], tokenizer)[len(written) :],
+                "start": start,
+                "end": replaced[-1] + 1 if replaced else start,
+                "text": decode([*prefix, *branch.ids[first:last]], tokenizer)[len(written) :],
                 "before": _six_digits(before[k]) if k in before else None,
                 "after": _six_digits(logprobs.exp().mean()),
             }

@@ -223,7 +223,8 @@ class Text2GradTrainer:
         samples = []
         if args.num_logged_completions and step % args.log_completions_steps == 0:
             logged = range(min(args.num_logged_completions, len(rollout.examples)))
-            after, corrected = score_with_branches(self.learner, rollout, logged, args, False, corrections.branches)
+            after, branches = score_with_branches(self.learner, rollout, logged, args, False, corrections.branches)
+            corrected = corrections.split(branches)
             taught = correction_records(rollout, corrections, result.corrections, corrected, self.tokenizer)
             samples = sample_records(step, rollout, feedback, rewards, batch, kl, after.logprobs, taught)
             metrics |= correction_change(result.corrections, corrected)
@@ -257,7 +258,7 @@ class Text2GradTrainer:
         if reference is None:
             rows, branches = range(len(rollout.examples)), corrections.branches
             reference, logprobs = score_with_branches(self.learner, rollout, rows, self.args, True, branches)
-            corrections = corrections.with_reference([logprobs[k] for k in range(len(corrections))])
+            corrections = corrections.with_reference(logprobs)
         return feedback, corrections, current, reference
 
     def find_corrections(self, rollout: Rollout, feedback: Sequence[Feedback]) -> CorrectionBatch:
@@ -266,9 +267,7 @@ class Text2GradTrainer:
         if not args.corrections.weight:
             return NO_CORRECTIONS
         samples = [i for i, ended in enumerate(rollout.ended) if ended or not args.mask_truncated_completions]
-        return rollout_corrections(
-            rollout, feedback, samples, self.tokenizer, self.context, args.corrections.continuation
-        )
+        return rollout_corrections(rollout, feedback, samples, self.tokenizer, self.context, args.corrections)
 
     def behaviour_scores(self, current: Scores, reference: Scores) -> Scores:
         """Return the scores under the policy that sampled, against which the update takes its ratio."""

@@ -146,14 +146,13 @@ def _accumulate(
     loss = loss / tokens
     corrected = [0.0] * len(CORRECTION_MEANS)
     if rows.branches:
-        of_branches = scored.logprobs[len(indices) :, : corrections.mask.shape[1]]
-        on_branches = corrections_loss(
-            scores.logprobs, of_branches, samples, rows.branches, corrections, args.corrections
-        )
-        loss = loss + args.corrections.weight * on_branches / num_shares
-        means: list[float] = corrections.probabilities(of_branches.detach(), rows.branches).tolist()
-        probabilities |= dict(zip(rows.branches, means, strict=True))
-        corrected = [on_branches.item(), sum(means)]
+        chosen = corrections.inside(rows.branches)
+        logprobs = corrections.gather(scored.logprobs[len(indices) :], rows.branches)
+        on_corrections = corrections_loss(scores.logprobs, logprobs, samples, chosen, corrections, args.corrections)
+        loss = loss + args.corrections.weight * on_corrections / num_shares
+        means: list[float] = corrections.probabilities(logprobs.detach(), chosen).tolist()
+        probabilities |= dict(zip(chosen, means, strict=True))
+        corrected = [on_corrections.item(), sum(means)]
     learner.backward(loss)
     kl = approximate_kl(scores.logprobs.detach(), old_logprobs, mask)
     return [*(value.item() for value in (policy_loss, value_loss, entropy, clipped, kl)), *corrected]
