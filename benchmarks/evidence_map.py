@@ -12,7 +12,8 @@ mean over the course of training, against
 
 All arms make as many steps on as many samples. Each takes the better of two learning rates in every cell, chosen with
 another seed than those that count. Every cell is kept in --out, which is committed, and one that is there is not
-repeated.
+repeated. `--again corrections` measures one arm anew, after a change that concerns no other: with the same seeds, the
+curves of the others are the same to the bit.
 
     python benchmarks/evidence_map.py --parallel 16
     python benchmarks/evidence_map.py --only 8-one-32-0      one cell, for its seconds
@@ -24,7 +25,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import product
 from multiprocessing import get_context
@@ -85,16 +86,20 @@ def main() -> None:
     for folder in (args.out, starts):
         folder.mkdir(parents=True, exist_ok=True)
     found = {cell: read(args.out, cell) for cell in wanted}
-    waiting = [cell for cell in wanted if found[cell] is None]
+    commit = harness.commit()
+    waiting = [cell for cell in wanted if missing_arms(found[cell], args.again, commit)]
     print(f"{len(wanted) - len(waiting)} cells are there, {len(waiting)} to go", flush=True)
     with ProcessPoolExecutor(args.parallel, mp_context=get_context("spawn")) as pool:
         models = {(cell.task, seed) for cell in waiting for seed in (TUNING_SEED, *seeds_of(args.quick))}
         for prepared in [pool.submit(prepare, *model, starts, args.quick) for model in models]:
             prepared.result()
-        futures = {pool.submit(measure, cell, starts, args.quick): cell for cell in waiting}
+        futures = {
+            pool.submit(measure, cell, missing_arms(found[cell], args.again, commit), starts, args.quick): cell
+            for cell in waiting
+        }
         for future in as_completed(futures):
             cell = futures[future]
-            found[cell] = result = future.result()
+            found[cell] = result = merge(found[cell], future.result(), commit)
             if not args.quick:
                 (args.out / f"{cell.name}.json").write_text(json.dumps(result), encoding="utf-8")
             print(f"{cell.name}: {result['seconds']:.0f} s", flush=True)
@@ -126,12 +131,27 @@ def read(folder: Path, cell: Cell) -> dict[str, Any] | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-def measure(cell: Cell, starts: Path, quick: bool) -> dict[str, Any]:
-    """Return the curves of all arms and seeds in a cell, the learning rate of each arm, and the processor's seconds."""
+def missing_arms(result: Mapping[str, Any] | None, again: str | None, commit: str) -> list[str]:
+    """Return the arms of a cell that have not been measured; `again`: nor at this commit."""
+    if result is None:
+        return list(ARMS)
+    return [again] if again and result["arms"][again].get("commit") != commit else []
+
+
+def merge(before: Mapping[str, Any] | None, measured: Mapping[str, Any], commit: str) -> dict[str, Any]:
+    """Return a cell with the arms that were measured now, and their commit."""
+    arms = {arm: result | {"commit": commit} for arm, result in measured["arms"].items()}
+    if before is None:
+        return {"arms": arms, "seconds": measured["seconds"]}
+    return {"arms": before["arms"] | arms, "seconds": before["seconds"]}
+
+
+def measure(cell: Cell, wanted: Sequence[str], starts: Path, quick: bool) -> dict[str, Any]:
+    """Return the curves of arms and seeds in a cell, the learning rate of each arm, and the processor's seconds."""
     torch.set_num_threads(1)
     began, seeds = time.process_time(), seeds_of(quick)
     arms = {}
-    for arm in ARMS:
+    for arm in wanted:
         tuning = {rate: fmean(learn(cell, arm, TUNING_SEED, rate, starts, quick)[1:]) for rate in RATES}
         rate = max(tuning, key=lambda rate: tuning[rate])
         arms[arm] = {"rate": rate, "curves": [learn(cell, arm, seed, rate, starts, quick) for seed in seeds]}
@@ -268,6 +288,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="two cells of two steps; save nothing")
     parser.add_argument("--only", nargs="+", help="names of cells, and report nothing")
+    parser.add_argument("--again", choices=list(ARMS), help="measure this arm anew")
     parser.add_argument("--parallel", type=int, default=len(os.sched_getaffinity(0)), help="cells at a time")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("evidence_cells"))
     return parser.parse_args()

@@ -215,7 +215,8 @@ COMPLETIONS = torch.tensor([[0.5, 0.5, 0.5], [0.9, 0.1, 0.4]]).log()  # of the s
 
 
 def loss(**settings: float) -> float:
-    chosen = CorrectionSettings(**({"contrast": 0.0, "kl": 0.0, "target_probability": 0.9} | settings))
+    plain = {"contrast": 0.0, "kl": 0.0, "target_probability": 0.9, "robustness": 0.0}
+    chosen = CorrectionSettings(**(plain | settings))
     return corrections_loss(COMPLETIONS, BRANCHES, [2, 4], [0, 1], CORRECTIONS, chosen).item()
 
 

@@ -114,6 +114,26 @@ def test_a_correction_that_has_the_target_probability_teaches_nothing() -> None:
     assert loss.item() == pytest.approx(math.log(9) / 2)
 
 
+def test_robust_correction_loss_by_hand() -> None:
+    """With a robustness of 1/2: twice the difference of the square roots, and a gradient of -sqrt(p)."""
+    logprobs = torch.tensor([[0.36, 0.01], [0.25, 0.7]]).log().requires_grad_()
+    mask = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
+    weights = torch.tensor([1.0, 0.5])
+    loss = correction_loss(logprobs, mask, weights, target_probability=0.81, robustness=0.5)
+    # 2 * (.9 - .6) and 2 * (.9 - .1), their mean; and half of 2 * (.9 - .5)
+    assert loss.item() == pytest.approx((0.6 + 1.6) / 2 + 0.5 * 0.8)
+    loss.backward()
+    assert logprobs.grad is not None
+    assert logprobs.grad.flatten().tolist() == pytest.approx([-0.3, -0.05, -0.25, 0.0])
+
+
+def test_the_robust_correction_loss_is_the_likelihood_in_the_limit_and_stops_at_the_target() -> None:
+    logprobs, mask = torch.tensor([[0.45, 0.95]]).log(), torch.ones(1, 2)
+    plain, nearly = (correction_loss(logprobs, mask, torch.ones(1), 0.9, q).item() for q in (0.0, 1e-4))
+    assert nearly == pytest.approx(plain, rel=1e-3)
+    assert correction_loss(logprobs[:, 1:], mask[:, 1:], torch.ones(1), 0.9, 0.5).item() == 0
+
+
 def test_contrastive_loss_by_hand() -> None:
     corrected, written = torch.tensor([0.25, 0.1]).log().requires_grad_(), torch.tensor([0.75, 0.1]).log()
     loss = contrastive_loss(corrected, written, torch.tensor([1.0, 0.5]))

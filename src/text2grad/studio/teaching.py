@@ -52,7 +52,7 @@ SETTINGS = PolicySettings(
     kl_placement="loss",
     estimator="local",
     vf_coef=0.0,
-    corrections=CorrectionSettings(weight=0.1, target_probability=0.5),
+    corrections=CorrectionSettings(weight=0.1, target_probability=0.5, robustness=0.0, prefix="sampled"),
     max_completion_length=64,
     max_tokens_per_batch=1024,
 )

@@ -26,12 +26,18 @@ from text2grad.trainer.trackers import Tracker, parse_tracker_names
 class CorrectionSettings(Settings):
     """How corrections, the words that should have been written, count beside span credit: docs/corrections.md."""
 
-    weight: NonNegativeFloat = Field(0.5, description="of the correction loss beside the policy loss; 0: none")
+    weight: NonNegativeFloat = Field(2.0, description="of the correction loss beside the policy loss; 0: none")
     target_probability: float = Field(
         0.99, gt=0, lt=1, description="a token of a correction that is as probable gets no gradient"
     )
+    robustness: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="how little corrections count that the policy finds improbable: p to this power; 0: all alike",
+    )
     contrast: NonNegativeFloat = Field(
-        0.0, description="weight of preferring the correction to what was written, after the same prefix"
+        0.0, description="weight of preferring the correction to what was written, each after its own prefix"
     )
     kl: NonNegativeFloat = Field(0.05, description="coefficient of the KL from the reference on corrections")
     continuation: NonNegativeInt = Field(

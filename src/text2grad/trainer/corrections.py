@@ -145,7 +145,7 @@ def corrections_loss(
         return tensor[chosen].to(logprobs.device)
 
     weights, mask = select(corrections.weights), select(corrections.mask)
-    loss = correction_loss(logprobs, mask, weights, settings.target_probability)
+    loss = correction_loss(logprobs, mask, weights, settings.target_probability, settings.robustness)
     if settings.contrast:
         lines = [samples.index(corrections.sample(k)) for k in chosen]
         replaced = select(corrections.replaced[:, : completion_logprobs.shape[1]])

@@ -80,15 +80,23 @@ def mean_over_tokens(values: Tensor, mask: Tensor) -> Tensor:
     return (values * mask).sum(1) / mask.sum(1).clamp(min=1)
 
 
-def correction_loss(logprobs: Tensor, mask: Tensor, weights: Tensor, target_probability: float) -> Tensor:
-    """sum_c w_c * mean_t max(log target - log pi(z_ct), 0): raises the tokens z of corrections to a probability.
+def correction_loss(
+    logprobs: Tensor, mask: Tensor, weights: Tensor, target_probability: float, robustness: float = 0.0
+) -> Tensor:
+    """sum_c w_c * mean_t max(target^q - pi(z_ct)^q, 0) / q: raises the tokens z of corrections to a probability.
 
+    q, the robustness, is 1 for the probability itself and goes to 0 for its logarithm: the gradient is that of the
+    log-likelihood times pi^q. A token that the policy would hardly ever write moves it little: it may be a wrong
+    correction, and its log-likelihood would outweigh all right ones (generalised cross entropy, arXiv 1805.07836).
     A token that has the target probability gets no gradient, however often its correction is repeated.
 
     logprobs, mask: (corrections, tokens); weights: w, (corrections,). Returns a scalar.
     """
-    missing = (math.log(target_probability) - logprobs).clamp(min=0)
-    return (weights * mean_over_tokens(missing, mask)).sum()
+    if robustness:
+        missing = (target_probability**robustness - torch.exp(robustness * logprobs)) / robustness
+    else:
+        missing = math.log(target_probability) - logprobs
+    return (weights * mean_over_tokens(missing.clamp(min=0), mask)).sum()
 
 
 def contrastive_loss(corrected: Tensor, written: Tensor, weights: Tensor) -> Tensor:
