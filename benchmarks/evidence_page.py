@@ -37,7 +37,8 @@ the full critic's number where the others get one comment.
 Samples per step: 32, on records 8. The critics of questions and records know the right answer, so that their comments
 can correct; that of summaries does not see the references, and that of code does not have the test that decides.
 Corrections on code are names only. `best of n` and `reflection` train nothing and ask the critic about the held-out
-answers themselves."""
+answers themselves. Runs of commit c8b3b5d have corrections as plain log-likelihoods after the sampled text, with a
+weight of 0.5; since then the [loss](corrections.md#loss-trainerlossespy) is robust and follows the corrected text."""
 COLUMNS = """- against scalar: difference from the better scalar arm, with its interval.
 - at equal length: what remains of it at equal lengths, where the mean lengths differ by more than 15%. Empty where
   hardly any answers of the two arms are of equal length.
