@@ -86,7 +86,7 @@ def main() -> None:
     for folder in (args.out, starts):
         folder.mkdir(parents=True, exist_ok=True)
     found = {cell: read(args.out, cell) for cell in wanted}
-    commit = harness.commit()
+    commit = harness.commit().removesuffix("-dirty")  # the cells that are written here are changes too
     waiting = [cell for cell in wanted if missing_arms(found[cell], args.again, commit)]
     print(f"{len(wanted) - len(waiting)} cells are there, {len(waiting)} to go", flush=True)
     with ProcessPoolExecutor(args.parallel, mp_context=get_context("spawn")) as pool:

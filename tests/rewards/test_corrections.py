@@ -302,8 +302,8 @@ def test_a_correction_follows_the_corrected_text(smollm2_tokenizer: PreTrainedTo
     ]
     apart, _ = find_corrections(feedback, answer, smollm2_tokenizer, encode, after_corrected=False)
     assert [(each.start, learned(each, smollm2_tokenizer)) for each in apart] == [
-        (5, [" two"]),
         (3, [" Monday"]),
+        (5, [" two"]),
         (7, [" Bye.<|im_end|>"]),
     ]
 
@@ -319,6 +319,23 @@ def test_a_deletion_in_a_corrected_text_teaches_what_follows(smollm2_tokenizer: 
 
 
 @pytest.mark.model
+@pytest.mark.parametrize("after_corrected", [True, False])
+def test_neighbouring_deletions_are_one(smollm2_tokenizer: PreTrainedTokenizerFast, after_corrected: bool) -> None:
+    answer = written(TEXT, smollm2_tokenizer)
+    spans = [Span(start=s, end=e, label="poor", replacement="", severity=w) for s, e, w in ((8, 10, 0.5), (11, 17, 1))]
+    (branch,), refused = find_corrections(
+        Feedback(spans=spans, critic="c"),
+        answer,
+        smollm2_tokenizer,
+        encoder(smollm2_tokenizer),
+        after_corrected=after_corrected,
+    )
+    assert learned(branch, smollm2_tokenizer) == [" at noon"]
+    assert branch.corrections == [Correction(start=2, end=4, first=0, last=2, weight=1.0)]
+    assert refused == 0
+
+
+@pytest.mark.model
 def test_overlapping_corrections_follow_the_sampled_text(smollm2_tokenizer: PreTrainedTokenizerFast) -> None:
     answer = written(TEXT, smollm2_tokenizer)
     spans = [
@@ -331,6 +348,32 @@ def test_overlapping_corrections_follow_the_sampled_text(smollm2_tokenizer: PreT
     )
     assert [learned(branch, smollm2_tokenizer) for branch in found] == [["They", " Monday"], [" Sunday"]]
     assert refused == 0
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("We saw three dogs on Friday at noon.", [("three", "two"), ("Friday", "12 May"), ("noon", "9:30")]),
+        ("We saw the cats and dogs.", [("We", "They"), ("s and", " and")]),
+        ("We saw a very very very good day.", [("We", "They"), (" very very very", " very very")]),
+        ("We had a very good day.", [("We", "They"), (" very", " very very")]),
+        ("We had a good day", [("We", "They"), (" day", "")]),
+        ("We meet 😀 on 10 May", [("We", "They"), ("😀", "😎"), ("10", "12")]),
+    ],
+)
+def test_together_corrections_teach_the_tokens_that_they_teach_alone(
+    smollm2_tokenizer: PreTrainedTokenizerFast, text: str, changes: list[tuple[str, str]]
+) -> None:
+    answer, encode = written(text, smollm2_tokenizer), encoder(smollm2_tokenizer)
+    made = [Edit(text.index(old), text.index(old) + len(old), new, 1.0) for old, new in changes]
+    together = correct(made, answer, smollm2_tokenizer, encode)
+    alone = [correct([edit], answer, smollm2_tokenizer, encode) for edit in made]
+    assert together is not None
+    assert learned(together, smollm2_tokenizer) == [
+        text for branch in alone if branch is not None for text in learned(branch, smollm2_tokenizer)
+    ]
+    assert [c[:2] for c in together.corrections] == [c[:2] for b in alone if b is not None for c in b.corrections]
 
 
 def test_corrections_that_cannot_be_spelled_together_are_made_apart() -> None:
@@ -352,7 +395,7 @@ def test_several_edits_of_running_text(data: st.DataObject) -> None:
     tokenizer = TOKENIZERS["byte-level"]
     answer = written(data.draw(st.sampled_from(SENTENCES[:4])), tokenizer)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(answer.text)), min_size=2, max_size=6)))
-    words = st.sampled_from(["Monday", " e", "the ", "😀", "日本"])
+    words = st.sampled_from(["Monday", " e", "the ", "😀", "日本", ""])
     changes = [Edit(s, e, data.draw(words), 1.0) for s, e in zip(cuts[::2], cuts[1::2], strict=False)]
     changes = [edit for edit in changes if answer.text[edit.start : edit.end] != edit.replacement]
     assume(changes)
@@ -366,8 +409,11 @@ def test_several_edits_of_running_text(data: st.DataObject) -> None:
         whole, at = whole + edit.replacement, edit.end
     ids = [*answer.ids[: branch.start], *branch.ids]
     assert (whole + answer.text[at:]).startswith(decode(ids, tokenizer))
-    assert len(branch.corrections) == len(changes)
     ranges = offsets(ids, tokenizer)
-    for correction, (first, last) in zip(branch.corrections, places, strict=True):
-        inside = {branch.start + i for i in range(correction.first, correction.last)}
-        assert set(overlapping(first, last, ranges)) <= inside
+    covered = set()
+    for correction in branch.corrections:
+        new, old = branch.ids[correction.first : correction.last], answer.ids[correction.start :]
+        assert new != list(old[: len(new)]), "it differs from what was sampled"
+        covered |= {branch.start + i for i in range(correction.first, correction.last)}
+    if len(branch.corrections) == len(changes):
+        assert {token for place in places for token in overlapping(*place, ranges)} <= covered

@@ -158,7 +158,8 @@ def test_every_layout_makes_the_same_update(make_trainer: MakeTrainer, lora: boo
     (expected, trained), *others = results
     assert expected["corrections/count"] > 5
     for metrics, found in others:
-        torch.testing.assert_close(found, trained, rtol=1e-4, atol=1e-5)
+        # Adam divides by the gradient, so rounding shows where a gradient is nearly 0; two steps move up to 2e-3
+        torch.testing.assert_close(found, trained, rtol=1e-4, atol=5e-5)
         for key in ("corrections/loss", "corrections/probability", "policy_loss", "grad_norm"):
             assert metrics[key] == pytest.approx(expected[key], rel=1e-4)
 
@@ -176,6 +177,36 @@ def test_what_does_not_fit_the_context_is_refused(make_trainer: MakeTrainer) -> 
     metrics, _ = trainer.step(1)
     assert metrics["corrections/count"] + metrics["corrections/refused"] == 6
     assert metrics["corrections/refused"] > 0
+
+
+class CorrectingTwice(VowelCritic):
+    """Asks for a z in the place of the second character, and for a long addition at the end."""
+
+    def comment(self, example: Example) -> Feedback:
+        end = len(example.completion)
+        added = Omission(text="more", insert_at=end, insertion="qqqqqqqqqqqqqqqq")
+        return Feedback(
+            spans=[Span(start=1, end=2, label="poor", replacement="z")],
+            omissions=[added] if end > 2 else [],
+            critic="z",
+        )
+
+
+def test_a_correction_that_fits_the_context_is_kept_without_a_later_one(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(critic=CorrectingTwice())
+    rollout = trainer.rollout(1)
+    feedback = trainer.critic.critique(rollout.examples)
+    everything = trainer.find_corrections(rollout, feedback)
+    lengths = [len(p) + len(c) for p, c in zip(rollout.prompts, rollout.completions, strict=True)]
+    trainer.context = max(lengths) + 2
+    some = trainer.find_corrections(rollout, feedback)
+    assert everything.refused == 0
+    assert len(everything) == 8
+    assert len(some) + some.refused == 8
+    assert some.refused >= 1
+    for k, branch in enumerate(some.branches):
+        assert len(rollout.prompts[branch.sample]) + branch.start + len(branch.ids) <= trainer.context
+        assert len(branch.ids) == max(last for number, (_, last) in some.places if number == k)
 
 
 def test_a_truncated_completion_that_is_masked_has_none(make_trainer: MakeTrainer) -> None:
@@ -257,10 +288,12 @@ def test_log_probabilities_of_corrections_are_gathered_from_those_of_their_branc
     )
     lines = torch.tensor([[-1.0, -2.0, -3.0, -4.0], [-5.0, -6.0, 0.0, 0.0]])
     expected = [[-1.0, 0.0], [-3.0, -4.0], [-5.0, -6.0]]
-    assert corrections.gather(lines, [0, 1]).tolist() == expected
-    assert corrections.gather(lines.flip(0), [1, 0]).tolist() == expected, "in the order of the corrections"
+    assert corrections.gather(lines, [0, 1], [0, 1, 2]).tolist() == expected
+    assert corrections.gather(lines.flip(0), [1, 0], [0, 1, 2]).tolist() == expected
     assert corrections.inside([1]) == [2]
-    assert corrections.gather(lines[1:], [1]).tolist() == expected[2:]
+    assert corrections.gather(lines[1:], [1], [2]).tolist() == expected[2:]
+    assert corrections.tokens(1, [8, 9]) == ([1, 2], [3, 4])
+    assert corrections.tokens(2, [8, 9, 7]) == ([8, 9], [5, 6])
     assert [corrections.sample(k) for k in range(3)] == [0, 0, 3]
     split = corrections.split({0: lines[0], 1: lines[1, :2]})
     assert [split[k].tolist() for k in range(3)] == [[-1.0], [-3.0, -4.0], [-5.0, -6.0]]

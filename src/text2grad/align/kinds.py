@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from text2grad.align.document import Document
@@ -127,7 +128,7 @@ def find_kinds(comment: str, start: int, end: int, document: Document) -> Iterat
 def find_values(document: Document) -> list[Range]:
     """Return the numbers with their units, dates, prices and names of a text."""
     patterns = (*_VALUES, re.compile(_ANY_NUMBER, re.IGNORECASE))
-    found = [place for pattern in patterns for place in _whole_words(pattern, document)]
+    found = [place for pattern in patterns for place in _whole_words(pattern, document.text)]
     return list(dict.fromkeys([*found, *_names(document)]))
 
 
@@ -139,29 +140,35 @@ def find_contradicted_values(
     found: words of the comment that are known to mean something else.
     """
     taken = list(found)
-    for pattern in _VALUES:
+    for pattern, places in _values_by_kind(document.text):
         for match in pattern.finditer(comment, *clause):
             if match[0] in document.text or any(overlap(match.span(), other) for other in taken):
                 continue
-            places = _whole_words(pattern, document)
-            if places and not any(document.text[slice(*place)] in comment[slice(*clause)] for place in places):
+            if not any(document.text[slice(*place)] in comment[slice(*clause)] for place in places):
                 taken.append(match.span())
-                chosen, certain = _nearest(places, comment, clause, match.span(), document)
+                chosen, certain = _nearest(list(places), comment, clause, match.span(), document)
                 if chosen:
                     yield Proposal("kind", match.span(), tuple(chosen), _CONFIDENCE[certain])
+
+
+@lru_cache(maxsize=32)  # an answer is read for each clause of a comment
+def _values_by_kind(text: str) -> tuple[tuple[re.Pattern[str], tuple[Range, ...]], ...]:
+    """Return the kinds of values that a text has, by their patterns, and where they are."""
+    found = [(pattern, tuple(_whole_words(pattern, text))) for pattern in _VALUES]
+    return tuple((pattern, places) for pattern, places in found if places)
 
 
 def _places(pattern: re.Pattern[str], kind: _Kind, document: Document) -> list[Range]:
     found = [match.span() for match in pattern.finditer(document.text) if match[0].strip()]
     if kind.sentence:
         return list(dict.fromkeys(document.sentence_at(start) for start, _ in found))
-    return _whole_words(pattern, document)
+    return _whole_words(pattern, document.text)
 
 
-def _whole_words(pattern: re.Pattern[str], document: Document) -> list[Range]:
-    found = [match.span() for match in pattern.finditer(document.text) if match[0].strip()]
-    whole = [(start, end) for start, end in found if not document.text[start - 1 : start].isalnum() or start == 0]
-    return [(start, end) for start, end in whole if not document.text[end : end + 1].isalnum()]
+def _whole_words(pattern: re.Pattern[str], text: str) -> list[Range]:
+    found = [match.span() for match in pattern.finditer(text) if match[0].strip()]
+    whole = [(start, end) for start, end in found if not text[start - 1 : start].isalnum() or start == 0]
+    return [(start, end) for start, end in whole if not text[end : end + 1].isalnum()]
 
 
 def _names(document: Document) -> list[Range]:

@@ -88,7 +88,7 @@ def find_corrections(
     overlap others, or that cannot be spelled together with them, follow the sampled text.
     """
     text = completion.text
-    changes = list(edits(feedback, text))
+    changes = _join_deletions(sorted(edits(feedback, text), key=lambda edit: edit[:2]))
     effective = [edit for edit in changes if text[edit.start : edit.end] != edit.replacement]
     together, apart = _without_overlaps(effective) if after_corrected else ([], effective)
     branches = []
@@ -103,11 +103,23 @@ def find_corrections(
     return branches, len(changes) - sum(len(branch.corrections) for branch in branches)
 
 
+def _join_deletions(changes: Sequence[Edit]) -> list[Edit]:
+    """Return edits in order with neighbouring deletions as one: all of them teach the same tokens, once."""
+    joined: list[Edit] = []
+    for edit in changes:
+        last = joined[-1] if joined else None
+        if last and last.end == edit.start and not last.replacement and not edit.replacement:
+            joined[-1] = Edit(last.start, edit.end, "", max(last.weight, edit.weight))
+        else:
+            joined.append(edit)
+    return joined
+
+
 def _without_overlaps(changes: Sequence[Edit]) -> tuple[list[Edit], list[Edit]]:
-    """Return the edits that can be made together, in order, and those that overlap one of them."""
+    """Return of edits in order those that can be made together, and those that overlap one of them."""
     together: list[Edit] = []
     apart: list[Edit] = []
-    for edit in sorted(changes, key=lambda edit: edit[:2]):
+    for edit in changes:
         is_free = not together or edit.start >= together[-1].end
         (together if is_free else apart).append(edit)
     return together, apart
@@ -180,19 +192,21 @@ def correct(
     )
     if written is None:
         return None
-    differs = next((i for i, token in enumerate(written) if [token] != list(completion.ids[i : i + 1])), None)
-    if differs is None:
-        return None
     replaced[0] = (start, replaced[0][1])
-    found, tokens = [], offsets(written, tokenizer)
+    found, tokens, until = [], offsets(written, tokenizer), 0
     for edit, place, sampled in zip(changes, places, replaced, strict=True):
+        shared = edit.start - ranges[sampled[0]][0] if sampled[0] < len(ranges) else 0  # characters of its first token
+        first = max(_token_at(max(place[0] - max(shared, 0), until), tokens), start)
+        until = place[1]
+        instead = completion.ids[sampled[0] :]
+        differs = next((i for i, token in enumerate(written[first:]) if [token] != list(instead[i : i + 1])), None)
+        if differs is None:
+            continue
         more = continuation if edit.replacement else max(continuation, DELETION_CONTINUATION)
         if edit.start == edit.end and not text[edit.end :].strip():
             more = len(written)
-        first = start if edit is changes[0] else max(_token_at(place[0], tokens), start)
-        stop = _cut(tokens, first, place[1], more, max(first, differs) + 1)
-        if first < stop:
-            found.append(Correction(*sampled, first - start, stop - start, edit.weight))
+        stop = _cut(tokens, first, place[1], more, first + differs + 1)
+        found.append(Correction(*sampled, first - start, stop - start, edit.weight))
     stop = start + max((correction.last for correction in found), default=0)
     if not found or not wanted.startswith(decode(written[:stop], tokenizer)):
         return None

@@ -260,15 +260,13 @@ class Teacher:
             texts = [rollout.examples[i].completion[start:end] for start, end in rollout.offsets[i]]
             rows.append((_token_rows(texts, *scores), []))
         corrected_before, corrected_after = corrections.split(branches_before), corrections.split(branches_after)
-        for k, (number, (first, last)) in enumerate(corrections.places):
-            branch = corrections.branches[number]
-            prefix = [*rollout.completions[branch.sample][: branch.start], *branch.ids[:first]]
-            texts = token_texts(prefix, list(branch.ids[first:last]), self.tokenizer)
+        for k in range(len(corrections)):
+            sample = corrections.sample(k)
+            texts = token_texts(*corrections.tokens(k, rollout.completions[sample]), self.tokenizer)
             weight = corrections.weights[k].expand(len(texts))
             tokens = _token_rows(texts, weight, corrected_before[k], corrected_after[k])
-            replaced = corrections.replaced[k].nonzero().flatten().tolist()
-            place = replaced[0] if replaced else len(rollout.completions[branch.sample])
-            rows[branch.sample][1].append(CorrectionRow(token=place, tokens=tokens))
+            place, _ = corrections.replaced_range(k, rollout.completions[sample])
+            rows[sample][1].append(CorrectionRow(token=place, tokens=tokens))
         return rows
 
     def _encode(self, examples: Sequence[Example]) -> list[list[int]]:

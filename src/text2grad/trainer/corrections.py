@@ -42,28 +42,41 @@ class CorrectionBatch:
 
     def inside(self, branches: Sequence[int]) -> list[int]:
         """Return the indices of the corrections in these branches."""
-        return [k for k, (branch, _) in enumerate(self.places) if branch in branches]
+        wanted = set(branches)
+        return [k for k, (branch, _) in enumerate(self.places) if branch in wanted]
 
     def sample(self, index: int) -> int:
         """Return which sample a correction is of."""
         return self.branches[self.places[index][0]].sample
 
-    def gather(self, logprobs: Tensor, branches: Sequence[int]) -> Tensor:
-        """Log-probabilities of branches -> those of the corrections inside them, 0 where they have no token.
+    def tokens(self, index: int, completion: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return the ids before a correction of a completion, and its own."""
+        number, (first, last) = self.places[index]
+        branch = self.branches[number]
+        return [*completion[: branch.start], *branch.ids[:first]], list(branch.ids[first:last])
 
-        logprobs: (branches, longest branch). Returns (corrections, longest correction).
+    def replaced_range(self, index: int, completion: Sequence[int]) -> Range:
+        """Return the sampled tokens in whose place a correction belongs; none at the end of a truncated completion."""
+        replaced = self.replaced[index].nonzero().flatten().tolist()
+        return (replaced[0], replaced[-1] + 1) if replaced else (len(completion), len(completion))
+
+    def gather(self, logprobs: Tensor, branches: Sequence[int], indices: Sequence[int]) -> Tensor:
+        """Log-probabilities of branches -> those of corrections inside them, 0 where they have no token.
+
+        logprobs: (branches, longest branch). Returns (indices, longest correction).
         """
         lines = {branch: line for line, branch in enumerate(branches)}
-        chosen = [self.places[k] for k in self.inside(branches)]
-        rows = torch.tensor([lines[branch] for branch, _ in chosen], device=logprobs.device)
+        chosen = [self.places[k] for k in indices]
+        rows = torch.tensor([lines[branch] for branch, _ in chosen], device=logprobs.device)[:, None]
         columns = torch.tensor([first for _, (first, _) in chosen], device=logprobs.device)[:, None]
         columns = columns + torch.arange(self.mask.shape[1], device=logprobs.device)
-        mask = self.mask[self.inside(branches)].to(logprobs.device)
-        return logprobs[rows[:, None], columns.clamp(max=logprobs.shape[1] - 1)] * mask
+        mask = self.mask[list(indices)].to(logprobs.device)
+        return logprobs[rows, columns.clamp(max=logprobs.shape[1] - 1)] * mask
 
     def with_reference(self, logprobs: Mapping[int, Tensor]) -> CorrectionBatch:
         """Return the corrections with the log-probabilities of the reference: (tokens,) of each branch."""
-        return replace(self, reference_logprobs=stack_rows(list(self.split(logprobs).values()), self.mask.shape[1]))
+        lines = self.split(logprobs)
+        return replace(self, reference_logprobs=stack_rows([lines[k] for k in range(len(self))], self.mask.shape[1]))
 
     def split(self, logprobs: Mapping[int, Tensor]) -> dict[int, Tensor]:
         """Log-probabilities of branches, (tokens,) by index -> those of the corrections inside them, by index."""
@@ -106,11 +119,12 @@ def rollout_corrections(
         )
         refused += impossible
         for branch in found:
-            if len(rollout.prompts[i]) + branch.start + len(branch.ids) > context:
-                refused += len(branch.corrections)
-                continue
-            branches.append(Branch(i, branch.start, branch.ids))
-            for correction in branch.corrections:
+            room = context - len(rollout.prompts[i]) - branch.start
+            fitting = [correction for correction in branch.corrections if correction.last <= room]
+            refused += len(branch.corrections) - len(fitting)
+            if fitting:
+                branches.append(Branch(i, branch.start, branch.ids[: max(correction.last for correction in fitting)]))
+            for correction in fitting:
                 places.append((len(branches) - 1, (correction.first, correction.last)))
                 weights.append(correction.weight)
                 rows.append(torch.zeros(width))

@@ -93,7 +93,8 @@ def correction_loss(
     logprobs, mask: (corrections, tokens); weights: w, (corrections,). Returns a scalar.
     """
     if robustness:
-        missing = (target_probability**robustness - torch.exp(robustness * logprobs)) / robustness
+        target = math.expm1(robustness * math.log(target_probability))
+        missing = (target - torch.expm1(robustness * logprobs)) / robustness
     else:
         missing = math.log(target_probability) - logprobs
     return (weights * mean_over_tokens(missing.clamp(min=0), mask)).sum()
@@ -102,7 +103,7 @@ def correction_loss(
 def contrastive_loss(corrected: Tensor, written: Tensor, weights: Tensor) -> Tensor:
     """sum_c w_c * -log sigmoid(corrected_c - written_c): prefers a correction to what was written in its place.
 
-    corrected, written: (corrections,), mean log-probabilities of their tokens after the same prefix. weights: w,
+    corrected, written: (corrections,), mean log-probabilities of their tokens, each after its own prefix. weights: w,
     (corrections,). Returns a scalar.
     """
     return -(weights * torch.nn.functional.logsigmoid(corrected - written)).sum()

@@ -146,17 +146,16 @@ def correction_records(
     """
     records: list[list[dict[str, Any]]] = [[] for _ in rollout.examples]
     for k, logprobs in sorted(logprobs_after.items()):
-        number, (first, last) = corrections.places[k]
-        branch = corrections.branches[number]
-        prefix = [*rollout.completions[branch.sample][: branch.start], *branch.ids[:first]]
+        sample = corrections.sample(k)
+        completion = rollout.completions[sample]
+        prefix, ids = corrections.tokens(k, completion)
         written = decode(prefix, tokenizer) if prefix else ""
-        replaced = corrections.replaced[k].nonzero().flatten().tolist()
-        start = replaced[0] if replaced else len(rollout.completions[branch.sample])
-        records[branch.sample].append(
+        start, end = corrections.replaced_range(k, completion)
+        records[sample].append(
             {
                 "start": start,
-                "end": replaced[-1] + 1 if replaced else start,
-                "text": decode([*prefix, *branch.ids[first:last]], tokenizer)[len(written) :],
+                "end": end,
+                "text": decode([*prefix, *ids], tokenizer)[len(written) :],
                 "before": _six_digits(before[k]) if k in before else None,
                 "after": _six_digits(logprobs.exp().mean()),
             }

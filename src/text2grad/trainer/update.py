@@ -147,7 +147,7 @@ def _accumulate(
     corrected = [0.0] * len(CORRECTION_MEANS)
     if rows.branches:
         chosen = corrections.inside(rows.branches)
-        logprobs = corrections.gather(scored.logprobs[len(indices) :], rows.branches)
+        logprobs = corrections.gather(scored.logprobs[len(indices) :], rows.branches, chosen)
         on_corrections = corrections_loss(scores.logprobs, logprobs, samples, chosen, corrections, args.corrections)
         loss = loss + args.corrections.weight * on_corrections / num_shares
         means: list[float] = corrections.probabilities(logprobs.detach(), chosen).tolist()
