@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from text2grad.align.tokens import decode, offsets, overlapping
 from text2grad.rewards.corrections import (
+    MAX_BETWEEN,
     Completion,
     CorrectedBranch,
     Correction,
@@ -316,6 +317,24 @@ def test_a_deletion_in_a_corrected_text_teaches_what_follows(smollm2_tokenizer: 
     assert branch is not None
     assert smollm2_tokenizer.decode(branch.ids) == "They meet on at noon"
     assert learned(branch, smollm2_tokenizer) == ["They", " at noon"]
+
+
+@pytest.mark.model
+def test_corrections_far_from_each_other_have_branches_of_their_own(
+    smollm2_tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    between = " a" * MAX_BETWEEN
+    for text, count in ((f"We{between} meet.", 1), (f"We{between} a meet.", 2)):
+        answer, place = written(text, smollm2_tokenizer), text.index("meet")
+        spans = [
+            Span(start=0, end=2, label="poor", replacement="They"),
+            Span(start=place, end=place + 4, label="poor", replacement="met"),
+        ]
+        found, refused = find_corrections(
+            Feedback(spans=spans, critic="c"), answer, smollm2_tokenizer, encoder(smollm2_tokenizer)
+        )
+        assert (len(found), refused) == (count, 0)
+        assert [each for branch in found for each in learned(branch, smollm2_tokenizer)] == ["They", " met"]
 
 
 @pytest.mark.model

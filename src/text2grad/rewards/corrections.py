@@ -6,8 +6,8 @@ encode the characters of that token before s, the replacement, and what follows 
 they are split as the tokenizer splits running text. They are cut after the replacement and a number of further tokens,
 and not before they differ from what was sampled. An insertion is a replacement of no characters.
 
-Several corrections of a completion share one branch, in which each follows the corrected text before it: what the model
-will have written there once it has learned the earlier ones. The text between them is read, not learned.
+Corrections that are near each other share one branch, in which each follows the corrected text before it: what the
+model will have written there once it has learned the earlier ones. The text between them is read, not learned.
 
 A branch is refused where decoding the sampled prefix and the branch does not give exactly the corrected text.
 """
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Encode = Callable[[str], list[int]]
 LOOKAHEAD = 8  # sampled tokens after the correction that are encoded with it, though few of them become targets
 DELETION_CONTINUATION = 2  # what follows is all that a deletion can teach
+MAX_BETWEEN = 8  # sampled tokens between corrections of one branch: they are read once more
 
 
 class Edit(NamedTuple):
@@ -84,23 +85,37 @@ def find_corrections(
 ) -> tuple[list[CorrectedBranch], int]:
     """Return the corrections of a completion, and how many were refused. For the arguments see `correct`.
 
-    after_corrected: whether a correction follows the corrected text before it, or the sampled text. Corrections that
-    overlap others, or that cannot be spelled together with them, follow the sampled text.
+    after_corrected: whether a correction follows the corrected text before it, as far as other corrections are near, or
+    the sampled text. Corrections that overlap others, or that cannot be spelled together with them, follow that too.
     """
     text = completion.text
     changes = _join_deletions(sorted(edits(feedback, text), key=lambda edit: edit[:2]))
     effective = [edit for edit in changes if text[edit.start : edit.end] != edit.replacement]
     together, apart = _without_overlaps(effective) if after_corrected else ([], effective)
     branches = []
-    if together:
-        branch = correct(together, completion, tokenizer, encode, continuation)
+    for group in _near(together, completion.ranges):
+        branch = correct(group, completion, tokenizer, encode, continuation)
         if branch is None:
-            apart = effective
+            apart += group if len(group) > 1 else []
         else:
             branches.append(branch)
     found = [correct([edit], completion, tokenizer, encode, continuation) for edit in apart]
     branches += [branch for branch in found if branch is not None]
     return branches, len(changes) - sum(len(branch.corrections) for branch in branches)
+
+
+def _near(changes: Sequence[Edit], ranges: Sequence[Range]) -> list[list[Edit]]:
+    """Return edits in groups with at most `MAX_BETWEEN` sampled tokens between neighbours."""
+    groups: list[list[Edit]] = []
+    end = -1
+    for edit in changes:
+        start, stop = _replaced_tokens(edit, ranges)
+        if groups and start - end <= MAX_BETWEEN:
+            groups[-1].append(edit)
+        else:
+            groups.append([edit])
+        end = stop
+    return groups
 
 
 def _join_deletions(changes: Sequence[Edit]) -> list[Edit]:

@@ -44,8 +44,7 @@ class CorrectionSettings(Settings):
         0, description="tokens of the way back into the completion that a correction includes; a deletion at least 2"
     )
     prefix: Literal["corrected", "sampled"] = Field(
-        "corrected",
-        description="what a correction follows: the completion with earlier corrections made, or as sampled",
+        "corrected", description="what a correction follows: the text with near corrections made, or as it was sampled"
     )
 
 
