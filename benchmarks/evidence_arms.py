@@ -65,6 +65,7 @@ ARMS = {
     "scalar ppo": Arm({"estimator": "gae", **SEQUENCE}),
     "paper": Arm({"estimator": "gae", "credit": Credit(mode="uniform", total="spans"), **NO_CORRECTIONS}),
     "spans local": Arm({"estimator": "local", **NO_CORRECTIONS}),
+    "spans first": Arm({"estimator": "local", "credit": Credit(mode="first"), **NO_CORRECTIONS}),
     "spans rloo_tokens": Arm({"estimator": "rloo_tokens", **NO_CORRECTIONS}),
     "spans moved": Arm({"estimator": "rloo_tokens", "credit": Credit(mode="shuffled"), **NO_CORRECTIONS}),
     "corrections local": Arm({"estimator": "local"}),

@@ -20,6 +20,7 @@ SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 1
 MAIN_TASKS = ("questions", "records8", "summaries", "code")
 FURTHER_TASKS = {  # of the further arms, all others on one
     "ILF": ("questions", "records8"),
+    "spans first": ("questions", "summaries"),
     "corrections rloo_tokens": MAIN_TASKS,
     "corrections rloo": MAIN_TASKS,
 }
@@ -37,6 +38,7 @@ MAIN_ARMS = (
     "corrections local",
 )
 FURTHER_ARMS = (
+    "spans first",
     "corrections rloo_tokens",
     "corrections rloo",
     "ILF",

@@ -105,6 +105,15 @@ def test_corrections_are_plain_data_with_rows_of_their_own(tiny_model: Path) -> 
     assert table.row_count == len(record["tokens"]) + sum(len(c["tokens"]) for c in record["corrections"])
 
 
+def test_a_correction_that_does_not_fit_the_context_is_refused(tiny_model: Path) -> None:
+    model, completion = load_model(tiny_model), "The lazy fox jumps"
+    insertion = " high" * model.config.max_position_embeddings
+    missing = [Omission(text="where", insert_at=18, insertion=insertion)]
+    feedback = Feedback(spans=[Span(start=4, end=8, label="poor")], omissions=missing, critic="human")
+    explanation = explain(model, load_tokenizer(tiny_model), "Write.", completion, feedback)
+    assert (explanation.corrections, explanation.refused_corrections) == ([], 1)
+
+
 def test_a_correction_alone_can_be_explained(tiny_model: Path) -> None:
     policy = Policy(load_model(tiny_model), keep_reference=False)
     branch = CorrectedBranch(1, [9, 10], [Correction(start=1, end=2, first=0, last=2, weight=1.0)])

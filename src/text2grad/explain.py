@@ -61,7 +61,7 @@ class Explanation:
     """A comment as it was read, and the change of every token of the completion and of corrections.
 
     refused: the clauses that have no effect, each with the reason.
-    refused_corrections: how many the tokenizer cannot spell after the tokens before them.
+    refused_corrections: how many the tokenizer cannot spell after the tokens before them, or do not fit the context.
     """
 
     completion: str
@@ -107,12 +107,14 @@ def explain(
         raise UserError("the model's tokenizer cannot spell the completion exactly; check it for unusual characters")
     ranges = offsets(ids, tokenizer)
     rewards = token_rewards(feedback, ranges, credit=EXPLAINED_CREDIT).rewards
-    branches, refused_corrections = find_corrections(
+    found, refused_corrections = find_corrections(
         feedback,
         Completion(ids, completion, ranges, ended=True),
         tokenizer,
         encode=lambda text: encode_texts([text], tokenizer)[0],
     )
+    branches = [branch for branch in found if len(prompt_ids) + branch.start + len(branch.ids) <= context]
+    refused_corrections += sum(len(branch.corrections) for branch in found if branch not in branches)
     policy = Policy(model, keep_reference=False)
     changes = gradient_step(policy, prompt_ids, ids, rewards.tolist(), step_size, branches)
     places = [(completion[s:e], s, e) for s, e in ranges]
