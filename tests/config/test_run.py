@@ -99,3 +99,14 @@ def test_changed_keys_are_named_with_their_sections() -> None:
 @pytest.mark.parametrize("path", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.name)
 def test_presets_are_valid(path: Path) -> None:
     assert load_config(path).output_dir != RunConfig().output_dir
+
+
+def test_defaults_of_a_command_fill_what_is_not_set_inside_groups_too(tmp_path: Path) -> None:
+    defaults = {"policy": {"beta": 0.1, "corrections": {"weight": 0.5, "robustness": 0.0}}}
+    plain = load_config(None, [], defaults).policy
+    assert (plain.beta, plain.corrections.weight, plain.corrections.robustness) == (0.1, 0.5, 0.0)
+    path = write(tmp_path, "policy: {beta: 0.3, corrections: {kl: 0.2}}")
+    changed = load_config(path, ["policy.corrections.weight=1"], defaults).policy
+    assert (changed.beta, changed.corrections.kl) == (0.3, 0.2)
+    assert (changed.corrections.weight, changed.corrections.robustness) == (1.0, 0.0)
+    assert defaults["policy"]["corrections"] == {"weight": 0.5, "robustness": 0.0}

@@ -61,7 +61,9 @@ def test_the_correction_of_a_logged_answer_is_learned(learn):
     spans = [Span(start=BLAMED[0], end=BLAMED[1], label="poor", replacement="Monday")]
     probabilities = {}
     for weight in (0.0, 1.0):
-        trainer, rollout, _, _ = learn([commented(spans=spans)], corrections={"weight": weight})
+        trainer, rollout, _, _ = learn(
+            [commented(spans=spans)], corrections=DEFAULTS["corrections"] | {"weight": weight}
+        )
         branches = _with_weight(trainer).find_corrections(rollout, [rollout.examples[0].feedback]).branches
         _, logprobs = score_with_branches(trainer.learner, rollout, [0], trainer.args, False, branches)
         probabilities[weight] = logprobs[0].sum()

@@ -100,6 +100,15 @@ class RunConfig(Settings):
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
+def _with_defaults(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with those of `defaults` that they lack, groups of settings included."""
+    merged = defaults | given
+    for key, group in defaults.items():
+        if isinstance(group, dict) and isinstance(merged[key], dict):
+            merged[key] = group | merged[key]
+    return merged
+
+
 def load_config(
     path: Path | None, overrides: Sequence[str] = (), defaults: dict[str, dict[str, Any]] | None = None
 ) -> RunConfig:
@@ -113,7 +122,7 @@ def load_config(
         _set(values, override)
     for section, standard in (defaults or {}).items():
         for one in (values, alone):
-            one[section] = standard | (one.get(section) or {})
+            one[section] = _with_defaults(one.get(section) or {}, standard)
     return RunConfig.parse(values, where=_find_origin(path, alone, values, overrides))
 
 

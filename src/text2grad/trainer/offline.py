@@ -32,7 +32,8 @@ from text2grad.trainer.config import Text2GradConfig
 from text2grad.trainer.trainer import Text2GradTrainer
 
 IDS = "completion_ids"  # key of the sampled ids in an example's meta, where they were logged
-# Credit stays on the commented words, and no value head has to be trained first.
+# Credit stays on the commented words, and no value head has to be trained first. A logged correction is learned even if
+# the policy finds it improbable: it was written down, and there are no other samples that could make it less so.
 DEFAULTS: dict[str, Any] = {
     "estimator": "local",
     "vf_coef": 0.0,
@@ -40,6 +41,7 @@ DEFAULTS: dict[str, Any] = {
     "epsilon": 0.5,
     "beta": 0.1,
     "kl_placement": "loss",
+    "corrections": {"weight": 0.5, "robustness": 0.0},
 }
 
 
