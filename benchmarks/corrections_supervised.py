@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from text2grad import Text2GradTrainer
@@ -9,7 +11,7 @@ from text2grad.align.tokens import decode, offsets, overlapping
 from text2grad.critics.base import collect_feedback
 from text2grad.models.batching import stack_rows
 from text2grad.models.special_tokens import encode_texts
-from text2grad.rewards.corrections import Edit, edits
+from text2grad.rewards.corrections import Edit, apply_edits, edits, without_overlaps
 from text2grad.schema import Range
 
 
@@ -22,7 +24,7 @@ def supervised_step(trainer: Text2GradTrainer, step: int, replacements_only: boo
     feedback = collect_feedback(trainer.critic, rollout.examples)
     prompts, completions, masks = [], [], []
     for example, prompt, item in zip(rollout.examples, rollout.prompts, feedback, strict=True):
-        text, changed = apply_edits(example.completion, list(edits(item, example.completion)))
+        text, changed = correct_text(example.completion, list(edits(item, example.completion)))
         ids = [*encode_texts([text], trainer.tokenizer)[0], trainer.tokenizer.eos_token_id]
         mask = changed_tokens(ids, changed, trainer) if replacements_only else torch.ones(len(ids))
         if mask.any() and decode(ids, trainer.tokenizer) == text and len(prompt) + len(ids) <= trainer.context:
@@ -44,17 +46,10 @@ def supervised_step(trainer: Text2GradTrainer, step: int, replacements_only: boo
     learner.optimizer.zero_grad()
 
 
-def apply_edits(text: str, changes: list[Edit]) -> tuple[str, list[Range]]:
+def correct_text(text: str, changes: Sequence[Edit]) -> tuple[str, list[Range]]:
     """Return the text with all edits that do not overlap, and where they are in it; a deletion has no width."""
-    corrected, changed, end = "", [], 0
-    for edit in sorted(changes, key=lambda edit: edit[:2]):
-        if edit.start < end:
-            continue
-        corrected += text[end : edit.start]
-        changed.append((len(corrected), len(corrected) + len(edit.replacement)))
-        corrected += edit.replacement
-        end = edit.end
-    return corrected + text[end:], changed
+    together, _ = without_overlaps(sorted(changes, key=lambda edit: edit[:2]))
+    return apply_edits(text, together)
 
 
 def changed_tokens(ids: list[int], changed: list[Range], trainer: Text2GradTrainer) -> torch.Tensor:

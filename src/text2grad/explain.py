@@ -107,14 +107,13 @@ def explain(
         raise UserError("the model's tokenizer cannot spell the completion exactly; check it for unusual characters")
     ranges = offsets(ids, tokenizer)
     rewards = token_rewards(feedback, ranges, credit=EXPLAINED_CREDIT).rewards
-    found, refused_corrections = find_corrections(
+    branches, refused_corrections = find_corrections(
         feedback,
         Completion(ids, completion, ranges, ended=True),
         tokenizer,
         encode=lambda text: encode_texts([text], tokenizer)[0],
+        max_tokens=context - len(prompt_ids),
     )
-    branches = [branch for branch in found if len(prompt_ids) + branch.start + len(branch.ids) <= context]
-    refused_corrections += sum(len(branch.corrections) for branch in found if branch not in branches)
     policy = Policy(model, keep_reference=False)
     changes = gradient_step(policy, prompt_ids, ids, rewards.tolist(), step_size, branches)
     places = [(completion[s:e], s, e) for s, e in ranges]

@@ -5,7 +5,7 @@ from statistics import fmean
 import pytest
 from copy_fields import OURS, SILENCE_RATE, compare, make_base_model, make_trainer, median_steps, steps_to, train
 from copy_fields_task import CopyCritic, CorrectingCritic, NeverSatisfiedCritic, RandomCritic, make_examples, sentence
-from corrections_supervised import apply_edits
+from corrections_supervised import correct_text
 
 from text2grad.rewards.corrections import edits
 from text2grad.schema import Example, Feedback
@@ -56,7 +56,7 @@ def test_the_correcting_critic_says_what_should_have_been_there(answer: str, cor
     spans = [(answer[span.start : span.end], span.replacement) for span in feedback.spans]
     omissions = [(omission.insert_at, omission.insertion) for omission in feedback.omissions]
     assert [*spans, *omissions] == corrected
-    assert apply_edits(answer, list(edits(feedback, answer)))[0] == example.reference
+    assert correct_text(answer, list(edits(feedback, answer)))[0] == example.reference
     (one,) = CorrectingCritic(one_fault=True).critique([example])
     assert len(one.spans) + len(one.omissions) == min(len(corrected), 1)
 

@@ -18,6 +18,7 @@ from text2grad.rewards.corrections import (
     CorrectedBranch,
     Correction,
     Edit,
+    Prefix,
     correct,
     edits,
     find_corrections,
@@ -301,7 +302,7 @@ def test_a_correction_follows_the_corrected_text(smollm2_tokenizer: PreTrainedTo
         Correction(start=5, end=6, first=2, last=3, weight=1.0),
         Correction(start=7, end=8, first=4, last=8, weight=1.0),
     ]
-    apart, _ = find_corrections(feedback, answer, smollm2_tokenizer, encode, after_corrected=False)
+    apart, _ = find_corrections(feedback, answer, smollm2_tokenizer, encode, prefix="sampled")
     assert [(each.start, learned(each, smollm2_tokenizer)) for each in apart] == [
         (3, [" Monday"]),
         (5, [" two"]),
@@ -338,8 +339,8 @@ def test_corrections_far_from_each_other_have_branches_of_their_own(
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("after_corrected", [True, False])
-def test_neighbouring_deletions_are_one(smollm2_tokenizer: PreTrainedTokenizerFast, after_corrected: bool) -> None:
+@pytest.mark.parametrize("prefix", ["corrected", "sampled"])
+def test_neighbouring_deletions_are_one(smollm2_tokenizer: PreTrainedTokenizerFast, prefix: Prefix) -> None:
     answer = written(TEXT, smollm2_tokenizer)
     spans = [Span(start=s, end=e, label="poor", replacement="", severity=w) for s, e, w in ((8, 10, 0.5), (11, 17, 1))]
     (branch,), refused = find_corrections(
@@ -347,7 +348,7 @@ def test_neighbouring_deletions_are_one(smollm2_tokenizer: PreTrainedTokenizerFa
         answer,
         smollm2_tokenizer,
         encoder(smollm2_tokenizer),
-        after_corrected=after_corrected,
+        prefix=prefix,
     )
     assert learned(branch, smollm2_tokenizer) == [" at noon"]
     assert branch.corrections == [Correction(start=2, end=4, first=0, last=2, weight=1.0)]

@@ -100,15 +100,6 @@ class RunConfig(Settings):
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
-def _with_defaults(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with those of `defaults` that they lack, groups of settings included."""
-    merged = defaults | given
-    for key, group in defaults.items():
-        if isinstance(group, dict) and isinstance(merged[key], dict):
-            merged[key] = group | merged[key]
-    return merged
-
-
 def load_config(
     path: Path | None, overrides: Sequence[str] = (), defaults: dict[str, dict[str, Any]] | None = None
 ) -> RunConfig:
@@ -124,6 +115,15 @@ def load_config(
         for one in (values, alone):
             one[section] = _with_defaults(one.get(section) or {}, standard)
     return RunConfig.parse(values, where=_find_origin(path, alone, values, overrides))
+
+
+def _with_defaults(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with those of `defaults` that they lack, groups of settings included."""
+    merged = defaults | given
+    for key, group in defaults.items():
+        if isinstance(group, dict) and isinstance(merged[key], dict):
+            merged[key] = group | merged[key]
+    return merged
 
 
 def _find_origin(path: Path | None, alone: dict[str, Any], values: dict[str, Any], overrides: Sequence[str]) -> str:

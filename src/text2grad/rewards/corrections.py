@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from text2grad.align.tokens import decode, offsets, overlapping
 from text2grad.schema import Feedback, Omission, Range
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Encode = Callable[[str], list[int]]
+Prefix = Literal["corrected", "sampled"]
 LOOKAHEAD = 8  # sampled tokens after the correction that are encoded with it, though few of them become targets
 DELETION_CONTINUATION = 2  # what follows is all that a deletion can teach
 MAX_BETWEEN = 8  # sampled tokens between corrections of one branch: they are read once more
@@ -65,6 +66,13 @@ class CorrectedBranch(NamedTuple):
     ids: list[int]
     corrections: list[Correction]
 
+    def fit(self, max_tokens: int) -> CorrectedBranch | None:
+        """Return the branch with those of its corrections that end within `max_tokens` sampled and own tokens."""
+        fitting = [correction for correction in self.corrections if self.start + correction.last <= max_tokens]
+        if not fitting:
+            return None
+        return CorrectedBranch(self.start, self.ids[: max(correction.last for correction in fitting)], fitting)
+
 
 class Completion(NamedTuple):
     """A sampled completion. text: `decode(ids)`. ranges: `offsets(ids)`. ended: whether the last id is an end token."""
@@ -81,17 +89,19 @@ def find_corrections(
     tokenizer: PreTrainedTokenizerBase,
     encode: Encode,
     continuation: int = 0,
-    after_corrected: bool = True,
+    prefix: Prefix = "corrected",
+    max_tokens: int | None = None,
 ) -> tuple[list[CorrectedBranch], int]:
-    """Return the corrections of a completion, and how many were refused. For the arguments see `correct`.
+    """Return the corrections of a completion, and how many were refused. For other arguments see `correct`.
 
-    after_corrected: whether a correction follows the corrected text before it, as far as other corrections are near, or
-    the sampled text. Corrections that overlap others, or that cannot be spelled together with them, follow that too.
+    prefix: what a correction follows: the text with near corrections made, or as it was sampled. Corrections that
+    overlap others, or that cannot be spelled together with them, follow the sampled text.
+    max_tokens: of the completion and of each branch with what is before it, None for any number.
     """
     text = completion.text
     changes = _join_deletions(sorted(edits(feedback, text), key=lambda edit: edit[:2]))
     effective = [edit for edit in changes if text[edit.start : edit.end] != edit.replacement]
-    together, apart = _without_overlaps(effective) if after_corrected else ([], effective)
+    together, apart = without_overlaps(effective) if prefix == "corrected" else ([], effective)
     branches = []
     for group in _near(together, completion.ranges):
         branch = correct(group, completion, tokenizer, encode, continuation)
@@ -101,6 +111,8 @@ def find_corrections(
             branches.append(branch)
     found = [correct([edit], completion, tokenizer, encode, continuation) for edit in apart]
     branches += [branch for branch in found if branch is not None]
+    if max_tokens is not None:
+        branches = [fitting for branch in branches if (fitting := branch.fit(max_tokens))]
     return branches, len(changes) - sum(len(branch.corrections) for branch in branches)
 
 
@@ -130,7 +142,7 @@ def _join_deletions(changes: Sequence[Edit]) -> list[Edit]:
     return joined
 
 
-def _without_overlaps(changes: Sequence[Edit]) -> tuple[list[Edit], list[Edit]]:
+def without_overlaps(changes: Sequence[Edit]) -> tuple[list[Edit], list[Edit]]:
     """Return of edits in order those that can be made together, and those that overlap one of them."""
     together: list[Edit] = []
     apart: list[Edit] = []
@@ -190,10 +202,10 @@ def correct(
         start -= 1
     lookahead, after = min(end + LOOKAHEAD, len(ranges)), changes[-1].end
     follows = text[after : max(ranges[lookahead - 1][1], after)] if lookahead < len(ranges) else text[after:]
-    corrected, places = _apply(changes, text)
-    if not (corrected + text[after:]).strip():
+    corrected, places = apply_edits(text, changes)
+    if not corrected.strip():
         return None
-    wanted = corrected + follows
+    wanted = corrected[: places[-1][1]] + follows
     branch_at = ranges[start][0] if start < len(ranges) else len(text)
     ends = [completion.ids[-1]] if completion.ended and lookahead == len(ranges) else []
     prefix = list(completion.ids[:start])
@@ -228,15 +240,18 @@ def correct(
     return CorrectedBranch(start, written[start:stop], found)
 
 
-def _apply(changes: Sequence[Edit], text: str) -> tuple[str, list[Range]]:
-    """Return the corrected text up to the last edit, and the places of the replacements in it."""
+def apply_edits(text: str, changes: Sequence[Edit]) -> tuple[str, list[Range]]:
+    """Return the corrected text, and the places of the replacements in it; a deletion's has no width.
+
+    changes: in order, without overlap.
+    """
     corrected, places, at = "", [], 0
     for edit in changes:
         corrected += text[at : edit.start]
         places.append((len(corrected), len(corrected) + len(edit.replacement)))
         corrected += edit.replacement
         at = edit.end
-    return corrected, places
+    return corrected + text[at:], places
 
 
 def _token_at(place: int, ranges: Sequence[Range]) -> int:

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from text2grad.rewards.corrections import Prefix
 from text2grad.rewards.credit import Credit
 from text2grad.settings import Settings
 from text2grad.trainer.advantages import ESTIMATORS, EstimatorName, Normalization
@@ -43,7 +44,7 @@ class CorrectionSettings(Settings):
     continuation: NonNegativeInt = Field(
         0, description="tokens of the way back into the completion that a correction includes; a deletion at least 2"
     )
-    prefix: Literal["corrected", "sampled"] = Field(
+    prefix: Prefix = Field(
         "corrected", description="what a correction follows: the text with near corrections made, or as it was sampled"
     )
 

@@ -114,17 +114,14 @@ def rollout_corrections(
         completion = Completion(
             rollout.completions[i], rollout.examples[i].completion, rollout.offsets[i], rollout.ended[i]
         )
+        room = context - len(rollout.prompts[i])
         found, impossible = find_corrections(
-            feedback[i], completion, tokenizer, encode, settings.continuation, settings.prefix == "corrected"
+            feedback[i], completion, tokenizer, encode, settings.continuation, settings.prefix, room
         )
         refused += impossible
         for branch in found:
-            room = context - len(rollout.prompts[i]) - branch.start
-            fitting = [correction for correction in branch.corrections if correction.last <= room]
-            refused += len(branch.corrections) - len(fitting)
-            if fitting:
-                branches.append(Branch(i, branch.start, branch.ids[: max(correction.last for correction in fitting)]))
-            for correction in fitting:
+            branches.append(Branch(i, branch.start, branch.ids))
+            for correction in branch.corrections:
                 places.append((len(branches) - 1, (correction.first, correction.last)))
                 weights.append(correction.weight)
                 rows.append(torch.zeros(width))
