@@ -1,6 +1,7 @@
 """Does feedback in words beat the same feedback as a number? Training runs, and the page that compares them.
 
     python benchmarks/evidence.py warm-up --device cuda           the models that all arms of a task start from
+    python benchmarks/evidence.py reward-model --device cuda      the reward model that two further arms learn from
     python benchmarks/evidence.py jobs --half select --sayings all --device cuda > SELECT.json   the selection half
     python benchmarks/evidence.py select                          choose the settings of every arm from these
     python benchmarks/evidence.py jobs --device cuda > JOBS.json  the runs that are reported, then those of further arms
@@ -45,6 +46,10 @@ def main() -> None:
     args = parse()
     if args.command == "warm-up":
         warm_up(args)
+    elif args.command == "reward-model":
+        from evidence_reward import train_reward_model
+
+        train_reward_model(args.starts, args.device, args.quick)
     elif args.command == "run":
         run(args)
     elif args.command == "jobs":
@@ -105,9 +110,9 @@ def planned(args: argparse.Namespace) -> list[Run]:
 
 
 def parse() -> argparse.Namespace:
-    arms, tasks = [*MAIN_ARMS, *FURTHER_ARMS], [*MAIN_TASKS, "records4", "records16"]
+    arms, tasks = [*MAIN_ARMS, *FURTHER_ARMS], [*MAIN_TASKS, "records4", "records8"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["warm-up", "run", "jobs", "select", "report"])
+    parser.add_argument("command", choices=["warm-up", "reward-model", "run", "jobs", "select", "report"])
     parser.add_argument("--task", choices=tasks, default=FURTHER_TASK)
     parser.add_argument("--arm", choices=arms, default=MAIN_ARMS[0])
     parser.add_argument("--said", choices=["all", "one"], default="all", help="faults that the critic names")
@@ -119,7 +124,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--arms", nargs="+", choices=arms, help="of `jobs`")
     parser.add_argument("--sayings", nargs="+", choices=["all", "one"], default=["all", "one"], help="of `jobs`")
     parser.add_argument("--seeds", type=seeds, help="of `jobs`: a range such as 10-14, or one seed")
-    parser.add_argument("--pack", type=int, default=24, help="of `jobs`: runs of one task that share a process")
+    parser.add_argument("--pack", type=int, default=12, help="of `jobs`: runs of one task that share a process")
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, default=RUNS_FOLDER)

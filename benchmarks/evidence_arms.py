@@ -49,12 +49,15 @@ SPAN_STEPS = steps_of(lambda trainer, step: trainer.step(step)[0])
 class Arm:
     """settings: changes of the trainer's. holistic: the number is the full critic's, where it names one fault only.
 
+    reward_model: whether a reward model (`evidence_reward.py`) comments on the answers instead of the task's critic.
+
     learn: trains. answer: how held-out prompts are answered where one sample of the policy is not the answer; it may
     ask the critic, which other arms may not at that time.
     """
 
     settings: Metrics = field(default_factory=dict)
     holistic: bool = False
+    reward_model: bool = False
     learn: Learn = SPAN_STEPS
     answer: Answer | None = None
 
@@ -75,6 +78,8 @@ ARMS = {
     "DPO": Arm(NO_CORRECTIONS, learn=steps_of(dpo_step)),
     "best of n": Arm(learn=learn_nothing, answer=best_of_n),
     "reflection": Arm(learn=learn_nothing, answer=reflect),
+    "reward model, spans": Arm({"estimator": "local", **NO_CORRECTIONS}, reward_model=True),
+    "reward model, scalar": Arm({"estimator": "rloo", **SEQUENCE}, reward_model=True),
     "TRL GRPO": Arm(PLAIN_MODEL, learn=learn_with_grpo),
     "TRL SDPO": Arm(PLAIN_MODEL, learn=learn_with_sdpo),
 }

@@ -12,6 +12,7 @@ from harness import data_folder
 
 from text2grad.critics.code.critic import CodeCritic
 from text2grad.data import mbpp
+from text2grad.sandbox import Sandbox
 from text2grad.schema import Example
 
 TEST_SECONDS, TOTAL_SECONDS = 0.5, 1.0
@@ -35,7 +36,8 @@ def heldout() -> list[Example]:
 
 
 def critic() -> CodeCritic:
-    return CodeCritic(test_timeout=TEST_SECONDS, total_timeout=TOTAL_SECONDS)
+    """Return the critic, which runs two programs at a time: several processes have one each (`evidence_critics.py`)."""
+    return CodeCritic(test_timeout=TEST_SECONDS, total_timeout=TOTAL_SECONDS, sandbox=Sandbox(num_workers=2))
 
 
 def hold_back(problems: Sequence[Example]) -> list[Example]:

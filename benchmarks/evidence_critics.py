@@ -1,4 +1,4 @@
-"""The critic of a task in processes of its own, for runs that share a process."""
+"""The critic and the metrics of a task in processes of their own, for runs that share a process."""
 
 from __future__ import annotations
 
@@ -7,50 +7,76 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from multiprocessing import get_context
+from typing import Protocol
 
 import torch
 from evidence_tasks import TASKS, Task
 
-from text2grad.critics.base import Critic
 from text2grad.schema import Example, Feedback
 
 WORKERS, CHUNK = 3, 16  # processes, and answers per message to one
 
 
-@contextmanager
-def critic_pool(task: Task) -> Iterator[Critic]:
-    """Yield the task's critic; code is judged in processes anyway, others are computed in worker processes.
+class Judge(Protocol):
+    """The critic of a task that names every fault, and the metrics that it does not compute."""
 
-    To be called before the first use of a GPU, since the workers are forked.
-    """
-    if task.name == "code":
-        yield task.critic()
-        return
-    with ProcessPoolExecutor(WORKERS, get_context("fork"), torch.set_num_threads, (1,)) as pool:
-        list(pool.map(_critic_name, [task.name] * WORKERS))  # starts the workers
-        yield PooledCritic(task.name, pool)
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]: ...
+
+    def metrics(self, examples: Sequence[Example]) -> dict[str, list[float]]: ...
 
 
-class PooledCritic:
-    """Asks the workers, each about a part of the answers."""
+class TaskJudge:
+    """Judges in this process."""
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._critic = task, task.critic()
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        return list(self._critic.critique(examples))
+
+    def metrics(self, examples: Sequence[Example]) -> dict[str, list[float]]:
+        return {name: metric(examples) for name, metric in self._task.metrics.items()}
+
+
+class PooledJudge:
+    """Asks worker processes, each about a part of the answers."""
 
     def __init__(self, task: str, pool: ProcessPoolExecutor) -> None:
         self._task, self._pool = task, pool
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        parts = self._pool.map(_critique, *self._divide(examples))
+        return [feedback for part in parts for feedback in part]
+
+    def metrics(self, examples: Sequence[Example]) -> dict[str, list[float]]:
+        parts = list(self._pool.map(_metrics, *self._divide(examples)))
+        return {name: [value for part in parts for value in part[name]] for name in TASKS[self._task].metrics}
+
+    def _divide(self, examples: Sequence[Example]) -> tuple[list[str], list[Sequence[Example]]]:
         parts = [examples[start : start + CHUNK] for start in range(0, len(examples), CHUNK)]
-        found = self._pool.map(_critique, [self._task] * len(parts), parts)
-        return [feedback for part in found for feedback in part]
+        return [self._task] * len(parts), parts
+
+
+@contextmanager
+def judge_pool(task: Task) -> Iterator[Judge]:
+    """Yield a judge of the task in worker processes. To be called before the first use of a GPU: they are forked."""
+    with ProcessPoolExecutor(WORKERS, get_context("fork"), torch.set_num_threads, (1,)) as pool:
+        list(pool.map(_judge_name, [task.name] * WORKERS))  # starts the workers
+        yield PooledJudge(task.name, pool)
 
 
 @cache
-def _critic(task: str) -> Critic:
-    return TASKS[task].critic()
+def _judge(task: str) -> TaskJudge:
+    return TaskJudge(TASKS[task])
 
 
-def _critic_name(task: str) -> str:
-    return type(_critic(task)).__name__
+def _judge_name(task: str) -> str:
+    return type(_judge(task)).__name__
 
 
 def _critique(task: str, examples: Sequence[Example]) -> list[Feedback]:
-    return list(_critic(task).critique(examples))
+    return _judge(task).critique(examples)
+
+
+def _metrics(task: str, examples: Sequence[Example]) -> dict[str, list[float]]:
+    return _judge(task).metrics(examples)

@@ -34,8 +34,9 @@ difference is from the better of the two scalar arms (`scalar rloo`, `scalar ppo
 difference that such an interval finds in four of five cases. `scalar rloo, holistic` knows more than the other arms:
 the full critic's number where the others get one comment.
 
-Samples per step: 32, on records 8. The critics of questions and records know the right answer, so that their comments
-can correct; that of summaries does not see the references, and that of code does not have the test that decides.
+Samples per step: 32, on records 8, on code 16. The critics of questions and records know the right answer, so that
+their comments can correct; that of summaries does not see the references, and that of code does not have the test that
+decides.
 Corrections on code are names only. `best of n` and `reflection` train nothing and ask the critic about the held-out
 answers themselves. Runs of commit c8b3b5d have corrections as plain log-likelihoods after the sampled text, with a
 weight of 0.5; since then the [loss](corrections.md#loss-trainerlossespy) is robust and follows the corrected text."""
@@ -45,10 +46,13 @@ COLUMNS = """- against scalar: difference from the better scalar arm, with its i
 - samples: until the curve reaches the scalar arm's best value, and as a share of what the scalar arm needs.
 - length: words, and as a share of the references' length. KL: nats per answer from the starting model.
 - perplexity: of the answers under the starting model.
+- probability of words: mean probability of the words that the full critic blames in held-out answers of the untrained
+  model, and of the other words of the same answers.
 - seconds: of training, while the run shared the GPU with up to a hundred others: for comparison, not for planning."""
 COMMANDS = """<!-- no-test: hours on a GPU -->
 ```bash
 python benchmarks/evidence.py warm-up --device cuda
+python benchmarks/evidence.py reward-model --device cuda
 python benchmarks/evidence.py jobs --half select --sayings all --device cuda > select.json   # run these commands, then:
 python benchmarks/evidence.py select
 python benchmarks/evidence.py jobs --device cuda > jobs.json                    # run these commands, then:
@@ -73,7 +77,7 @@ def write_page(
         for (one, said), rows in comparisons.items():
             if one == task:
                 title = f"#### {task}: {SAYINGS[said]}"
-                parts += [title, _arms(rows), _costs(rows), _faults(rows)]
+                parts += [title, _arms(rows), _costs(rows), _faults(rows), _probabilities(rows)]
     parts += [
         "## The map\n\nWhere spans and corrections pay: [estimators](estimators.md#where-spans-and-corrections-pay)."
     ]
@@ -144,7 +148,7 @@ def _costs(rows: Rows) -> str:
 
 def _faults(rows: Rows) -> str:
     """What the feedback changed: faults per answer on prompts that were not trained on, by kind."""
-    arms = [row for row in rows if row["arm"] in (OURS, *(row.get("against") for row in rows))]
+    arms = _shown(rows)
     kinds = dict.fromkeys(kind for row in arms for rates in (row["faults_before"], row["faults"]) for kind in rates)
     if not arms or not kinds:
         return ""
@@ -153,6 +157,25 @@ def _faults(rows: Rows) -> str:
         for kind in kinds
     ]
     return _table(["faults per answer", "before", *(f"after {row['arm']}" for row in arms)], table)
+
+
+def _probabilities(rows: Rows) -> str:
+    """How probable the words are that were blamed before training, and the other words of the same answers."""
+    arms = [row for row in _shown(rows) if row["blamed_probability"]]
+    if not arms:
+        return ""
+    table = [
+        [f"{words}, {row['arm']}", *(f"{value:.3f}" for _, value in row[f"{words}_probability"])]
+        for words in ("blamed", "other")
+        for row in arms
+    ]
+    samples = [f"{number:,.0f}" for number, _ in arms[0]["blamed_probability"]]
+    return _table(["probability of words after samples", *samples], table)
+
+
+def _shown(rows: Rows) -> Rows:
+    """Our default, and the scalar arm that it is compared with."""
+    return [row for row in rows if row["arm"] in (OURS, *(row.get("against") for row in rows))]
 
 
 def _settings(settings: Mapping[str, Any]) -> str:

@@ -17,12 +17,12 @@ Settings = dict[str, float]
 SETTINGS_FILE = Path(__file__).with_name("evidence_settings.json")  # written by `evidence.py select`
 RUNS_FOLDER = Path(__file__).with_name("evidence_runs")
 SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 13)
-MAIN_TASKS = ("questions", "records8", "summaries", "code")
+MAIN_TASKS = ("questions", "records16", "summaries", "code")  # with 8 fields, all arms end near 1: nothing to tell
 FURTHER_TASKS = {  # of the further arms, all others on one
-    "ILF": ("questions", "records8"),
+    "ILF": ("questions", "records16"),
     "spans first": ("questions", "summaries"),
-    "corrections rloo_tokens": MAIN_TASKS,
-    "corrections rloo": MAIN_TASKS,
+    "corrections rloo_tokens": ("questions", "summaries"),
+    "corrections rloo": ("questions", "summaries"),
 }
 FURTHER_TASK = "questions"
 OURS = "corrections local"  # the trainer's defaults
@@ -45,14 +45,16 @@ FURTHER_ARMS = (
     "DPO",
     "best of n",
     "reflection",
+    "reward model, spans",
+    "reward model, scalar",
     "TRL GRPO",
     "TRL SDPO",
 )
 ALONE = ("TRL GRPO", "TRL SDPO")  # arms whose runs cannot share a model
 UNTRAINED = ("best of n", "reflection")  # the weights stay as they are: nothing to tune
 RATES = (1e-4, 3e-4, 1e-3)  # learning rates that are tried for every arm
-SAME_SETTINGS = {"records4": "records8", "records16": "records8"}  # tasks whose settings are chosen on another
 HOLISTIC = "scalar rloo, holistic"  # the same as `scalar rloo` where everything is said
+REWARD_MODEL = ("reward model, spans", "reward model, scalar")  # taught by a critic that says everything
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,6 @@ def select_runs(
     tasks: Sequence[str], arms: Sequence[str], sayings: Sequence[Said], seeds: Sequence[int]
 ) -> Iterator[Run]:
     """Yield the runs from which settings are chosen, the settings inside the arms."""
-    tasks = list(dict.fromkeys(SAME_SETTINGS.get(task, task) for task in tasks))
     for seed, task, said, arm in product(seeds, tasks, sayings, arms):
         if is_of_its_own(arm, said):
             yield from (Run(task, arm, said, seed, "select", settings) for settings in grid(arm))
@@ -176,7 +177,7 @@ def plan_selection(
 
 def is_of_its_own(arm: str, said: Said) -> bool:
     """Whether an arm differs from all others: where everything is said, the holistic number is the number."""
-    return not (arm == HOLISTIC and said == "all")
+    return not (arm == HOLISTIC and said == "all") and not (arm in REWARD_MODEL and said == "one")
 
 
 def chosen_settings(task: str, arm: str, chosen: dict[str, Settings]) -> Settings:
@@ -192,7 +193,7 @@ def chosen_settings(task: str, arm: str, chosen: dict[str, Settings]) -> Setting
 
 
 def settings_key(task: str, arm: str) -> str:
-    return f"{SAME_SETTINGS.get(task, task)}, {'scalar rloo' if arm == HOLISTIC else arm}"
+    return f"{task}, {'scalar rloo' if arm == HOLISTIC else arm}"
 
 
 def read_settings() -> dict[str, Settings]:

@@ -27,7 +27,7 @@ from evidence_tasks import TASKS
 from plots import Lines, line_plot
 
 DOCS = harness.ROOT / "docs"
-RECORDS = ("records8",)
+RECORDS = ("records16",)
 REAL = ("summaries", "questions", "code")
 Comparisons = Mapping[tuple[str, str], list[dict[str, Any]]]
 BARS = {
@@ -100,11 +100,15 @@ def aims(comparisons: Comparisons, found: Mapping[tuple[str, str], Runs]) -> dic
         "ahead_on_records_all": sum((task, "all") in ahead for task in RECORDS),
         "worse": sum(row["high"] < 0 for row in ours.values()),
         "ahead_one": sum((task, "one") in ahead for task in MAIN_TASKS),
-        "half_of_the_samples": sum((row["samples"]["share"] or 1) <= 0.5 for row in ours.values()),
+        "half_of_the_samples": sum(_needs_half(row["samples"]["share"]) for row in ours.values()),
         "corrections_over_spans": _tasks_ahead(found, SPANS_ALONE, MAIN_TASKS),
         "corrections_over_ilf": _tasks_ahead(found, "ILF", FURTHER_TASKS["ILF"]),
         "length_not_controlled": sum(_is_won_by_length(row, comparisons[key]) for key, row in ours.items()),
     }
+
+
+def _needs_half(share: float | None) -> bool:
+    return share is not None and share <= 0.5
 
 
 def _is_won_by_length(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bool:

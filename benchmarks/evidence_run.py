@@ -15,8 +15,9 @@ import harness
 import torch
 from evidence_answers import sample_answers, to_rollout
 from evidence_arms import ARMS, Arm
-from evidence_critics import critic_pool
+from evidence_critics import Judge, TaskJudge, judge_pool
 from evidence_plan import Run
+from evidence_reward import reward_critic
 from evidence_start import start_fingerprint, start_of
 from evidence_tasks import TASKS, OneFault, Task
 from peft import LoraConfig
@@ -24,6 +25,7 @@ from stacked_trainer import TrainerStack
 from transformers import PreTrainedTokenizerBase
 
 from text2grad import Text2GradConfig, Text2GradTrainer
+from text2grad.align.tokens import overlapping
 from text2grad.critics.base import Critic, collect_feedback
 from text2grad.evaluation.metrics import critic_score
 from text2grad.models.loading import load_tokenizer
@@ -61,9 +63,10 @@ def run(spec: Run, starts: Path, device: str, steps: int, quick: bool) -> dict[s
     task, start = TASKS[spec.task], start_of(TASKS[spec.task], starts, quick)
     with tempfile.TemporaryDirectory() as folder:
         args = config_of(spec, folder, device, steps, quick)
-        critic = critic_of(spec, task.critic(), start)
+        judge = TaskJudge(task)
+        critic = critic_of(spec, judge, start, starts, device)
         trainer = Text2GradTrainer(start, critic, args, task.train(), peft_config=ADAPTER)
-        return train(trainer, spec, task.critic(), start, steps, quick, device)
+        return train(trainer, spec, judge, start, steps, quick, device)
 
 
 def run_together(
@@ -72,9 +75,9 @@ def run_together(
     """As `run`, for several runs of one task and half that share a model. None: a run that failed."""
     (task_name,) = {spec.task for spec in specs}
     task, start = TASKS[task_name], start_of(TASKS[task_name], starts, quick)
-    with critic_pool(task) as judge, tempfile.TemporaryDirectory() as folder:
+    with judge_pool(task) as judge, tempfile.TemporaryDirectory() as folder:
         configs = [config_of(spec, folder, device, steps, quick) for spec in specs]
-        critics = [critic_of(spec, judge, start) for spec in specs]
+        critics = [critic_of(spec, judge, start, starts, device) for spec in specs]
         template = Text2GradTrainer(start, critics[0], configs[0], task.train(), peft_config=ADAPTER)
         stack = TrainerStack(template, configs, critics)
         by_trainer = {id(trainer): spec for trainer, spec in zip(stack.trainers, specs, strict=True)}
@@ -92,14 +95,15 @@ def config_of(spec: Run, folder: str, device: str, steps: int, quick: bool) -> T
     return Text2GradConfig(output_dir=Path(folder), seed=spec.seed, bf16=device != "cpu", **settings)
 
 
-def critic_of(spec: Run, judge: Critic, start: str) -> CountingCritic:
-    """Return the critic of a run. judge: the task's, which names every fault."""
-    said = judge if spec.said == "all" else OneFault(judge, ARMS[spec.arm].holistic)
-    return CountingCritic(said, load_tokenizer(start))
+def critic_of(spec: Run, judge: Judge, start: str, starts: Path, device: str) -> CountingCritic:
+    """Return the critic of a run: the judge, who names every fault, one of its faults, or the reward model."""
+    arm = ARMS[spec.arm]
+    said: Critic = judge if spec.said == "all" else OneFault(judge, arm.holistic)
+    return CountingCritic(reward_critic(starts, device) if arm.reward_model else said, load_tokenizer(start))
 
 
 def train(
-    trainer: Text2GradTrainer, spec: Run, judge: Critic, start: str, steps: int, quick: bool, device: str
+    trainer: Text2GradTrainer, spec: Run, judge: Judge, start: str, steps: int, quick: bool, device: str
 ) -> dict[str, Any]:
     """Train as the arm says, and return what `run` returns."""
     task, arm, began = TASKS[spec.task], ARMS[spec.arm], time.perf_counter()
@@ -135,7 +139,9 @@ def train(
 class Recorder:
     """Evaluates a run while it trains. curve: means over the first held-out prompts, with what it took to get there.
 
-    judge: the critic that names every fault. evaluated: the steps after which it evaluates, the last one at the end.
+    The curve also follows the words that the judge blames in the answers of the untrained policy (`blamed_probability`)
+    and the others of the same answers (`other_probability`): means of their probabilities now.
+    evaluated: the steps after which it evaluates, the last one at the end.
     """
 
     def __init__(
@@ -143,7 +149,7 @@ class Recorder:
         trainer: Text2GradTrainer,
         task: Task,
         arm: Arm,
-        judge: Critic,
+        judge: Judge,
         heldout: Sequence[Example],
         evaluated: Sequence[int],
     ) -> None:
@@ -153,6 +159,8 @@ class Recorder:
         self.curve: list[Row] = []
         self.logged: list[Row] = []
         self.first: list[Row] = []
+        self.untrained: Rollout | None = None
+        self.blamed = torch.zeros(0)
         self.last: list[Row] = []
         self.training_seconds, self.started = 0.0, time.perf_counter()
 
@@ -178,6 +186,9 @@ class Recorder:
         answers = answer(self.trainer, self.critic, heldout) if answer else sample_answers(self.trainer, heldout)
         if answer:  # the arm works here, where others only answer
             self.training_seconds += time.perf_counter() - began
+        if self.untrained is None:
+            self.untrained = to_rollout(self.trainer, heldout[:CURVE_PROMPTS], answers[:CURVE_PROMPTS])
+            self.blamed = blamed_tokens(self.untrained, self.judge)
         moved = step == self.evaluated[-1]
         rows = measure(self.trainer, self.task, self.judge, heldout, answers, moved)
         numbers = [name for name, value in rows[0].items() if isinstance(value, int | float)]
@@ -187,8 +198,24 @@ class Recorder:
             "critic_calls": self.critic.calls,
             "sampled_tokens": self.critic.tokens,
         }
-        self.curve.append({"step": step, **cost, **point})
+        self.curve.append({"step": step, **cost, **point, **self._probabilities(self.untrained)})
         return rows
+
+    def _probabilities(self, untrained: Rollout) -> Row:
+        args, everything = self.trainer.args, range(len(untrained.examples))
+        found = score(self.trainer.learner, untrained, everything, args, reference=False).logprobs.exp()
+        chosen = {"blamed": self.blamed, "other": untrained.mask - self.blamed}
+        return {f"{name}_probability": float((found * mask).sum() / mask.sum()) for name, mask in chosen.items()}
+
+
+def blamed_tokens(rollout: Rollout, judge: Judge) -> torch.Tensor:
+    """Return (answers, tokens): 1 on tokens of blamed spans."""
+    blamed = torch.zeros_like(rollout.mask)
+    for i, feedback in enumerate(collect_feedback(judge, rollout.examples)):
+        for span in feedback.spans:
+            if span.label == "poor":
+                blamed[i, overlapping(span.start, span.end, rollout.offsets[i])] = 1
+    return blamed
 
 
 def compact(rows: Sequence[Row]) -> list[Row]:
@@ -218,7 +245,7 @@ def merge(*groups: dict[str, Any]) -> dict[str, Any]:
 def measure(
     trainer: Text2GradTrainer,
     task: Task,
-    judge: Critic,
+    judge: Judge,
     heldout: Sequence[Example],
     answers: list[list[int]],
     moved: bool,
@@ -230,7 +257,7 @@ def measure(
     rollout = to_rollout(trainer, heldout, answers)
     far = distances(trainer, rollout) if moved else [{}] * len(answers)
     feedback = collect_feedback(judge, rollout.examples)
-    columns = {name: metric(rollout.examples) for name, metric in task.metrics.items()}
+    columns = judge.metrics(rollout.examples)
     return [
         {name: values[i] for name, values in columns.items()}
         | {

@@ -53,6 +53,9 @@ def describe(arm: str, by_seed: BySeed, metrics: Sequence[str]) -> dict[str, Any
     row["seconds_per_point"] = row["seconds"] / points if points > 0 else None
     row["critic_calls_per_point"] = row["critic_calls"] / points if points > 0 else None
     row["faults_before"], row["faults"] = (fault_rates(by_seed, when) for when in ("before", "after"))
+    followed = all("blamed_probability" in point for run in by_seed.values() for point in run["curve"])
+    for name in ("blamed_probability", "other_probability"):
+        row[name] = mean_curve(by_seed, name) if followed else None
     return row
 
 
@@ -117,11 +120,13 @@ def _resamples(shape: tuple[int, ...]) -> list[tuple[NDArray[np.int64], NDArray[
 def samples_to(ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]]) -> dict[str, float | None]:
     """Return the samples until the best value of their curve is reached on ours, and as a share of theirs.
 
-    Between two evaluations the curve is a straight line. None: never reached.
+    Between two evaluations the curve is a straight line. None: never reached. A share of 0: their best is the start.
     """
     best = max(value for _, value in theirs)
     needed, own = first_at(ours, best), first_at(theirs, best)
-    return {"samples": needed, "share": needed / own if needed is not None and own else None}
+    if needed is None:
+        return {"samples": None, "share": None}
+    return {"samples": needed, "share": needed / own if own else 0.0}
 
 
 def first_at(curve: Sequence[tuple[float, float]], wanted: float) -> float | None:

@@ -153,7 +153,7 @@ TASKS = {
             evidence_code.heldout,
             evidence_code.critic,
             {"passed": evidence_code.held_back_passed},
-            _common(max_completion_length=160),
+            _common(max_completion_length=160, per_device_train_batch_size=16),
             kind=lambda span: "blamed statement",
             warm_up=evidence_code.warm_up,
             warm_up_steps=40,

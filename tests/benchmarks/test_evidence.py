@@ -159,7 +159,7 @@ def test_a_complete_campaign_in_which_we_win_meets_every_bar(written: Path, monk
     assert "not met" not in page
     assert page.count("#### ") == 8
     assert "| arm | seeds | rouge_l (before) | bleu | against scalar |" in page
-    for task in ("questions", "records8", "summaries", "code"):
+    for task in ("questions", "records16", "summaries", "code"):
         picture = (written / "pictures" / f"evidence-{task}.svg").read_text(encoding="utf-8")
         assert picture.count("<polyline") == 2 * len(MAIN_ARMS) - 1
 
@@ -206,7 +206,7 @@ def test_every_arm_has_as_many_settings_to_choose_from() -> None:
 
 
 def test_report_runs_use_what_was_chosen() -> None:
-    chosen = {f"records8, {arm}": {"learning_rate": 1e-4, "corrections.weight": 0.3} for arm in MAIN_ARMS}
+    chosen = {f"records16, {arm}": {"learning_rate": 1e-4, "corrections.weight": 0.3} for arm in MAIN_ARMS}
     runs = plan_report(["records16"], MAIN_ARMS, [], ["all", "one"], None, chosen)
     assert len(runs) == 5 * (2 * len(MAIN_ARMS) - 1)
     assert [run.seed for run in runs] == sorted(run.seed for run in runs)
