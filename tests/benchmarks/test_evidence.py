@@ -51,6 +51,7 @@ def make_run(run: Run, gain: float, words: int = 20, prompts: int = PROMPTS, **f
     curve = [
         {"step": step, "seconds": step, "critic_calls": 32 * step, "sampled_tokens": 700 * step}
         | dict.fromkeys(metrics.get(run.task, ["slots"]), 0.2 + gain * step / 40)
+        | {"blamed_probability": 0.4 - gain * step / 40, "other_probability": 0.6}
         for step in (0, 5, 10, 20, 30, 40)
     ]
     return {
@@ -121,6 +122,8 @@ def test_samples_are_read_off_between_evaluations() -> None:
     assert first_at([(0, 0.5), (100, 1.0)], 0.25) == 0
     assert first_at([(0, 0.0), (100, 0.2)], 0.25) is None
     assert samples_to([(0, 0.0), (100, 1.0)], [(0, 0.0), (50, 0.5), (100, 0.4)]) == {"samples": 50, "share": 1.0}
+    assert samples_to([(0, 0.5), (100, 1.0)], [(0, 0.5), (100, 0.4)]) == {"samples": 0, "share": 0.0}
+    assert samples_to([(0, 0.5), (100, 0.5)], [(0, 0.5), (100, 0.6)]) == {"samples": None, "share": None}
 
 
 def write(folder: Path, run: Run, **fields: Any) -> None:
@@ -158,6 +161,9 @@ def test_a_complete_campaign_in_which_we_win_meets_every_bar(written: Path, monk
     assert "Complete: " in page
     assert "not met" not in page
     assert page.count("#### ") == 8
+    assert "| probability of words after samples | 0 | 160 | 320 | 640 | 960 | 1,280 |" in page
+    assert "| blamed, corrections local | 0.400 | 0.369 | 0.338 | 0.275 | 0.212 | 0.150 |" in page
+    assert "| other, corrections local | 0.600 | 0.600 | 0.600 | 0.600 | 0.600 | 0.600 |" in page
     assert "| arm | seeds | rouge_l (before) | bleu | against scalar |" in page
     for task in ("questions", "records16", "summaries", "code"):
         picture = (written / "pictures" / f"evidence-{task}.svg").read_text(encoding="utf-8")
@@ -213,6 +219,11 @@ def test_report_runs_use_what_was_chosen() -> None:
     assert runs[0].trainer_settings() == {"learning_rate": 1e-4, "corrections": {"weight": 0.3}}
     with pytest.raises(SystemExit, match="nothing chosen for questions, spans local"):
         chosen_settings("questions", "spans local", chosen)
+
+
+def test_a_reward_model_says_everything_that_it_says() -> None:
+    runs = plan_report(["questions"], [], ["reward model, spans", "ILF"], ["all", "one"], [10], None)
+    assert [(run.arm, run.said) for run in runs] == [("reward model, spans", "all"), ("ILF", "all"), ("ILF", "one")]
 
 
 def test_jobs_pack_runs_into_commands_that_can_be_read_back() -> None:
