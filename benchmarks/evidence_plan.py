@@ -20,9 +20,6 @@ SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 1
 MAIN_TASKS = ("questions", "records16", "summaries", "code")  # with 8 fields, all arms end near 1: nothing to tell
 FURTHER_TASKS = {  # of the further arms, all others on one
     "ILF": ("questions", "records16"),
-    "spans first": ("questions", "summaries"),
-    "corrections rloo_tokens": ("questions", "summaries"),
-    "corrections rloo": ("questions", "summaries"),
 }
 FURTHER_TASK = "questions"
 OURS = "corrections local"  # the trainer's defaults
@@ -52,7 +49,13 @@ FURTHER_ARMS = (
 )
 ALONE = ("TRL GRPO", "TRL SDPO")  # arms whose runs cannot share a model
 UNTRAINED = ("best of n", "reflection")  # the weights stay as they are: nothing to tune
-RATES = (1e-4, 3e-4, 1e-3)  # learning rates that are tried for every arm
+RATES = (1e-4, 3e-4, 1e-3)  # learning rates that are tried for every arm without corrections
+# Of arms with corrections: how hard improbable ones pull matters more than the lowest rate, which was never the best.
+CORRECTION_GRID = (
+    {"learning_rate": 3e-4},
+    {"learning_rate": 1e-3},
+    {"learning_rate": 3e-4, "corrections.robustness": 0.25, "corrections.weight": 4.0},
+)
 HOLISTIC = "scalar rloo, holistic"  # the same as `scalar rloo` where everything is said
 REWARD_MODEL = ("reward model, spans", "reward model, scalar")  # taught by a critic that says everything
 
@@ -105,6 +108,8 @@ def slug(arm: str) -> str:
 
 def grid(arm: str) -> list[Settings]:
     """Return the settings that are tried for an arm, three for each that is trained."""
+    if arm.startswith("corrections"):
+        return [dict(settings) for settings in CORRECTION_GRID]
     return [{}] if arm in UNTRAINED else [{"learning_rate": rate} for rate in RATES]
 
 

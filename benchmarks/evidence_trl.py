@@ -24,6 +24,7 @@ AfterStep = Callable[[int, dict[str, Any]], None]
 
 def learn_with_grpo(trainer: Text2GradTrainer, steps: int, after_step: AfterStep) -> None:
     """Train with TRL's GRPOTrainer, whose reward is the critic's total."""
+    cast_adapter_inputs(trainer)
     make_trainer(
         spans=False,
         model=trainer.policy.model,
@@ -45,6 +46,7 @@ def learn_with_sdpo(trainer: Text2GradTrainer, steps: int, after_step: AfterStep
         def build(self, *arguments: Any, feedbacks: Any) -> Any:
             return super().build(*arguments, feedbacks=critic.last_lines())
 
+    cast_adapter_inputs(trainer)
     critic = RememberingCritic(trainer.critic)
     rows = to_dataset([in_chat_format(example) for example in trainer.examples]).remove_columns(COLUMNS)
     args = SDPOConfig(
@@ -67,6 +69,13 @@ def learn_with_sdpo(trainer: Text2GradTrainer, steps: int, after_step: AfterStep
     )
     sdpo.teacher_context_builder = CritiqueContextBuilder(sdpo)
     sdpo.train()
+
+
+def cast_adapter_inputs(trainer: Text2GradTrainer) -> None:
+    """Let adapters cast their inputs again, as PEFT does: TRL samples without autocast, where our models need it."""
+    for layer in trainer.policy.model.modules():
+        if hasattr(layer, "cast_input_dtype_enabled"):
+            layer.cast_input_dtype_enabled = True
 
 
 def trl_settings(trainer: Text2GradTrainer, steps: int) -> dict[str, Any]:

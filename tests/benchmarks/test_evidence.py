@@ -207,7 +207,7 @@ def test_the_settings_with_the_best_metric_are_chosen() -> None:
 
 
 def test_every_arm_has_as_many_settings_to_choose_from() -> None:
-    assert {len(grid(arm)) for arm in MAIN_ARMS} == {3}
+    assert {len(grid(arm)) for arm in (*MAIN_ARMS, "corrections rloo", "DPO")} == {3}
     assert {len({json.dumps(one, sort_keys=True) for one in grid(arm)}) for arm in MAIN_ARMS} == {3}
 
 
