@@ -100,6 +100,9 @@ def advantages(
         "scalar + own span": scalar / task.fields + own - leave_one_out_baseline(own, mask, GROUP),
         "local": span_advantages(rewards, mask, "local", group_size=GROUP).advantages,
         "local + outcome": span_advantages(rewards, mask, "local", group_size=GROUP, outcomes=outcomes).advantages,
+        "local, first wrong token": span_advantages(
+            on_first_wrong_token(rewards, segment), mask, "local", group_size=GROUP
+        ).advantages,
         "rloo_tokens + outcome": span_advantages(
             rewards, mask, "rloo_tokens", group_size=GROUP, outcomes=outcomes
         ).advantages,
@@ -114,6 +117,15 @@ def within_segments(rewards: Tensor, segment: Tensor) -> Tensor:
     later = torch.ones(rewards.shape[1], rewards.shape[1]).triu()
     same = segment[0].unsqueeze(0) == segment[0].unsqueeze(1)
     return rewards @ (later * same).T
+
+
+def on_first_wrong_token(rewards: Tensor, segment: Tensor) -> Tensor:
+    """Move the rewards of each segment to the first token in it that has one. All: (samples, tokens)."""
+    wrong = (rewards != 0).float()
+    earlier = torch.ones(rewards.shape[1], rewards.shape[1]).triu(1)
+    same = (segment[0].unsqueeze(0) == segment[0].unsqueeze(1)).float()
+    is_first = wrong * (wrong @ (earlier * same) == 0)
+    return is_first * (rewards @ same)
 
 
 def span_gae(rewards: Tensor, values: Tensor, segment: Tensor, lam: float) -> Tensor:
