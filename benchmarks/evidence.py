@@ -1,20 +1,17 @@
 """Does feedback in words beat the same feedback as a number? Training runs, and the page that compares them.
 
-    python benchmarks/evidence.py warm-up --device cuda           the models that all arms of a task start from
-    python benchmarks/evidence.py reward-model --device cuda      the reward model that two further arms learn from
-    python benchmarks/evidence.py jobs --half select --sayings all --device cuda > SELECT.json   the selection half
-    python benchmarks/evidence.py select                          choose the settings of every arm from these
-    python benchmarks/evidence.py jobs --device cuda > JOBS.json  the runs that are reported, then those of further arms
+    python benchmarks/evidence.py campaign --device cuda          everything that is missing, several runs at once
     python benchmarks/evidence.py report                          docs/evidence.md, docs/results/evidence.json
     python benchmarks/evidence.py run --task questions --arm "spans local" --said one --seed 10 --device cuda
 
-`jobs` prints commands in order of priority, for a runner of several processes. A command makes up to `--pack` runs of
-one task in lockstep, which share the model (`stacked_trainer.py`): several times as many runs per minute.
+Parts of a campaign: `warm-up`, the models that all arms of a task start from; `reward-model`, from which two further
+arms learn; `run`; `select`, which chooses the settings of every arm from runs on the selection half. A process makes up
+to `--pack` runs of one task in lockstep, which share the model (`stacked_trainer.py`): many more runs per minute.
 
-Equal terms: the same starting model, prompts, samples per step, critic and critiques, and three learning rates tried
-per arm. They are chosen where everything is said, with another seed and on another half of the held-out prompts than
-those that are reported (seeds 10-14). Every run writes one compressed JSON file into --out, which
-is committed. Runs that exist are skipped: an interrupted campaign continues, on another machine too.
+Equal terms: the same starting model, prompts, samples per step, critic and critiques, and as many settings tried for
+each arm of a task. They are chosen where everything is said, with another seed and on another half of the held-out
+prompts than those that are reported (seeds 10-14). Every run writes one compressed JSON file into --out; those that
+are reported are committed. Runs that exist are skipped: an interrupted campaign continues, on another machine too.
 """
 
 from __future__ import annotations
@@ -22,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 from evidence_plan import (
@@ -31,12 +29,11 @@ from evidence_plan import (
     MAIN_TASKS,
     REPORT_SEEDS,
     RUNS_FOLDER,
+    SETTINGS_FILE,
     Run,
     chosen_settings,
     plan_report,
-    plan_selection,
     read_settings,
-    to_commands,
     write_run,
 )
 from harness import ROOT
@@ -52,14 +49,12 @@ def main() -> None:
         train_reward_model(args.starts, args.device, args.quick)
     elif args.command == "run":
         run(args)
-    elif args.command == "jobs":
-        options = ["--device", args.device, "--out", str(args.out), "--starts", str(args.starts)]
-        options += ["--quick"] if args.quick else []
-        print(json.dumps(to_commands(planned(args), args.pack, options), indent=1))
+    elif args.command == "campaign":
+        campaign(args)
     elif args.command == "select":
         from evidence_select import select
 
-        select(args.out, args.quick)
+        select(args.out, args.quick, settings_file(args))
     else:
         from evidence_report import report
 
@@ -72,7 +67,7 @@ def warm_up(args: argparse.Namespace) -> None:
     from evidence_tasks import TASKS
 
     for task in (TASKS[name] for name in args.tasks or MAIN_TASKS):
-        if task.warm_up and not (args.starts / task.name / "config.json").is_file():
+        if task.warm_up and not has_start(args.starts, task.name):
             steps, batch = (2, 2) if args.quick else (task.warm_up_steps, 32)
             write(task, args.starts, args.device, steps, batch)
 
@@ -97,34 +92,60 @@ def run(args: argparse.Namespace) -> None:
 
 def run_of(args: argparse.Namespace) -> Run:
     """Return the run that the options describe; without --set with the settings that were chosen."""
-    settings = json.loads(args.set) if args.set else chosen_settings(args.task, args.arm, read_settings())
+    settings = (
+        json.loads(args.set) if args.set else chosen_settings(args.task, args.arm, read_settings(settings_file(args)))
+    )
     return Run(args.task, args.arm, args.said, args.seed, args.half, settings)
 
 
-def planned(args: argparse.Namespace) -> list[Run]:
-    """Return the runs of the campaign, those of the main arms before those of the further ones."""
-    main_arms = [arm for arm in args.arms or MAIN_ARMS if arm in MAIN_ARMS]
-    further = [arm for arm in args.arms or FURTHER_ARMS if arm in FURTHER_ARMS]
-    of_campaign = args.tasks or MAIN_TASKS, main_arms, further, args.sayings, args.seeds
-    return plan_selection(*of_campaign) if args.half == "select" else plan_report(*of_campaign, read_settings())
+def campaign(args: argparse.Namespace) -> None:
+    """Make the runs that are missing, and what they need."""
+    from evidence_campaign import make_plan, run_plan
+    from evidence_select import select
+    from evidence_tasks import TASKS
+
+    arms = args.arms or [*MAIN_ARMS, *FURTHER_ARMS]
+    main_arms, further = ([arm for arm in arms if arm in group] for group in (MAIN_ARMS, FURTHER_ARMS))
+    wanted = plan_report(args.tasks or MAIN_TASKS, main_arms, further, args.sayings, args.seeds)
+    warm_ups = {task.name: has_start(args.starts, task.name) for task in TASKS.values() if task.warm_up}
+    has_reward_model = (args.starts / "reward-model" / "training.json").is_file()
+    plan = make_plan(wanted, args.out, read_settings(settings_file(args)), warm_ups, has_reward_model)
+    options = ["--device", args.device, "--out", str(args.out), "--starts", str(args.starts)]
+    options += ["--quick"] if args.quick else []
+    choose = partial(select, args.out, args.quick, settings_file(args))
+    sys.exit(
+        bool(run_plan(plan, args.out, options, settings_file(args), choose, args.at_once, args.pack, args.seconds))
+    )
+
+
+def settings_file(args: argparse.Namespace) -> Path:
+    """Return where the chosen settings are; those of dry runs stay with them."""
+    return args.out / SETTINGS_FILE.name if args.quick else SETTINGS_FILE
+
+
+def has_start(starts: Path, task: str) -> bool:
+    """Whether `warm_up` has written the starting model of a task; its fingerprint is written last."""
+    return (starts / task / "fingerprint.txt").is_file()
 
 
 def parse() -> argparse.Namespace:
     arms, tasks = [*MAIN_ARMS, *FURTHER_ARMS], [*MAIN_TASKS, "records4", "records8"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["warm-up", "reward-model", "run", "jobs", "select", "report"])
+    parser.add_argument("command", choices=["campaign", "warm-up", "reward-model", "run", "select", "report"])
     parser.add_argument("--task", choices=tasks, default=FURTHER_TASK)
     parser.add_argument("--arm", choices=arms, default=MAIN_ARMS[0])
     parser.add_argument("--said", choices=["all", "one"], default="all", help="faults that the critic names")
     parser.add_argument("--seed", type=int, default=REPORT_SEEDS[0])
     parser.add_argument("--half", choices=["select", "report"], default="report", help="of the held-out prompts")
     parser.add_argument("--set", help='settings of the trainer as JSON, as {"learning_rate": 1e-4}')
-    parser.add_argument("--runs", help="runs as a JSON list, as `jobs` writes it; instead of --task, --arm, ...")
-    parser.add_argument("--tasks", nargs="+", choices=tasks, help="of `jobs` and `warm-up`")
-    parser.add_argument("--arms", nargs="+", choices=arms, help="of `jobs`")
-    parser.add_argument("--sayings", nargs="+", choices=["all", "one"], default=["all", "one"], help="of `jobs`")
-    parser.add_argument("--seeds", type=seeds, help="of `jobs`: a range such as 10-14, or one seed")
-    parser.add_argument("--pack", type=int, default=12, help="of `jobs`: runs of one task that share a process")
+    parser.add_argument("--runs", help="runs as a JSON list; instead of --task, --arm, ...")
+    parser.add_argument("--tasks", nargs="+", choices=tasks, help="of `campaign` and `warm-up`")
+    parser.add_argument("--arms", nargs="+", choices=arms, help="of `campaign`")
+    parser.add_argument("--sayings", nargs="+", choices=["all", "one"], default=["all", "one"], help="of `campaign`")
+    parser.add_argument("--seeds", type=seeds, help="of `campaign`: a range such as 10-14, or one seed")
+    parser.add_argument("--pack", type=int, default=15, help="of `campaign`: runs of one task that share a process")
+    parser.add_argument("--at-once", type=int, default=8, help="of `campaign`: processes side by side")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="of `campaign`: stop after this time")
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, default=RUNS_FOLDER)

@@ -10,7 +10,7 @@ from text2grad.rollout.sampling import Sampled
 from text2grad.schema import Example
 from text2grad.trainer.batch import Rollout, make_rollout
 
-BATCH = 32
+BATCH = 64
 
 
 def sample_answers(trainer: Text2GradTrainer, examples: Sequence[Example], per_prompt: int = 1) -> list[list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -60,9 +61,15 @@ class PooledJudge:
 @contextmanager
 def judge_pool(task: Task) -> Iterator[Judge]:
     """Yield a judge of the task in worker processes. To be called before the first use of a GPU: they are forked."""
-    with ProcessPoolExecutor(WORKERS, get_context("fork"), torch.set_num_threads, (1,)) as pool:
+    with ProcessPoolExecutor(WORKERS, get_context("fork"), _start_worker) as pool:
         list(pool.map(_judge_name, [task.name] * WORKERS))  # starts the workers
         yield PooledJudge(task.name, pool)
+
+
+def _start_worker() -> None:
+    """Leave the processor to the threads that keep the GPU busy."""
+    torch.set_num_threads(1)
+    os.nice(5)
 
 
 @cache

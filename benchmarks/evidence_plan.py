@@ -6,7 +6,7 @@ import gzip
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -49,15 +49,23 @@ FURTHER_ARMS = (
 )
 ALONE = ("TRL GRPO", "TRL SDPO")  # arms whose runs cannot share a model
 UNTRAINED = ("best of n", "reflection")  # the weights stay as they are: nothing to tune
-RATES = (1e-4, 3e-4, 1e-3)  # learning rates that are tried for every arm without corrections
+TWO_SETTINGS = ("records16", "code")  # tasks of which every arm has two settings to choose from, on the others three
+RATES = (3e-4, 1e-3, 1e-4)  # learning rates that are tried for every arm without corrections
 # Of arms with corrections: how hard improbable ones pull matters more than the lowest rate, which was never the best.
-CORRECTION_GRID = (
+CORRECTION_GRID: Sequence[Settings] = (
     {"learning_rate": 3e-4},
     {"learning_rate": 1e-3},
     {"learning_rate": 3e-4, "corrections.robustness": 0.25, "corrections.weight": 4.0},
 )
 HOLISTIC = "scalar rloo, holistic"  # the same as `scalar rloo` where everything is said
 REWARD_MODEL = ("reward model, spans", "reward model, scalar")  # taught by a critic that says everything
+EVERYTHING_SAID = (*REWARD_MODEL, "DPO", "best of n", "reflection", *ALONE)  # arms that are run with that critic only
+SAME_SETTINGS = {  # arms that take the settings chosen for another, of which they are a variant
+    HOLISTIC: "scalar rloo",
+    "reward model, spans": SPANS_ALONE,
+    "reward model, scalar": "scalar rloo",
+    "TRL GRPO": "scalar rloo",
+}
 
 
 @dataclass(frozen=True)
@@ -106,36 +114,19 @@ def slug(arm: str) -> str:
     return arm.replace(" ", "_").replace(",", "")
 
 
-def grid(arm: str) -> list[Settings]:
-    """Return the settings that are tried for an arm, three for each that is trained."""
-    if arm.startswith("corrections"):
-        return [dict(settings) for settings in CORRECTION_GRID]
-    return [{}] if arm in UNTRAINED else [{"learning_rate": rate} for rate in RATES]
-
-
-def select_runs(
-    tasks: Sequence[str], arms: Sequence[str], sayings: Sequence[Said], seeds: Sequence[int]
-) -> Iterator[Run]:
-    """Yield the runs from which settings are chosen, the settings inside the arms."""
-    for seed, task, said, arm in product(seeds, tasks, sayings, arms):
-        if is_of_its_own(arm, said):
-            yield from (Run(task, arm, said, seed, "select", settings) for settings in grid(arm))
+def grid(task: str, arm: str) -> list[Settings]:
+    """Return the settings that are tried for an arm that is trained: as many for each arm of a task."""
+    given = CORRECTION_GRID if arm.startswith("corrections") else [{"learning_rate": rate} for rate in RATES]
+    return [dict(settings) for settings in given[: 2 if task in TWO_SETTINGS else 3]]
 
 
 def report_runs(
-    tasks: Sequence[str],
-    arms: Sequence[str],
-    sayings: Sequence[Said],
-    seeds: Sequence[int],
-    chosen: dict[str, Settings] | None,
+    tasks: Sequence[str], arms: Sequence[str], sayings: Sequence[Said], seeds: Sequence[int]
 ) -> Iterator[Run]:
-    """Yield the runs that are reported, the seeds outermost: a campaign cut short has whole rows.
-
-    chosen: the settings by `settings_key`; None where only the names of the runs matter.
-    """
+    """Yield the runs that are reported, the seeds outermost: a campaign cut short has whole rows."""
     for seed, task, said, arm in product(seeds, tasks, sayings, arms):
         if is_of_its_own(arm, said):
-            yield Run(task, arm, said, seed, "report", {} if chosen is None else chosen_settings(task, arm, chosen))
+            yield Run(task, arm, said, seed)
 
 
 def further_tasks(arm: str, tasks: Sequence[str]) -> list[str]:
@@ -143,46 +134,38 @@ def further_tasks(arm: str, tasks: Sequence[str]) -> list[str]:
     return [task for task in tasks if task in FURTHER_TASKS.get(arm, (FURTHER_TASK,))]
 
 
-def wanted_report_runs(chosen: dict[str, Settings] | None = None) -> list[Run]:
-    """Return all runs of a complete report. chosen: the settings; None where only their names matter."""
-    return plan_report(MAIN_TASKS, MAIN_ARMS, FURTHER_ARMS, ("all", "one"), None, chosen)
-
-
 def plan_report(
-    tasks: Sequence[str],
-    main_arms: Sequence[str],
-    further_arms: Sequence[str],
-    sayings: Sequence[Said],
-    seeds: Sequence[int] | None,
-    chosen: dict[str, Settings] | None,
+    tasks: Sequence[str] = MAIN_TASKS,
+    main_arms: Sequence[str] = MAIN_ARMS,
+    further_arms: Sequence[str] = FURTHER_ARMS,
+    sayings: Sequence[Said] = ("all", "one"),
+    seeds: Sequence[int] | None = None,
 ) -> list[Run]:
-    """Return the runs of the main arms, then those of the further ones. For the arguments see `report_runs`."""
+    """Return the runs of the main arms, then those of the further ones: all of a report, or these. No settings yet."""
     further = [
         run
         for seed in seeds or FURTHER_SEEDS
         for arm in further_arms
-        for run in report_runs(further_tasks(arm, tasks), [arm], sayings, [seed], chosen)
+        for run in report_runs(further_tasks(arm, tasks), [arm], sayings, [seed])
     ]
-    return [*report_runs(tasks, main_arms, sayings, seeds or REPORT_SEEDS, chosen), *further]
+    return [*report_runs(tasks, main_arms, sayings, seeds or REPORT_SEEDS), *further]
 
 
-def plan_selection(
-    tasks: Sequence[str],
-    main_arms: Sequence[str],
-    further_arms: Sequence[str],
-    sayings: Sequence[Said],
-    seeds: Sequence[int] | None,
-) -> list[Run]:
-    """Return the runs from which settings are chosen, those of the main arms first; untrained arms have none."""
-    seeds = seeds or SELECT_SEEDS
-    trained = [arm for arm in further_arms if arm not in UNTRAINED]
-    further = [run for arm in trained for run in select_runs(further_tasks(arm, tasks), [arm], sayings, seeds)]
-    return [*select_runs(tasks, main_arms, sayings, seeds), *further]
+def plan_selection(wanted: Sequence[Run], chosen: Mapping[str, Settings]) -> list[Run]:
+    """Return the runs from which the settings are chosen that `wanted` needs and that have not been."""
+    keys = dict.fromkeys((run.task, arm_of_settings(run.arm)) for run in wanted if run.arm not in UNTRAINED)
+    return [
+        Run(task, arm, "all", seed, "select", settings)
+        for task, arm in keys
+        if settings_key(task, arm) not in chosen
+        for seed in SELECT_SEEDS
+        for settings in grid(task, arm)
+    ]
 
 
 def is_of_its_own(arm: str, said: Said) -> bool:
     """Whether an arm differs from all others: where everything is said, the holistic number is the number."""
-    return not (arm == HOLISTIC and said == "all") and not (arm in REWARD_MODEL and said == "one")
+    return not (arm == HOLISTIC and said == "all") and not (arm in EVERYTHING_SAID and said == "one")
 
 
 def chosen_settings(task: str, arm: str, chosen: dict[str, Settings]) -> Settings:
@@ -191,45 +174,22 @@ def chosen_settings(task: str, arm: str, chosen: dict[str, Settings]) -> Setting
     if arm in UNTRAINED:
         return {}
     if key not in chosen:
-        sys.exit(
-            f"{SETTINGS_FILE.name}: nothing chosen for {key}; make the runs of `jobs --half select`, then `select`"
-        )
+        sys.exit(f"{SETTINGS_FILE.name}: nothing chosen for {key}; `evidence.py campaign` chooses it, or give --set")
     return chosen[key]
 
 
 def settings_key(task: str, arm: str) -> str:
-    return f"{task}, {'scalar rloo' if arm == HOLISTIC else arm}"
+    return f"{task}, {arm_of_settings(arm)}"
 
 
-def read_settings() -> dict[str, Settings]:
+def arm_of_settings(arm: str) -> str:
+    """Return the arm whose settings an arm takes, mostly its own."""
+    return SAME_SETTINGS.get(arm, arm)
+
+
+def read_settings(file: Path = SETTINGS_FILE) -> dict[str, Settings]:
     """Return the chosen settings by `settings_key`; none where none have been chosen."""
-    if not SETTINGS_FILE.is_file():
+    if not file.is_file():
         return {}
-    found: dict[str, Any] = json.loads(SETTINGS_FILE.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return {key: entry["settings"] for key, entry in found["chosen"].items()}
-
-
-def to_commands(runs: Sequence[Run], pack: int, options: Sequence[str]) -> list[dict[str, Any]]:
-    """Return commands for a runner of several processes, each of up to `pack` runs of one task that can share a model.
-
-    A command stands where the first of its runs does.
-    """
-    script = str(Path(__file__).with_name("evidence.py"))
-    groups: list[list[Run]] = []
-    latest: dict[tuple[str, str], list[Run]] = {}
-    for run in runs:
-        group = latest.get((run.task, run.half))
-        if run.arm in ALONE:
-            groups.append([run])
-        elif group is None or len(group) == pack:
-            groups.append([run])
-            latest[run.task, run.half] = groups[-1]
-        else:
-            group.append(run)
-    return [
-        {
-            "name": group[0].name + (f"-and-{len(group) - 1}" if len(group) > 1 else ""),
-            "command": [sys.executable, script, "run", "--runs", json.dumps([asdict(run) for run in group]), *options],
-        }
-        for group in groups
-    ]

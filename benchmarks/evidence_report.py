@@ -19,8 +19,8 @@ from evidence_plan import (
     OURS,
     SETTINGS_FILE,
     SPANS_ALONE,
+    plan_report,
     read_run,
-    wanted_report_runs,
 )
 from evidence_stats import MAX_LENGTH_DIFFERENCE, Runs, compare, difference, mean_curve
 from evidence_tasks import TASKS
@@ -71,7 +71,7 @@ def report(folder: Path, args: argparse.Namespace) -> None:
 def read_runs(folder: Path, quick: bool) -> dict[tuple[str, str], dict[str, dict[int, Any]]]:
     """Return the runs by task and saying, arm and seed, in the order of the plan. quick: those of dry runs too."""
     found: dict[tuple[str, str], dict[str, dict[int, Any]]] = defaultdict(lambda: defaultdict(dict))
-    for run in wanted_report_runs():
+    for run in plan_report():
         path = folder / run.file_name
         if path.is_file():
             content = read_run(path)
@@ -86,9 +86,7 @@ def metrics_of(task: str) -> list[str]:
 
 def missing_runs(found: Mapping[tuple[str, str], Runs]) -> list[str]:
     """Return the names of the runs that a complete report needs and does not have."""
-    return [
-        run.name for run in wanted_report_runs() if run.seed not in found.get((run.task, run.said), {}).get(run.arm, {})
-    ]
+    return [run.name for run in plan_report() if run.seed not in found.get((run.task, run.said), {}).get(run.arm, {})]
 
 
 def aims(comparisons: Comparisons, found: Mapping[tuple[str, str], Runs]) -> dict[str, int]:

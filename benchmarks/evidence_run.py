@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import harness
 import torch
@@ -35,14 +35,25 @@ from text2grad.trainer.batch import Rollout
 from text2grad.trainer.scoring import score
 
 STEPS, QUICK_STEPS = 40, 2
-EVALUATED, CURVE_PROMPTS = (5, 10, 20, 30), 96  # steps with an evaluation on these many prompts; the last has all
-SELECT_EVALUATED: tuple[int, ...] = ()  # of runs on the selection half
+CURVE_PROMPTS = 96  # of an evaluation during training; the last one is on all
 QUICK: dict[str, Any] = {"per_device_train_batch_size": 4, "num_generations": 2, "max_completion_length": 24}
 QUICK_PROMPTS = 4
 KEPT_TEXTS, DIGITS = 8, 5  # answers of which a run keeps the text, and digits of its numbers: runs are committed
 LOGGED = ("kl", "reward", "completions/mean_length", "corrections/count", "pairs")
 ADAPTER = LoraConfig(r=16, lora_alpha=32, target_modules="all-linear")
 Row = dict[str, Any]
+
+
+class Untrained(NamedTuple):
+    """What all arms share that have a seed: the answers of the untrained model, and what is measured of them.
+
+    rollout: of the first ones. blamed: (answers, tokens), 1 on tokens that the judge blames. point: of the curve.
+    """
+
+    rows: list[Row]
+    rollout: Rollout
+    blamed: torch.Tensor
+    point: Row
 
 
 class CountingCritic:
@@ -66,7 +77,8 @@ def run(spec: Run, starts: Path, device: str, steps: int, quick: bool) -> dict[s
         judge = TaskJudge(task)
         critic = critic_of(spec, judge, start, starts, device)
         trainer = Text2GradTrainer(start, critic, args, task.train(), peft_config=ADAPTER)
-        return train(trainer, spec, judge, start, steps, quick, device)
+        untrained = look_before(trainer, judge, task, heldout_of(spec, quick))
+        return train(trainer, spec, judge, untrained, start, steps, quick, device)
 
 
 def run_together(
@@ -81,7 +93,34 @@ def run_together(
         template = Text2GradTrainer(start, critics[0], configs[0], task.train(), peft_config=ADAPTER)
         stack = TrainerStack(template, configs, critics)
         by_trainer = {id(trainer): spec for trainer, spec in zip(stack.trainers, specs, strict=True)}
-        return stack.run(lambda trainer: train(trainer, by_trainer[id(trainer)], judge, start, steps, quick, device))
+        firsts = {spec.seed: id(trainer) for trainer, spec in zip(stack.trainers, specs, strict=True)}
+
+        def look(trainer: Text2GradTrainer) -> Untrained | None:
+            is_first = id(trainer) in firsts.values()
+            return look_before(trainer, judge, task, heldout_of(by_trainer[id(trainer)], quick)) if is_first else None
+
+        looks = dict(zip(map(id, stack.trainers), stack.run(look), strict=True))
+
+        def learn(trainer: Text2GradTrainer) -> dict[str, Any]:
+            spec = by_trainer[id(trainer)]
+            untrained = looks[firsts[spec.seed]]
+            assert untrained is not None, "the look before training failed"
+            return train(trainer, spec, judge, untrained, start, steps, quick, device)
+
+        return stack.run(learn)
+
+
+def heldout_of(spec: Run, quick: bool) -> list[Example]:
+    return TASKS[spec.task].half(spec.half)[: QUICK_PROMPTS if quick else None]
+
+
+def look_before(trainer: Text2GradTrainer, judge: Judge, task: Task, heldout: Sequence[Example]) -> Untrained:
+    """Evaluate the untrained policy, which answers as every arm's does."""
+    answers = sample_answers(trainer, heldout)
+    rollout = to_rollout(trainer, heldout[:CURVE_PROMPTS], answers[:CURVE_PROMPTS])
+    blamed = blamed_tokens(rollout, judge)
+    rows = measure(trainer, task, judge, heldout, answers, moved=False)
+    return Untrained(rows, rollout, blamed, means(rows) | probabilities(trainer, rollout, blamed))
 
 
 def config_of(spec: Run, folder: str, device: str, steps: int, quick: bool) -> Text2GradConfig:
@@ -103,14 +142,19 @@ def critic_of(spec: Run, judge: Judge, start: str, starts: Path, device: str) ->
 
 
 def train(
-    trainer: Text2GradTrainer, spec: Run, judge: Judge, start: str, steps: int, quick: bool, device: str
+    trainer: Text2GradTrainer,
+    spec: Run,
+    judge: Judge,
+    untrained: Untrained,
+    start: str,
+    steps: int,
+    quick: bool,
+    device: str,
 ) -> dict[str, Any]:
     """Train as the arm says, and return what `run` returns."""
     task, arm, began = TASKS[spec.task], ARMS[spec.arm], time.perf_counter()
-    heldout = task.half(spec.half)[: QUICK_PROMPTS if quick else None]
-    evaluated = EVALUATED if spec.half == "report" else SELECT_EVALUATED
-    record = Recorder(trainer, task, arm, judge, heldout, (*evaluated, steps))
-    record.before()
+    evaluated = task.evaluated if spec.half == "report" else ()
+    record = Recorder(trainer, task, arm, judge, heldout_of(spec, quick), untrained, (*evaluated, steps))
     arm.learn(trainer, steps, record.after_step)
     record.after()
     return {
@@ -126,7 +170,7 @@ def train(
         "seconds": record.training_seconds,
         "all_seconds": time.perf_counter() - began,
         "curve": record.curve,
-        "before": compact(record.first),
+        "before": compact(untrained.rows),
         "after": compact(record.last),
         "logged": record.logged,
         "settings": trainer.args.model_dump(mode="json", exclude={"output_dir"}, exclude_defaults=True),
@@ -151,22 +195,17 @@ class Recorder:
         arm: Arm,
         judge: Judge,
         heldout: Sequence[Example],
+        untrained: Untrained,
         evaluated: Sequence[int],
     ) -> None:
         assert isinstance(trainer.critic, CountingCritic)
         self.trainer, self.task, self.arm, self.critic, self.judge = trainer, task, arm, trainer.critic, judge
-        self.heldout, self.evaluated = heldout, evaluated
+        self.heldout, self.evaluated, self.untrained = heldout, evaluated, untrained
         self.curve: list[Row] = []
         self.logged: list[Row] = []
-        self.first: list[Row] = []
-        self.untrained: Rollout | None = None
-        self.blamed = torch.zeros(0)
         self.last: list[Row] = []
-        self.training_seconds, self.started = 0.0, time.perf_counter()
-
-    def before(self) -> None:
-        """Evaluate the untrained policy, which answers as every arm's does."""
-        self.first = self._evaluate(0, self.heldout, None)
+        self.training_seconds = 0.0
+        self._add_point(0, untrained.point)
         self.started = time.perf_counter()
 
     def after_step(self, step: int, metrics: Row) -> None:
@@ -174,38 +213,43 @@ class Recorder:
         self.training_seconds += time.perf_counter() - self.started
         self.logged.append({key: metrics[key] for key in LOGGED if key in metrics})
         if step in self.evaluated[:-1]:
-            self._evaluate(step, self.heldout[:CURVE_PROMPTS], self.arm.answer)
+            self._evaluate(step, self.heldout[:CURVE_PROMPTS])
         self.started = time.perf_counter()
 
     def after(self) -> None:
         """Evaluate on all held-out prompts."""
-        self.last = self._evaluate(self.evaluated[-1], self.heldout, self.arm.answer)
+        self.last = self._evaluate(self.evaluated[-1], self.heldout)
 
-    def _evaluate(self, step: int, heldout: Sequence[Example], answer: Any) -> list[Row]:
-        began = time.perf_counter()
+    def _evaluate(self, step: int, heldout: Sequence[Example]) -> list[Row]:
+        began, answer = time.perf_counter(), self.arm.answer
         answers = answer(self.trainer, self.critic, heldout) if answer else sample_answers(self.trainer, heldout)
         if answer:  # the arm works here, where others only answer
             self.training_seconds += time.perf_counter() - began
-        if self.untrained is None:
-            self.untrained = to_rollout(self.trainer, heldout[:CURVE_PROMPTS], answers[:CURVE_PROMPTS])
-            self.blamed = blamed_tokens(self.untrained, self.judge)
-        moved = step == self.evaluated[-1]
-        rows = measure(self.trainer, self.task, self.judge, heldout, answers, moved)
-        numbers = [name for name, value in rows[0].items() if isinstance(value, int | float)]
-        point = {name: fmean(row[name] for row in rows[:CURVE_PROMPTS]) for name in numbers}
+        rows = measure(self.trainer, self.task, self.judge, heldout, answers, moved=step == self.evaluated[-1])
+        followed = probabilities(self.trainer, self.untrained.rollout, self.untrained.blamed)
+        self._add_point(step, means(rows) | followed)
+        return rows
+
+    def _add_point(self, step: int, point: Row) -> None:
         cost = {
             "seconds": self.training_seconds,
             "critic_calls": self.critic.calls,
             "sampled_tokens": self.critic.tokens,
         }
-        self.curve.append({"step": step, **cost, **point, **self._probabilities(self.untrained)})
-        return rows
+        self.curve.append({"step": step, **cost, **point})
 
-    def _probabilities(self, untrained: Rollout) -> Row:
-        args, everything = self.trainer.args, range(len(untrained.examples))
-        found = score(self.trainer.learner, untrained, everything, args, reference=False).logprobs.exp()
-        chosen = {"blamed": self.blamed, "other": untrained.mask - self.blamed}
-        return {f"{name}_probability": float((found * mask).sum() / mask.sum()) for name, mask in chosen.items()}
+
+def means(rows: Sequence[Row]) -> Row:
+    """Return the means of all numbers over the first answers."""
+    numbers = [name for name, value in rows[0].items() if isinstance(value, int | float)]
+    return {name: fmean(row[name] for row in rows[:CURVE_PROMPTS]) for name in numbers}
+
+
+def probabilities(trainer: Text2GradTrainer, rollout: Rollout, blamed: torch.Tensor) -> Row:
+    """Return the mean probabilities that the policy gives to blamed and to other tokens of a rollout."""
+    found = score(trainer.learner, rollout, range(len(rollout.examples)), trainer.args, reference=False).logprobs.exp()
+    chosen = {"blamed": blamed, "other": rollout.mask - blamed}
+    return {f"{name}_probability": float((found * mask).sum() / mask.sum()) for name, mask in chosen.items()}
 
 
 def blamed_tokens(rollout: Rollout, judge: Judge) -> torch.Tensor:

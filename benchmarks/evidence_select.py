@@ -14,10 +14,10 @@ from evidence_plan import SETTINGS_FILE, Settings, grid, read_run, settings_key
 from evidence_tasks import TASKS
 
 
-def select(folder: Path, quick: bool) -> None:
-    """Print the best setting of each arm and task, and write them to evidence_settings.json.
+def select(folder: Path, quick: bool, file: Path = SETTINGS_FILE) -> None:
+    """Print the best setting of each arm and task, and write them to a file; of what was chosen before, the rest stays.
 
-    What was chosen there before stays for arms without runs here.
+    quick: from dry runs too.
     """
     runs = [read_run(path) for path in sorted(folder.glob("select-*.json.gz"))]
     chosen = choose([run for run in runs if quick or not run["quick"]])
@@ -30,11 +30,8 @@ def select(folder: Path, quick: bool) -> None:
     for key, entry in chosen.items():
         if entry["missing"]:
             print(f"{key}: {entry['missing']} settings have not been tried with the seeds that others have")
-    if not quick:
-        before = json.loads(SETTINGS_FILE.read_text(encoding="utf-8"))["chosen"] if SETTINGS_FILE.is_file() else {}
-        SETTINGS_FILE.write_text(
-            json.dumps({"chosen": dict(sorted((before | chosen).items()))}, indent=1) + "\n", encoding="utf-8"
-        )
+    before = json.loads(file.read_text(encoding="utf-8"))["chosen"] if file.is_file() else {}
+    file.write_text(json.dumps({"chosen": dict(sorted((before | chosen).items()))}, indent=1) + "\n", encoding="utf-8")
 
 
 def choose(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -64,7 +61,7 @@ def choose(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             for name, values in by_settings.items()
         ]
         tried.sort(key=lambda entry: -float(entry["value"]))
-        expected = {_name(settings) for settings in grid(tasks[key][1])}
+        expected = {_name(settings) for settings in grid(*tasks[key])}
         chosen[key] = {
             "settings": tried[0]["settings"],
             "tried": tried,

@@ -33,6 +33,7 @@ class Task:
     metrics: of answers, by name; the first decides. settings: of the trainer. kind: of a fault, to count them.
     wanted_words: length of a right answer.
     warm_up: prompts with answers from which the starting model learns before any arm starts, in `warm_up_steps`.
+    evaluated: steps after which held-out answers are measured, beside the last one.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Task:
     wanted_words: Callable[[Example], float] = lambda example: _reference_words(example)
     warm_up: Callable[[], list[Example]] | None = None
     warm_up_steps: int = 120
+    evaluated: tuple[int, ...] = (5, 10, 20, 30)
 
     def half(self, name: str) -> list[Example]:
         """Return the held-out prompts of one half, `select` or `report`; neighbours by `half_of` stay together."""
@@ -157,6 +159,7 @@ TASKS = {
             kind=lambda span: "blamed statement",
             warm_up=evidence_code.warm_up,
             warm_up_steps=40,
+            evaluated=(10, 20),  # every answer is two programs to run
         ),
         _records(4),
         _records(8),

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import evidence_campaign
 import evidence_report
 import evidence_select
 import harness
 import numpy as np
 import pytest
+from evidence_campaign import Job, make_plan, run_plan
 from evidence_dpo import rank
 from evidence_plan import (
+    HOLISTIC,
     MAIN_ARMS,
     OURS,
     REPORT_SEEDS,
@@ -21,8 +24,6 @@ from evidence_plan import (
     grid,
     plan_report,
     plan_selection,
-    to_commands,
-    wanted_report_runs,
     write_run,
 )
 from evidence_reflection import ask_again, list_faults
@@ -152,7 +153,7 @@ def test_a_complete_campaign_in_which_we_win_meets_every_bar(written: Path, monk
     monkeypatch.setattr("evidence_stats.RESAMPLES", 100)
     out = written / "runs"
     out.mkdir()
-    for run in wanted_report_runs():
+    for run in plan_report():
         write(out, run, gain=0.25 if run.arm == OURS else 0.1, prompts=12)
     result, page, code = make_report(written, out)
     assert (result["ok"], result["complete"], code) == (True, True, 0)
@@ -178,7 +179,7 @@ def test_a_page_of_some_runs_says_which_are_missing(written: Path) -> None:
     write(out, Run("questions", "spans local", "one", 10), gain=0.1, quick=True)
     result, page, code = make_report(written, out)
     assert (result["ok"], result["complete"], code) == (False, False, 1)
-    assert f"**Not complete: {len(wanted_report_runs()) - 2} of {len(wanted_report_runs())} runs are missing.**" in page
+    assert f"**Not complete: {len(plan_report()) - 2} of {len(plan_report())} runs are missing.**" in page
     line = next(line for line in page.splitlines() if line.startswith("- questions, one: "))
     assert f"corrections local ({len(REPORT_SEEDS) - 1} seeds)" in line
     assert f"spans local ({len(REPORT_SEEDS)} seeds)" in line
@@ -193,7 +194,7 @@ def test_a_page_without_runs_can_be_written(written: Path) -> None:
 
 
 def test_the_settings_with_the_best_metric_are_chosen() -> None:
-    settings = grid("spans local")
+    settings = grid("questions", "spans local")
     runs = [
         make_run(Run("questions", "spans local", "all", seed, "select", one), gain=0.1 * i)
         for seed in (0, 2)
@@ -206,33 +207,97 @@ def test_the_settings_with_the_best_metric_are_chosen() -> None:
     assert chosen["missing"] == 1
 
 
-def test_every_arm_has_as_many_settings_to_choose_from() -> None:
-    assert {len(grid(arm)) for arm in (*MAIN_ARMS, "corrections rloo", "DPO")} == {3}
-    assert {len({json.dumps(one, sort_keys=True) for one in grid(arm)}) for arm in MAIN_ARMS} == {3}
+@pytest.mark.parametrize(("task", "count"), [("questions", 3), ("code", 2)])
+def test_every_arm_has_as_many_settings_to_choose_from(task: str, count: int) -> None:
+    for arm in (*MAIN_ARMS, "corrections rloo", "DPO"):
+        assert len({json.dumps(one, sort_keys=True) for one in grid(task, arm)}) == len(grid(task, arm)) == count
 
 
-def test_report_runs_use_what_was_chosen() -> None:
-    chosen = {f"records16, {arm}": {"learning_rate": 1e-4, "corrections.weight": 0.3} for arm in MAIN_ARMS}
-    runs = plan_report(["records16"], MAIN_ARMS, [], ["all", "one"], None, chosen)
-    assert len(runs) == 5 * (2 * len(MAIN_ARMS) - 1)
-    assert [run.seed for run in runs] == sorted(run.seed for run in runs)
-    assert runs[0].trainer_settings() == {"learning_rate": 1e-4, "corrections": {"weight": 0.3}}
+def test_the_settings_of_a_run_are_those_of_its_arm() -> None:
+    chosen: dict[str, dict[str, float]] = {"questions, scalar rloo": {"learning_rate": 1e-4, "corrections.weight": 0.3}}
+    assert chosen_settings("questions", "TRL GRPO", chosen) == chosen["questions, scalar rloo"]
+    run = Run("questions", HOLISTIC, "one", 10, settings=chosen_settings("questions", HOLISTIC, chosen))
+    assert run.trainer_settings() == {"learning_rate": 1e-4, "corrections": {"weight": 0.3}}
     with pytest.raises(SystemExit, match="nothing chosen for questions, spans local"):
         chosen_settings("questions", "spans local", chosen)
 
 
+def test_seeds_come_one_after_the_other() -> None:
+    runs = plan_report(["records16"], further_arms=[])
+    assert len(runs) == 5 * (2 * len(MAIN_ARMS) - 1)
+    assert [run.seed for run in runs] == sorted(run.seed for run in runs)
+
+
 def test_a_reward_model_says_everything_that_it_says() -> None:
-    runs = plan_report(["questions"], [], ["reward model, spans", "ILF"], ["all", "one"], [10], None)
+    runs = plan_report(["questions"], [], ["reward model, spans", "ILF"], seeds=[10])
     assert [(run.arm, run.said) for run in runs] == [("reward model, spans", "all"), ("ILF", "all"), ("ILF", "one")]
 
 
-def test_jobs_pack_runs_into_commands_that_can_be_read_back() -> None:
-    runs = plan_selection(["questions"], ["spans local", "corrections local"], [], ["one"], None)
-    commands = to_commands(runs, 2, ["--device", "cuda"])
-    packed = [Run(**fields) for job in commands for fields in json.loads(job["command"][4])]
-    assert packed == runs
-    assert [run.settings for run in packed] == [run.settings for run in runs]
-    assert len({job["name"] for job in commands}) == len(commands) == 3
+def test_only_settings_that_are_missing_are_looked_for() -> None:
+    wanted = plan_report(["questions"], ["spans local", "scalar rloo", HOLISTIC], ["best of n", "TRL GRPO"], seeds=[10])
+    runs = plan_selection(wanted, {"questions, spans local": {}})
+    assert {(run.task, run.arm, run.said, run.half) for run in runs} == {("questions", "scalar rloo", "all", "select")}
+    assert [run.settings for run in runs] == grid("questions", "scalar rloo")
+
+
+def runs_of(job: Job) -> list[Run]:
+    return [Run(**fields) for fields in json.loads(job.arguments[2])]
+
+
+def test_a_campaign_prepares_selects_and_reports(tmp_path: Path) -> None:
+    wanted = plan_report(["questions", "code"], ["spans local"], ["best of n", "TRL GRPO"], ["all"], [10])
+    chosen: dict[str, dict[str, float]] = {"questions, spans local": {"learning_rate": 1.0}}
+    plan = make_plan(wanted, tmp_path, chosen, {"code": False, "records16": False}, has_reward_model=False)
+    assert plan.next_job(4, chosen) == Job("code", ("warm-up", "--tasks", "code"))
+    selection = plan.next_job(4, chosen)  # that of code waits for its starting model
+    assert selection is not None
+    assert {(run.task, run.arm, run.half) for run in runs_of(selection)} == {("questions", "scalar rloo", "select")}
+    plan.running.append(selection)
+    alone = plan.next_job(4, chosen)  # TRL waits for its settings
+    assert alone is not None
+    assert [(run.arm, run.settings) for run in runs_of(alone)] == [
+        ("best of n", {}),
+        ("spans local", {"learning_rate": 1.0}),
+    ]
+    assert plan.next_job(4, chosen) is None
+    plan.running.remove(selection)
+    chosen["questions, scalar rloo"] = {"learning_rate": 2.0}
+    trl = plan.next_job(4, chosen)
+    assert trl is not None
+    assert [(run.arm, run.settings) for run in runs_of(trl)] == [("TRL GRPO", {"learning_rate": 2.0})]
+    plan.prepared.add("code")
+    code = plan.next_job(4, chosen)
+    assert code is not None
+    assert {(run.task, run.half) for run in runs_of(code)} == {("code", "select")}
+    assert [run.task for run in plan.waiting] == ["code"]
+
+
+def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    wanted = plan_report(["questions"], ["spans local"], [], ["all"], [10, 11])
+    write(tmp_path, wanted[0], gain=0.1)
+    chosen: dict[str, dict[str, float]] = {"questions, spans local": {"learning_rate": 1.0}}
+    plan = make_plan(wanted, tmp_path, chosen, {}, has_reward_model=False)
+    assert plan.waiting == wanted[1:]
+
+
+def test_a_campaign_counts_what_failed_and_keeps_its_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import sys; print(sys.argv[1:]); sys.exit(sys.argv[1] == 'warm-up')", encoding="utf-8")
+    monkeypatch.setattr(evidence_campaign, "SCRIPT", str(script))
+    monkeypatch.setattr(evidence_campaign, "POLL_SECONDS", 0.01)
+    wanted = plan_report(["questions", "code"], ["spans local"], [], ["all"], [10])
+    (tmp_path / "settings.json").write_text(
+        '{"chosen": {"questions, spans local": {"settings": {}}}}', encoding="utf-8"
+    )
+    chosen: dict[str, dict[str, float]] = {"questions, spans local": {}, "code, spans local": {}}
+    plan = make_plan(wanted, tmp_path, chosen, {"code": False}, has_reward_model=False)
+    failed = run_plan(plan, tmp_path, ["--device", "x"], tmp_path / "settings.json", lambda: None, 2, 4, 60.0)
+    assert failed == 1
+    assert "1 runs not started, 0 jobs cut off, 1 failed" in capsys.readouterr().out
+    log = (tmp_path / "logs" / "report-questions-all-spans_local-10.log").read_text(encoding="utf-8")
+    assert "'--device', 'x'" in log
 
 
 def test_the_best_and_the_worst_answer_of_a_prompt_are_a_pair() -> None:
