@@ -32,6 +32,7 @@ from evidence_plan import (
     SETTINGS_FILE,
     Run,
     chosen_settings,
+    is_made,
     plan_report,
     read_settings,
     write_run,
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> None:
     from evidence_run import run as run_alone
 
     specs = [Run(**fields) for fields in json.loads(args.runs)] if args.runs else [run_of(args)]
-    specs = [spec for spec in specs if not (args.out / spec.file_name).is_file()]
+    specs = [spec for spec in specs if not is_made(args.out, spec)]
     args.out.mkdir(parents=True, exist_ok=True)
     options = args.starts, args.device, args.steps or (QUICK_STEPS if args.quick else STEPS), args.quick
     results = run_together(specs, *options) if len(specs) > 1 else [run_alone(spec, *options) for spec in specs]

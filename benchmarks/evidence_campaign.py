@@ -23,6 +23,7 @@ from evidence_plan import (
     Run,
     Settings,
     chosen_settings,
+    is_made,
     plan_selection,
     read_settings,
     settings_key,
@@ -101,10 +102,8 @@ def make_plan(
 
     Runs of further arms come before those of the main ones: they are few, and some of them take long.
     """
-    missing = [
-        run for run in sorted(wanted, key=lambda run: run.arm in MAIN_ARMS) if not (out / run.file_name).is_file()
-    ]
-    selection = [run for run in plan_selection(missing, chosen) if not (out / run.file_name).is_file()]
+    missing = [run for run in sorted(wanted, key=lambda run: run.arm in MAIN_ARMS) if not is_made(out, run)]
+    selection = [run for run in plan_selection(missing, chosen) if not is_made(out, run)]
     tasks = dict.fromkeys(run.task for run in missing)
     preparations = [Job(task, ("warm-up", "--tasks", task)) for task in tasks if not warm_ups.get(task, True)]
     if any(run.arm in REWARD_MODEL for run in missing) and not has_reward_model:

@@ -27,7 +27,8 @@ INTRODUCTION = """# Evidence
 
 Does feedback in words beat the same feedback as a number? Every arm has the same starting model, prompts, critic,
 critiques and number of samples. Only what becomes of a critique differs. The metric that decides is one that the critic
-does not compute. Settings were chosen on other seeds and on other held-out prompts than those below, of three each.
+does not compute. Settings were chosen on other seeds and on other held-out prompts than those below, of as many for
+each arm of a task.
 
 "Ahead" means: the 95% interval of the paired difference is above 0. The bootstrap is over seeds and prompts. The
 difference is from the better of the two scalar arms (`scalar rloo`, `scalar ppo`). "Detectable" is the smallest true
@@ -51,11 +52,7 @@ COLUMNS = """- against scalar: difference from the better scalar arm, with its i
 - seconds: of training, while the run shared the GPU with up to a hundred others: for comparison, not for planning."""
 COMMANDS = """<!-- no-test: hours on a GPU -->
 ```bash
-python benchmarks/evidence.py warm-up --device cuda
-python benchmarks/evidence.py reward-model --device cuda
-python benchmarks/evidence.py jobs --half select --sayings all --device cuda > select.json   # run these commands, then:
-python benchmarks/evidence.py select
-python benchmarks/evidence.py jobs --device cuda > jobs.json                    # run these commands, then:
+python benchmarks/evidence.py campaign --device cuda   # everything that is missing, several runs at once
 python benchmarks/evidence.py report
 ```"""
 

@@ -19,6 +19,8 @@ RUNS_FOLDER = Path(__file__).with_name("evidence_runs")
 SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 13)
 MAIN_TASKS = ("questions", "records16", "summaries", "code")  # with 8 fields, all arms end near 1: nothing to tell
 FURTHER_TASKS = {  # of the further arms, all others on one
+    "corrections rloo_tokens": ("questions", "summaries"),
+    "corrections rloo": ("questions", "summaries"),
     "ILF": ("questions", "records16"),
 }
 FURTHER_TASK = "questions"
@@ -58,6 +60,7 @@ CORRECTION_GRID: Sequence[Settings] = (
     {"learning_rate": 3e-4, "corrections.robustness": 0.25, "corrections.weight": 4.0},
 )
 HOLISTIC = "scalar rloo, holistic"  # the same as `scalar rloo` where everything is said
+OLD_LOSS = "c8b3b5d"  # the commit of runs whose corrections had another loss: reported, but made anew by a campaign
 REWARD_MODEL = ("reward model, spans", "reward model, scalar")  # taught by a critic that says everything
 EVERYTHING_SAID = (*REWARD_MODEL, "DPO", "best of n", "reflection", *ALONE)  # arms that are run with that critic only
 SAME_SETTINGS = {  # arms that take the settings chosen for another, of which they are a variant
@@ -110,13 +113,23 @@ def read_run(path: Path) -> dict[str, Any]:
     return found
 
 
+def is_made(folder: Path, run: Run) -> bool:
+    """Whether the file of a run is there, and was made with today's loss."""
+    path = folder / run.file_name
+    return path.is_file() and not (has_corrections(run.arm) and read_run(path)["commit"].startswith(OLD_LOSS))
+
+
+def has_corrections(arm: str) -> bool:
+    return arm.startswith("corrections")
+
+
 def slug(arm: str) -> str:
     return arm.replace(" ", "_").replace(",", "")
 
 
 def grid(task: str, arm: str) -> list[Settings]:
     """Return the settings that are tried for an arm that is trained: as many for each arm of a task."""
-    given = CORRECTION_GRID if arm.startswith("corrections") else [{"learning_rate": rate} for rate in RATES]
+    given = CORRECTION_GRID if has_corrections(arm) else [{"learning_rate": rate} for rate in RATES]
     return [dict(settings) for settings in given[: 2 if task in TWO_SETTINGS else 3]]
 
 
@@ -188,8 +201,12 @@ def arm_of_settings(arm: str) -> str:
 
 
 def read_settings(file: Path = SETTINGS_FILE) -> dict[str, Settings]:
-    """Return the chosen settings by `settings_key`; none where none have been chosen."""
+    """Return the chosen settings by `settings_key`; none where none have been chosen with today's loss."""
     if not file.is_file():
         return {}
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return {key: entry["settings"] for key, entry in found["chosen"].items()}
+    return {
+        key: entry["settings"]
+        for key, entry in found["chosen"].items()
+        if not (has_corrections(key.partition(", ")[2]) and entry["commit"].startswith(OLD_LOSS))
+    }

@@ -17,6 +17,7 @@ from evidence_dpo import rank
 from evidence_plan import (
     HOLISTIC,
     MAIN_ARMS,
+    OLD_LOSS,
     OURS,
     REPORT_SEEDS,
     Run,
@@ -24,6 +25,7 @@ from evidence_plan import (
     grid,
     plan_report,
     plan_selection,
+    read_settings,
     write_run,
 )
 from evidence_reflection import ask_again, list_faults
@@ -339,3 +341,16 @@ def test_runs_keep_few_texts_and_short_numbers() -> None:
     rows = compact([{"f1": 1 / 3, "faults": {"wrong value": 1}, "text": "a", "reference": ["b"]}] * (KEPT_TEXTS + 1))
     assert rows[0] == {"f1": 0.33333, "faults": {"wrong value": 1}, "text": "a", "reference": ["b"]}
     assert rows[-1] == {"f1": 0.33333, "faults": {"wrong value": 1}}
+
+
+def test_runs_with_the_old_loss_are_made_anew(tmp_path: Path) -> None:
+    wanted = plan_report(["questions"], ["spans local", OURS], [], ["all"], [10])
+    for run in wanted:
+        write(tmp_path, run, gain=0.1, commit=f"{OLD_LOSS}012345")
+    assert [
+        run.arm for run in make_plan(wanted, tmp_path, {}, {}, has_reward_model=False).waiting if run.half == "report"
+    ] == [OURS]
+    settings = {"settings": {"learning_rate": 1.0}, "commit": f"{OLD_LOSS}012345"}
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"chosen": {f"questions, {arm}": settings for arm in ("spans local", OURS)}}), "utf-8")
+    assert read_settings(file) == {"questions, spans local": {"learning_rate": 1.0}}
