@@ -24,6 +24,10 @@ Learn = Callable[[Text2GradTrainer, int, AfterStep], None]  # trainer, steps
 Answer = Callable[[Text2GradTrainer, Critic, Sequence[Example]], list[list[int]]]  # ids of an answer to each prompt
 NO_CORRECTIONS = {"corrections": {"weight": 0.0}}
 PLAIN_MODEL = {"share_prompts": False, "gradient_checkpointing": False}  # as TRL expects it
+NO_NUMBER = {
+    "credit": Credit(total="spans"),
+    "advantage_normalization": "scale",
+}  # the comment is not taken for a score
 SEQUENCE = {"credit": Credit(mode="sequence"), **NO_CORRECTIONS}
 
 
@@ -69,9 +73,11 @@ ARMS = {
     "paper": Arm({"estimator": "gae", "credit": Credit(mode="uniform", total="spans"), **NO_CORRECTIONS}),
     "spans local": Arm({"estimator": "local", **NO_CORRECTIONS}),
     "spans first": Arm({"estimator": "local", "credit": Credit(mode="first"), **NO_CORRECTIONS}),
+    "spans without number": Arm({"estimator": "local", **NO_NUMBER, **NO_CORRECTIONS}),
     "spans rloo_tokens": Arm({"estimator": "rloo_tokens", **NO_CORRECTIONS}),
     "spans moved": Arm({"estimator": "rloo_tokens", "credit": Credit(mode="shuffled"), **NO_CORRECTIONS}),
     "corrections local": Arm({"estimator": "local"}),
+    "corrections without number": Arm({"estimator": "local", **NO_NUMBER}),
     "corrections rloo_tokens": Arm({"estimator": "rloo_tokens"}),
     "corrections rloo": Arm({"estimator": "rloo", "credit": Credit(mode="sequence")}),
     "ILF": Arm(learn=steps_of(ilf_step)),

@@ -19,6 +19,8 @@ RUNS_FOLDER = Path(__file__).with_name("evidence_runs")
 SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 13)
 MAIN_TASKS = ("questions", "records16", "summaries", "code")  # with 8 fields, all arms end near 1: nothing to tell
 FURTHER_TASKS = {  # of the further arms, all others on one
+    "spans without number": ("questions", "summaries"),
+    "corrections without number": ("questions", "summaries"),
     "corrections rloo_tokens": ("questions", "summaries"),
     "corrections rloo": ("questions", "summaries"),
     "ILF": ("questions", "records16"),
@@ -38,6 +40,8 @@ MAIN_ARMS = (
 )
 FURTHER_ARMS = (
     "spans first",
+    "spans without number",
+    "corrections without number",
     "corrections rloo_tokens",
     "corrections rloo",
     "ILF",
@@ -63,10 +67,13 @@ HOLISTIC = "scalar rloo, holistic"  # the same as `scalar rloo` where everything
 OLD_LOSS = "c8b3b5d"  # the commit of runs whose corrections had another loss: reported, but made anew by a campaign
 REWARD_MODEL = ("reward model, spans", "reward model, scalar")  # taught by a critic that says everything
 EVERYTHING_SAID = (*REWARD_MODEL, "DPO", "best of n", "reflection", *ALONE)  # arms that are run with that critic only
+ONE_FAULT_SAID = ("spans without number", "corrections without number")  # arms that are run with that critic only
 SAME_SETTINGS = {  # arms that take the settings chosen for another, of which they are a variant
     HOLISTIC: "scalar rloo",
     "reward model, spans": SPANS_ALONE,
     "reward model, scalar": "scalar rloo",
+    "spans without number": SPANS_ALONE,
+    "corrections without number": OURS,
     "TRL GRPO": "scalar rloo",
 }
 
@@ -178,7 +185,7 @@ def plan_selection(wanted: Sequence[Run], chosen: Mapping[str, Settings]) -> lis
 
 def is_of_its_own(arm: str, said: Said) -> bool:
     """Whether an arm differs from all others: where everything is said, the holistic number is the number."""
-    return not (arm == HOLISTIC and said == "all") and not (arm in EVERYTHING_SAID and said == "one")
+    return arm not in (EVERYTHING_SAID if said == "one" else (HOLISTIC, *ONE_FAULT_SAID))
 
 
 def chosen_settings(task: str, arm: str, chosen: dict[str, Settings]) -> Settings:
