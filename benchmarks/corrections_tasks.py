@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import copy
 import math
-import zlib
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from copy_fields import ARMS as COPY_ARMS
 from copy_fields import OURS, make_base_model
 from copy_fields_task import LONGEST_ANSWER, CopyCritic, CorrectingCritic, make_examples
+from one_fault import OneFault
 from peft import LoraConfig
 
 from text2grad import Text2GradConfig, Text2GradTrainer
@@ -23,7 +22,7 @@ from text2grad.data.registry import load_examples
 from text2grad.models.loading import DEFAULT_MODEL
 from text2grad.models.special_tokens import encode_texts
 from text2grad.rollout.sampling import Sampled
-from text2grad.schema import Example, Feedback
+from text2grad.schema import Example
 from text2grad.trainer.batch import make_rollout
 
 # Without rewards, and so without a policy loss: what is left is the correction loss.
@@ -109,30 +108,6 @@ def make_xquad_trainer(setup: Any) -> tuple[Text2GradTrainer, list[Example], Cri
         peft_config=LoraConfig(r=16, lora_alpha=32, target_modules="all-linear"),
     )
     return trainer, list(load_examples("xquad", "heldout")), QACritic()
-
-
-class OneFault:
-    """Names one fault that another critic finds, at random, and gives no score."""
-
-    def __init__(self, critic: Critic) -> None:
-        self.critic = critic
-
-    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
-        said = self.critic.critique(examples)
-        return [self.choose(feedback, example) for feedback, example in zip(said, examples, strict=True)]
-
-    def choose(self, feedback: Feedback, example: Example) -> Feedback:
-        spans = [span for span in feedback.spans if span.label == "poor"]
-        faults = len(spans) + len(feedback.omissions)
-        if feedback.status == "failed":
-            return feedback
-        rng = np.random.default_rng(zlib.crc32(f"{example.id} {example.completion}".encode()))
-        chosen = int(rng.integers(faults)) if faults else 0
-        kept = {
-            "spans": spans[chosen : chosen + 1],
-            "omissions": [] if chosen < len(spans) else feedback.omissions[chosen - len(spans) :][:1],
-        }
-        return feedback.model_copy(update={**kept, "score": None, "scores": None})
 
 
 def measure_drift(trainer: Text2GradTrainer, task: Task) -> dict[str, float]:

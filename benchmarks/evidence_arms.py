@@ -12,6 +12,7 @@ from evidence_ilf import ilf_step
 from evidence_plan import FURTHER_ARMS, MAIN_ARMS
 from evidence_reflection import reflect
 from evidence_trl import learn_with_grpo, learn_with_sdpo
+from one_fault import Score
 
 from text2grad import Text2GradTrainer
 from text2grad.critics.base import Critic
@@ -23,11 +24,8 @@ AfterStep = Callable[[int, Metrics], None]  # called with every finished step
 Learn = Callable[[Text2GradTrainer, int, AfterStep], None]  # trainer, steps
 Answer = Callable[[Text2GradTrainer, Critic, Sequence[Example]], list[list[int]]]  # ids of an answer to each prompt
 NO_CORRECTIONS = {"corrections": {"weight": 0.0}}
+SCALE = {"advantage_normalization": "scale"}  # the default: without scores, `whiten` would pay unmentioned words
 PLAIN_MODEL = {"share_prompts": False, "gradient_checkpointing": False}  # as TRL expects it
-NO_NUMBER = {
-    "credit": Credit(total="spans"),
-    "advantage_normalization": "scale",
-}  # the comment is not taken for a score
 SEQUENCE = {"credit": Credit(mode="sequence"), **NO_CORRECTIONS}
 
 
@@ -51,35 +49,36 @@ SPAN_STEPS = steps_of(lambda trainer, step: trainer.step(step)[0])
 
 @dataclass(frozen=True)
 class Arm:
-    """settings: changes of the trainer's. holistic: the number is the full critic's, where it names one fault only.
+    """settings: changes of the trainer's. partial: more of them where the critic names one fault per answer.
 
+    score: the number that comes with such a comment (`OneFault`): arms that learn from comments get none.
     reward_model: whether a reward model (`evidence_reward.py`) comments on the answers instead of the task's critic.
-
     learn: trains. answer: how held-out prompts are answered where one sample of the policy is not the answer; it may
     ask the critic, which other arms may not at that time.
     """
 
     settings: Metrics = field(default_factory=dict)
-    holistic: bool = False
+    partial: Metrics = field(default_factory=dict)
+    score: Score | None = None
     reward_model: bool = False
     learn: Learn = SPAN_STEPS
     answer: Answer | None = None
 
 
 ARMS = {
-    "scalar rloo": Arm({"estimator": "rloo", **SEQUENCE}),
-    "scalar rloo, holistic": Arm({"estimator": "rloo", **SEQUENCE}, holistic=True),
-    "scalar ppo": Arm({"estimator": "gae", **SEQUENCE}),
+    "scalar rloo": Arm({"estimator": "rloo", **SEQUENCE}, score="comment"),
+    "scalar rloo, holistic": Arm({"estimator": "rloo", **SEQUENCE}, score="whole"),
+    "scalar ppo": Arm({"estimator": "gae", **SEQUENCE}, score="comment"),
     "paper": Arm({"estimator": "gae", "credit": Credit(mode="uniform", total="spans"), **NO_CORRECTIONS}),
-    "spans local": Arm({"estimator": "local", **NO_CORRECTIONS}),
-    "spans first": Arm({"estimator": "local", "credit": Credit(mode="first"), **NO_CORRECTIONS}),
-    "spans without number": Arm({"estimator": "local", **NO_NUMBER, **NO_CORRECTIONS}),
-    "spans rloo_tokens": Arm({"estimator": "rloo_tokens", **NO_CORRECTIONS}),
-    "spans moved": Arm({"estimator": "rloo_tokens", "credit": Credit(mode="shuffled"), **NO_CORRECTIONS}),
-    "corrections local": Arm({"estimator": "local"}),
-    "corrections without number": Arm({"estimator": "local", **NO_NUMBER}),
-    "corrections rloo_tokens": Arm({"estimator": "rloo_tokens"}),
-    "corrections rloo": Arm({"estimator": "rloo", "credit": Credit(mode="sequence")}),
+    "spans local": Arm({"estimator": "local", **NO_CORRECTIONS}, SCALE),
+    "spans local, as a score": Arm({"estimator": "local", **NO_CORRECTIONS}, score="comment"),
+    "spans first": Arm({"estimator": "local", "credit": Credit(mode="first"), **NO_CORRECTIONS}, SCALE),
+    "spans rloo_tokens": Arm({"estimator": "rloo_tokens", **NO_CORRECTIONS}, SCALE),
+    "spans moved": Arm({"estimator": "rloo_tokens", "credit": Credit(mode="shuffled"), **NO_CORRECTIONS}, SCALE),
+    "corrections local": Arm({"estimator": "local"}, SCALE),
+    "corrections local, as a score": Arm({"estimator": "local"}, score="comment"),
+    "corrections rloo_tokens": Arm({"estimator": "rloo_tokens"}, SCALE),
+    "corrections rloo": Arm({"estimator": "rloo", "credit": Credit(mode="sequence")}, score="comment"),
     "ILF": Arm(learn=steps_of(ilf_step)),
     "DPO": Arm(NO_CORRECTIONS, learn=steps_of(dpo_step)),
     "best of n": Arm(learn=learn_nothing, answer=best_of_n),

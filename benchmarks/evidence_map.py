@@ -39,6 +39,7 @@ from plots import Cells, cell_plot
 from tiny_records import RecordCritic, Task, pretrain, share_right
 
 from text2grad import Text2GradConfig, Text2GradTrainer
+from text2grad.critics.base import Critic
 from text2grad.rewards.credit import Credit
 
 FIELDS, BATCHES, WRONG = (2, 4, 8, 16), (8, 32, 128), (0.0, 0.25, 0.5)
@@ -159,7 +160,15 @@ def measure(cell: Cell, wanted: Sequence[str], starts: Path, quick: bool) -> dic
 
 
 def learn(cell: Cell, arm: str, seed: int, rate: float, starts: Path, quick: bool) -> list[float]:
-    """Train once; returns the share of fields told rightly before training and every EVERY steps."""
+    """Train once with the critic and an arm of the map; see `train_once`."""
+    critic = RecordCritic(cell.task, MENTIONED[cell.mentioned], cell.wrong)
+    return train_once(cell, critic, ARMS[arm], seed, rate, starts, quick)
+
+
+def train_once(
+    cell: Cell, critic: Critic, arm: Mapping[str, Any], seed: int, rate: float, starts: Path, quick: bool
+) -> list[float]:
+    """Return the share of fields told rightly before training and every EVERY steps. arm: settings of the trainer."""
     task = cell.task
     steps, heldout = (2, 8) if quick else (STEPS, HELDOUT)
     every = 1 if quick else EVERY
@@ -173,12 +182,12 @@ def learn(cell: Cell, arm: str, seed: int, rate: float, starts: Path, quick: boo
         "temperature": 1.0,
         "bf16": False,
         "num_logged_completions": 0,
-        **ARMS[arm],
+        **arm,
     }
     model, tokenizer = start(task, seed, starts)
     trainer = Text2GradTrainer(
         model,
-        RecordCritic(task, MENTIONED[cell.mentioned], cell.wrong),
+        critic,
         Text2GradConfig(output_dir=Path("never written"), seed=seed, **settings),
         task.examples(cell.batch * steps // 4, seed),
         processing_class=tokenizer,

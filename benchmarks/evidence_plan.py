@@ -19,8 +19,8 @@ RUNS_FOLDER = Path(__file__).with_name("evidence_runs")
 SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 13)
 MAIN_TASKS = ("questions", "records16", "summaries", "code")  # with 8 fields, all arms end near 1: nothing to tell
 FURTHER_TASKS = {  # of the further arms, all others on one
-    "spans without number": ("questions", "summaries"),
-    "corrections without number": ("questions", "summaries"),
+    "spans local, as a score": ("questions", "summaries"),
+    "corrections local, as a score": ("questions", "summaries"),
     "corrections rloo_tokens": ("questions", "summaries"),
     "corrections rloo": ("questions", "summaries"),
     "ILF": ("questions", "records16"),
@@ -40,8 +40,8 @@ MAIN_ARMS = (
 )
 FURTHER_ARMS = (
     "spans first",
-    "spans without number",
-    "corrections without number",
+    "spans local, as a score",
+    "corrections local, as a score",
     "corrections rloo_tokens",
     "corrections rloo",
     "ILF",
@@ -64,16 +64,18 @@ CORRECTION_GRID: Sequence[Settings] = (
     {"learning_rate": 3e-4, "corrections.robustness": 0.25, "corrections.weight": 4.0},
 )
 HOLISTIC = "scalar rloo, holistic"  # the same as `scalar rloo` where everything is said
-OLD_LOSS = "c8b3b5d"  # the commit of runs whose corrections had another loss: reported, but made anew by a campaign
+# The commit of runs whose corrections had another loss, and whose comments on one fault were taken for scores. They are
+# reported, but a campaign makes them anew.
+OLD_COMMIT = "c8b3b5d"
 REWARD_MODEL = ("reward model, spans", "reward model, scalar")  # taught by a critic that says everything
 EVERYTHING_SAID = (*REWARD_MODEL, "DPO", "best of n", "reflection", *ALONE)  # arms that are run with that critic only
-ONE_FAULT_SAID = ("spans without number", "corrections without number")  # arms that are run with that critic only
+ONE_FAULT_SAID = ("spans local, as a score", "corrections local, as a score")  # arms that are run with that critic only
 SAME_SETTINGS = {  # arms that take the settings chosen for another, of which they are a variant
     HOLISTIC: "scalar rloo",
     "reward model, spans": SPANS_ALONE,
     "reward model, scalar": "scalar rloo",
-    "spans without number": SPANS_ALONE,
-    "corrections without number": OURS,
+    "spans local, as a score": SPANS_ALONE,
+    "corrections local, as a score": OURS,
     "TRL GRPO": "scalar rloo",
 }
 
@@ -121,9 +123,10 @@ def read_run(path: Path) -> dict[str, Any]:
 
 
 def is_made(folder: Path, run: Run) -> bool:
-    """Whether the file of a run is there, and was made with today's loss."""
+    """Whether the file of a run is there, and was made as it would be today."""
     path = folder / run.file_name
-    return path.is_file() and not (has_corrections(run.arm) and read_run(path)["commit"].startswith(OLD_LOSS))
+    changed = has_corrections(run.arm) or (run.said == "one" and run.arm.startswith("spans"))
+    return path.is_file() and not (changed and read_run(path)["commit"].startswith(OLD_COMMIT))
 
 
 def has_corrections(arm: str) -> bool:
@@ -215,5 +218,5 @@ def read_settings(file: Path = SETTINGS_FILE) -> dict[str, Settings]:
     return {
         key: entry["settings"]
         for key, entry in found["chosen"].items()
-        if not (has_corrections(key.partition(", ")[2]) and entry["commit"].startswith(OLD_LOSS))
+        if not (has_corrections(key.partition(", ")[2]) and entry["commit"].startswith(OLD_COMMIT))
     }

@@ -19,7 +19,8 @@ from evidence_critics import Judge, TaskJudge, judge_pool
 from evidence_plan import Run
 from evidence_reward import reward_critic
 from evidence_start import start_fingerprint, start_of
-from evidence_tasks import TASKS, OneFault, Task
+from evidence_tasks import TASKS, Task
+from one_fault import OneFault
 from peft import LoraConfig
 from stacked_trainer import TrainerStack
 from transformers import PreTrainedTokenizerBase
@@ -128,6 +129,7 @@ def config_of(spec: Run, folder: str, device: str, steps: int, quick: bool) -> T
         TASKS[spec.task].settings,
         {"max_steps": steps, "num_logged_completions": 0},
         ARMS[spec.arm].settings,
+        ARMS[spec.arm].partial if spec.said == "one" else {},
         spec.trainer_settings(),
         QUICK if quick else {},
     )
@@ -137,7 +139,7 @@ def config_of(spec: Run, folder: str, device: str, steps: int, quick: bool) -> T
 def critic_of(spec: Run, judge: Judge, start: str, starts: Path, device: str) -> CountingCritic:
     """Return the critic of a run: the judge, who names every fault, one of its faults, or the reward model."""
     arm = ARMS[spec.arm]
-    said: Critic = judge if spec.said == "all" else OneFault(judge, arm.holistic)
+    said: Critic = judge if spec.said == "all" else OneFault(judge, arm.score)
     return CountingCritic(reward_critic(starts, device) if arm.reward_model else said, load_tokenizer(start))
 
 

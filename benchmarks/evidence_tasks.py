@@ -12,14 +12,13 @@ from statistics import fmean
 from typing import Any
 
 import evidence_code
-import numpy as np
 import records_task
 
-from text2grad.critics.base import Critic, collect_feedback
+from text2grad.critics.base import Critic
 from text2grad.critics.registry import make_critic
 from text2grad.data import scitldr, xquad
 from text2grad.evaluation.metrics import exact_match, rouge_l, sentence_bleu, token_f1
-from text2grad.schema import Example, Feedback, Omission, Span
+from text2grad.schema import Example, Span
 
 NUM_RECORDS = 2_000
 HELDOUT_RECORDS = 240
@@ -52,37 +51,6 @@ class Task:
     def half(self, name: str) -> list[Example]:
         """Return the held-out prompts of one half, `select` or `report`; neighbours by `half_of` stay together."""
         return [e for e in self.heldout() if _is_first_half(self.half_of(e)) == (name == "select")]
-
-
-class OneFault:
-    """Names one fault of an answer, drawn with a fixed seed, as people do; the number is that of what is named.
-
-    The score is 0 less the severity of the fault, 0 where there is none: the comment, and nothing else, as a number.
-    holistic: keep the critic's own score, which knows more than the comment.
-    """
-
-    def __init__(self, critic: Critic, holistic: bool = False) -> None:
-        self.critic, self.holistic = critic, holistic
-
-    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
-        found = collect_feedback(self.critic, list(examples))
-        return [self._one(example, feedback) for example, feedback in zip(examples, found, strict=True)]
-
-    def _one(self, example: Example, feedback: Feedback) -> Feedback:
-        if feedback.status == "failed":
-            return feedback
-        blamed: list[Span | Omission] = [span for span in feedback.spans if span.label == "poor"]
-        faults = blamed + list(feedback.omissions)
-        seed = hashlib.blake2b(f"{example.id}\n{example.completion}".encode(), digest_size=8).digest()
-        named = faults[np.random.default_rng(list(seed)).integers(len(faults))] if faults else None
-        score = -named.severity if named else 0.0
-        return feedback.model_copy(
-            update={
-                "spans": [named] if isinstance(named, Span) else [],
-                "omissions": [named] if isinstance(named, Omission) else [],
-                "score": feedback.score if self.holistic else score,
-            }
-        )
 
 
 def _is_first_half(key: str) -> bool:

@@ -93,7 +93,7 @@ def find_faults(task: Task, example: Example) -> list[Span]:
     After a word that has no business at its place, an answer is out of step: that word is the last that is named.
     """
     said, wanted = example.completion.split(), task.wanted(example)
-    read = said[: _words_in_step(task, said) + 1]
+    read = said[: words_in_step(task, said) + 1]
     return [
         Span(start=start, end=end, label="poor", replacement=right)
         for (start, end), word, right in zip(_places(said), read, wanted + [""] * len(said), strict=False)
@@ -101,7 +101,7 @@ def find_faults(task: Task, example: Example) -> list[Span]:
     ]
 
 
-def _words_in_step(task: Task, said: Sequence[str]) -> int:
+def words_in_step(task: Task, said: Sequence[str]) -> int:
     """Return how many words are, from the start, a filler where one belongs or any value of the field of its place."""
     for i, word in enumerate(said):
         field, place = divmod(i, task.filler + 1)
@@ -138,7 +138,7 @@ class RecordCritic:
         faults = find_faults(self.task, example)
         count = min(len(faults), max(1, round(self.mentioned * len(faults))))
         named = [faults[i] for i in sorted(rng.choice(len(faults), count, replace=False))] if faults else []
-        told = _words_in_step(self.task, example.completion.split()) // (self.task.filler + 1)
+        told = words_in_step(self.task, example.completion.split()) // (self.task.filler + 1)
         if named and rng.random() < self.moved:
             places = _places(example.completion.split())
             chosen = sorted(rng.choice(len(places), min(len(named), len(places)), replace=False))

@@ -17,7 +17,7 @@ from evidence_dpo import rank
 from evidence_plan import (
     HOLISTIC,
     MAIN_ARMS,
-    OLD_LOSS,
+    OLD_COMMIT,
     OURS,
     REPORT_SEEDS,
     Run,
@@ -31,7 +31,7 @@ from evidence_plan import (
 from evidence_reflection import ask_again, list_faults
 from evidence_run import KEPT_TEXTS, compact
 from evidence_stats import compare, difference, first_at, samples_to
-from evidence_tasks import OneFault
+from one_fault import OneFault
 
 from text2grad.schema import Example, Feedback, Omission, Span
 
@@ -323,7 +323,7 @@ def test_reflection_reads_what_the_other_arms_learn_from() -> None:
     ]
 
 
-def test_one_fault_as_a_number_knows_nothing_else() -> None:
+def test_one_fault_says_nothing_of_the_whole_unless_asked_for_a_number() -> None:
     spans = [Span(start=i, end=i + 1, label="poor", severity=0.5) for i in range(3)]
 
     class Everything:
@@ -333,8 +333,9 @@ def test_one_fault_as_a_number_knows_nothing_else() -> None:
     example = Example(id="1", prompt="p", completion="abc")
     (one,) = OneFault(Everything()).critique([example])
     assert len(one.spans) == 1
-    assert one.score == -0.5
-    assert OneFault(Everything(), holistic=True).critique([example])[0].score == -0.9
+    assert one.score is None
+    assert OneFault(Everything(), "comment").critique([example])[0] == one.model_copy(update={"score": -0.5})
+    assert OneFault(Everything(), "whole").critique([example])[0].score == -0.9
 
 
 def test_runs_keep_few_texts_and_short_numbers() -> None:
@@ -343,14 +344,13 @@ def test_runs_keep_few_texts_and_short_numbers() -> None:
     assert rows[-1] == {"f1": 0.33333, "faults": {"wrong value": 1}}
 
 
-def test_runs_with_the_old_loss_are_made_anew(tmp_path: Path) -> None:
-    wanted = plan_report(["questions"], ["spans local", OURS], [], ["all"], [10])
+def test_runs_that_would_differ_today_are_made_anew(tmp_path: Path) -> None:
+    wanted = plan_report(["questions"], ["scalar rloo", "spans local", OURS], [], ["all", "one"], [10])
     for run in wanted:
-        write(tmp_path, run, gain=0.1, commit=f"{OLD_LOSS}012345")
-    assert [
-        run.arm for run in make_plan(wanted, tmp_path, {}, {}, has_reward_model=False).waiting if run.half == "report"
-    ] == [OURS]
-    settings = {"settings": {"learning_rate": 1.0}, "commit": f"{OLD_LOSS}012345"}
+        write(tmp_path, run, gain=0.1, commit=f"{OLD_COMMIT}012345")
+    left = [run for run in make_plan(wanted, tmp_path, {}, {}, has_reward_model=False).waiting if run.half == "report"]
+    assert [(run.arm, run.said) for run in left] == [(OURS, "all"), ("spans local", "one"), (OURS, "one")]
+    settings = {"settings": {"learning_rate": 1.0}, "commit": f"{OLD_COMMIT}012345"}
     file = tmp_path / "settings.json"
     file.write_text(json.dumps({"chosen": {f"questions, {arm}": settings for arm in ("spans local", OURS)}}), "utf-8")
     assert read_settings(file) == {"questions, spans local": {"learning_rate": 1.0}}
