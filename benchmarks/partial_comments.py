@@ -2,8 +2,9 @@
 
 Records of eight fields told by a tiny model (`tiny_records.py`); a critic that names one fault of every answer, drawn
 at random, as people do: a wrong word or a field that is missing. Either all faults are equally bad, or those of every
-other field weigh a tenth. The comment as a number, 0 less the weight of the fault that is named, is what scalar credit gets. Span credit gets the comment, and
-learns from it with the number as the score of the answer (`as a score`), or without one.
+other field weigh a tenth. The comment as a number, 0 less the weight of the fault that is named, is what scalar credit
+gets. Span credit gets the comment, and learns from it with the number as the score of the answer (`as a score`), or
+without one.
 
 All arms make 60 steps of 32 answers to the same prompts, with the better of two learning rates, chosen with another
 seed. Measured is the share of fields told rightly on unseen records.

@@ -414,6 +414,27 @@ def evidence_map(results: Results) -> str:
     return f"{first}\n\n{_table(columns, others)}"
 
 
+def gradient_quality(results: Results) -> str:
+    """Bias and direction of every estimator's gradient, by the number of fields, in batches of 32."""
+    by_fields = {fields: found["batches"]["32"] for fields, found in results["fields"].items()}
+    names = list(next(iter(by_fields.values())))
+    rows = [
+        [name, *(f"{of[name]['cosine']:.2f} ({of[name]['bias']:.2f})" for of in by_fields.values())] for name in names
+    ]
+    return _table(["credit", *(f"{fields} fields" for fields in by_fields)], rows)
+
+
+def partial_comments(results: Results) -> str:
+    """Shares of right fields at a few steps, means over seeds, and the least at the end."""
+    rows = []
+    for row in results["arms"]:
+        means = [fmean(values) for values in zip(*row["curves"], strict=True)]
+        least = min(curve[-1] for curve in row["curves"])
+        rows.append([row["faults"], row["arm"], *(f"{value:.2f}" for value in means), f"{least:.2f}"])
+    steps = [15 * point for point in range(len(results["arms"][0]["curves"][0]))]
+    return _table(["faults", "learned from", *(f"step {step}" for step in steps), "worst seed"], rows)
+
+
 def _map_cell(row: Results) -> str:
     ends = " / ".join(f"{row[f'{arm}_last']:.2f}" for arm in ("scalar", "spans", "corrections"))
     return f"{row['spans_gain']:+.2f}, {row['corrections_gain']:+.2f} ({ends})"
@@ -429,6 +450,8 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "copy_fields": copy_fields,
     "evidence": evidence,
     "evidence_map": evidence_map,
+    "gradient_quality": gradient_quality,
+    "partial_comments": partial_comments,
     "corrections_learning_copy_fields": corrections_learning,
     "corrections_learning_xquad": corrections_learning,
     "reward_model": reward_model,
