@@ -65,9 +65,7 @@ def test_graded_feedback_gives_each_word_its_expected_reward() -> None:
     assert feedback.scores is not None
     assert [(start, end) for start, end, _ in feedback.scores] == [(4, 7), (8, 11), (13, 18)]
     assert [value for *_, value in feedback.scores] == pytest.approx([-0.5, -0.65, 0.45])
-    assert feedback.score == pytest.approx(
-        0.1 - 0.5 - 0.65 + 0.45
-    )  # the threshold hides words, it does not add them up
+    assert feedback.score == pytest.approx((0.1 - 0.5 - 0.65 + 0.45) / 4)  # of all words, those below the threshold too
     assert feedback.critique == 'Poor: "big", "fox". Good: "naps.".'
     assert (feedback.spans, feedback.critic) == ([], "reward")
 
@@ -92,7 +90,7 @@ def test_neighbours_of_one_class_are_one_span() -> None:
     severities = [(0.6 + 0.7) / 2, 0.6]
     assert [s.severity for s in feedback.spans] == pytest.approx(severities)
     assert [s.confidence for s in feedback.spans] == [1.0, 1.0]  # the severity already says how certain it is
-    assert feedback.score == pytest.approx(severities[1] - severities[0])
+    assert feedback.score == pytest.approx((severities[1] - 2 * severities[0]) / 4)
     assert feedback.critique == 'Poor: "big fox". Good: "naps.".'
     assert feedback.scores is None
 
@@ -122,14 +120,14 @@ def test_a_completion_without_words_has_no_rewards() -> None:
 
 def test_the_severity_of_a_generated_span_is_the_heads_probability() -> None:
     written = WrittenCritique("It is dull.", "I think.", good=[(13, 17)], poor=[(8, 11), (0, 3)], missing=["the day"])
-    feedback = written_feedback(written, MIXED, "reward", raw="as written")
+    feedback = written_feedback(ANSWER, written, MIXED, "reward", raw="as written")
     assert [(s.start, s.end, s.label, s.match) for s in feedback.spans] == [
         (13, 17, "good", "exact"),
         (8, 11, "poor", "exact"),
         (0, 3, "poor", "exact"),
     ]
     assert [s.severity for s in feedback.spans] == pytest.approx([0.8, 0.7, 0.1])
-    assert feedback.score == pytest.approx(0.8 - 0.7 - 0.1)
+    assert feedback.score == pytest.approx((0.8 - 0.7 - 0.1) / 4)
     assert (feedback.critique, feedback.reasoning, feedback.raw) == ("It is dull.", "I think.", "as written")
     assert [omission.text for omission in feedback.omissions] == ["the day"]
 
@@ -138,13 +136,13 @@ def test_a_generated_replacement_is_the_spans() -> None:
     written = WrittenCritique(
         "x", good=[(13, 17)], poor=[(8, 11), (0, 3)], replacements={(8, 11): "hen", (0, 3): "", (13, 17): "no"}
     )
-    spans = written_feedback(written, MIXED, "reward", raw="x").spans
+    spans = written_feedback(ANSWER, written, MIXED, "reward", raw="x").spans
     assert [span.replacement for span in spans] == [None, "hen", ""]
 
 
 def test_a_generated_span_counts_even_where_the_head_disagrees() -> None:
     sure = scored((1.0, 0.0, 0.0), offsets=[(0, 1)])
-    (span,) = written_feedback(WrittenCritique(None, poor=[(0, 1)]), sure, "r", raw="x").spans
+    (span,) = written_feedback("a", WrittenCritique(None, poor=[(0, 1)]), sure, "r", raw="x").spans
     assert span.severity == 0.01
 
 
@@ -152,7 +150,7 @@ def test_a_quotation_without_a_token_of_its_own_counts_a_little() -> None:
     """An accent that the tokenizer has composed with the letter before it."""
     composed = scored((0.1, 0.1, 0.8), (0.3, 0.4, 0.3), offsets=[(0, 1), (2, 3)])
     found = written_feedback(
-        WrittenCritique(critique="x", good=[], poor=[(1, 2)], missing=[]), composed, "reward", raw=""
+        "abc", WrittenCritique(critique="x", good=[], poor=[(1, 2)], missing=[]), composed, "reward", raw=""
     )
     assert [(span.start, span.end, span.severity) for span in found.spans] == [(1, 2, 0.01)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, Literal
@@ -55,18 +56,23 @@ class TokenProbabilities:
 def graded_feedback(
     completion: str, predicted: TokenProbabilities, threshold: float, critic: str, centre: float = 0.0
 ) -> Feedback:
-    """Return a score for every word whose expected reward differs from `centre` by at least `threshold`."""
+    """Return a score for every word whose expected reward differs from `centre` by at least `threshold`.
+
+    The score of the completion is the mean over all of its words, so that it does not grow with their number.
+    """
     words, values = word_means(completion, predicted.offsets, expected_reward(predicted.probabilities) - centre)
     values = values.clip(-1.0, 1.0)
     threshold = max(threshold, 1e-9)
     scores = [(start, end, float(v)) for (start, end), v in zip(words, values, strict=True) if abs(v) >= threshold]
-    return Feedback(critic=critic, scores=scores, score=float(values.sum()), critique=_summary(completion, scores))
+    score = float(values.mean()) if len(values) else 0.0
+    return Feedback(critic=critic, scores=scores, score=score, critique=_summary(completion, scores))
 
 
 def span_feedback(completion: str, predicted: TokenProbabilities, threshold: float, critic: str) -> Feedback:
     """Return a span for every run of words whose most probable class is good, or poor.
 
-    The mean probability of the class is the span's severity; spans below `threshold` are dropped.
+    The mean probability of the class is the span's severity; spans below `threshold` are dropped. The score of the
+    completion is the mean over its words (`mean_over_words`).
     """
     words, probabilities = word_means(completion, predicted.offsets, predicted.probabilities)
     classes = most_probable_classes(probabilities)
@@ -80,12 +86,17 @@ def span_feedback(completion: str, predicted: TokenProbabilities, threshold: flo
             start, end = words[first][0], words[last][1]
             spans.append(Span(start=start, end=end, label=label, severity=severity))
     signed = [(span.start, span.end, span.severity if span.label == "good" else -span.severity) for span in spans]
-    score = sum(value for _, _, value in signed)
+    score = mean_over_words(completion, spans)
     return Feedback(critic=critic, spans=spans, score=score, critique=_summary(completion, signed))
 
 
-def written_feedback(written: WrittenCritique, predicted: TokenProbabilities, critic: str, raw: str) -> Feedback:
-    """Return the generated critique; the severity of a span is the head's mean probability of its class there."""
+def written_feedback(
+    completion: str, written: WrittenCritique, predicted: TokenProbabilities, critic: str, raw: str
+) -> Feedback:
+    """Return the generated critique; the severity of a span is the head's mean probability of its class there.
+
+    The score of the completion is the mean over its words (`mean_over_words`).
+    """
     spans = []
     for label, (start, end) in written.spans():
         inside = [i for i, (a, b) in enumerate(predicted.offsets) if a < end and b > start]
@@ -109,9 +120,20 @@ def written_feedback(written: WrittenCritique, predicted: TokenProbabilities, cr
         critique=written.critique or "",
         spans=spans,
         omissions=[Omission(text=text) for text in written.missing],
-        score=sum(span.severity if span.label == "good" else -span.severity for span in spans),
+        score=mean_over_words(completion, spans),
         raw=raw,
     )
+
+
+def mean_over_words(completion: str, spans: Sequence[Span]) -> float:
+    """Return the mean reward of the words: the severity of the span that a word is in, negative for blame, else 0."""
+    words = word_ranges(completion)
+    total = sum(
+        (span.severity if span.label == "good" else -span.severity)
+        * sum(start < span.end and end > span.start for start, end in words)
+        for span in spans
+    )
+    return total / len(words) if words else 0.0
 
 
 def most_probable_classes(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -273,7 +273,8 @@ class SpanRewardModel:
 
     def _describe_prediction(self, example: Example, scored: TokenProbabilities, critique: str | None) -> Feedback:
         if critique is not None:
-            return written_feedback(parse_critique(critique, example.completion), scored, self.name, raw=critique)
+            written = parse_critique(critique, example.completion)
+            return written_feedback(example.completion, written, scored, self.name, raw=critique)
         settings = self.settings.feedback
         if settings.rewards == "spans":
             return span_feedback(example.completion, scored, settings.threshold, self.name)
