@@ -2,13 +2,14 @@ import json
 import math
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from support import MakeTrainer, Seen, VowelCritic, weights
 
-from text2grad import Text2GradTrainer
+from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.align.tokens import decode
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Span
@@ -265,3 +266,24 @@ def test_scoring_runs_concurrently_with_a_critic_that_waits_and_changes_nothing(
         assert {"time/step", "time/rollout", "time/critique_and_score", "time/update"} <= metrics.keys()
     assert critic.thread == "MainThread"  # where Ctrl-C arrives
     torch.testing.assert_close(weights(beside), weights(alone), rtol=0, atol=0)
+
+
+def test_what_is_no_critic_is_refused_before_anything_is_loaded() -> None:
+    class Mute:
+        """Cannot comment."""
+
+    args = Text2GradConfig(output_dir=Path("never written"))
+    refused: list[tuple[Any, str]] = [
+        (len, "the critic len is not a class with a method critique"),
+        (Mute(), "Mute is not"),
+        (VowelCritic, "pass an instance of it"),
+    ]
+    for critic, says in refused:
+        with pytest.raises(UserError, match=says):
+            Text2GradTrainer("no such model", critic, args, [])
+
+
+def test_prompts_may_be_plain_rows(make_trainer: MakeTrainer) -> None:
+    rows: Any = [{"prompt": "Say A.", "id": "a"}, {"prompt": "Say B."}]
+    examples = make_trainer(eval_dataset=rows).eval_examples
+    assert [(example.id, example.prompt) for example in examples] == [("a", "Say A."), ("1", "Say B.")]

@@ -25,6 +25,17 @@ class Critic(Protocol):
         ...
 
 
+NOT_A_CRITIC = "is not a class with a method critique(examples) -> list[Feedback]"
+
+
+def check_critic(critic: object, name: str) -> None:
+    """Raise UserError unless `critic` can be asked. name: what to call it in the message."""
+    if isinstance(critic, type):
+        raise UserError(f"{name} is a class; pass an instance of it: {critic.__name__}(...)")
+    if not callable(getattr(critic, "critique", None)):
+        raise UserError(f"{name} {NOT_A_CRITIC}")
+
+
 class Usage(Protocol):
     """Tokens and cost of a critic so far."""
 

@@ -9,7 +9,7 @@ import sys
 from importlib.metadata import entry_points
 from typing import Any
 
-from text2grad.critics.base import Critic
+from text2grad.critics.base import NOT_A_CRITIC, Critic, check_critic
 from text2grad.errors import UserError, describe_exception
 from text2grad.settings import did_you_mean
 
@@ -27,7 +27,6 @@ CRITICS = {
     "reward:": "text2grad.reward_model.model:SpanRewardModel.from_pretrained",
 }
 ENTRY_POINTS = "text2grad.critics"
-NOT_A_CRITIC = "is not a class with a method critique(examples) -> list[Feedback]"
 
 
 def available_critics() -> dict[str, str]:
@@ -55,8 +54,7 @@ def make_critic(name: str, options: dict[str, Any]) -> Critic:
         raise
     except Exception as error:
         raise UserError(f'critic "{name}" cannot be created: {describe_exception(error)}') from error
-    if not callable(getattr(critic, "critique", None)):
-        raise UserError(f'critic "{name}": {type(critic).__name__} {NOT_A_CRITIC}')
+    check_critic(critic, f'critic "{name}": {type(critic).__name__}')
     return critic
 
 

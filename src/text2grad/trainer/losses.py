@@ -62,8 +62,13 @@ def approximate_kl(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tens
 
     All tensors (batch, tokens); returns a scalar. No term is negative, and its expectation is the divergence itself.
     """
+    return (k3(logprobs, old_logprobs) * mask).sum()
+
+
+def k3(logprobs: Tensor, old_logprobs: Tensor) -> Tensor:
+    """ratio - 1 - log ratio of each token, never negative. All tensors of one shape."""
     log_ratio = logprobs - old_logprobs
-    return ((torch.expm1(log_ratio) - log_ratio) * mask).sum()
+    return torch.expm1(log_ratio) - log_ratio
 
 
 def kl_loss(logprobs: Tensor, reference: Tensor, mask: Tensor) -> Tensor:

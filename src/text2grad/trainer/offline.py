@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from peft import LoraConfig, PeftModel
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.align.tokens import decode, offsets
@@ -29,6 +30,7 @@ from text2grad.schema import Example, Feedback
 from text2grad.trainer.batch import Rollout
 from text2grad.trainer.callbacks import Callback
 from text2grad.trainer.config import Text2GradConfig
+from text2grad.trainer.losses import k3
 from text2grad.trainer.trainer import Text2GradTrainer
 
 IDS = "completion_ids"  # key of the sampled ids in an example's meta, where they were logged
@@ -130,6 +132,8 @@ class OfflineTrainer(Text2GradTrainer):
             raise UserError("num_generations must be 1: logged completions have no siblings")
         if args.beta and args.kl_placement == "reward":
             raise UserError("kl_placement must be loss for logged completions: their KL in the reward is always 0")
+        if args.kl_controller == "adaptive":
+            raise UserError("kl_controller must be fixed: logged completions do not show the KL of the policy")
         super().__init__(
             model,
             critic or LoggedFeedback(),
@@ -190,6 +194,10 @@ class OfflineTrainer(Text2GradTrainer):
     def _make_sampler(self) -> Sampler:
         """No vLLM engine is started: nothing is sampled."""
         return self.hf_sampler
+
+    def token_kl(self, logprobs: Tensor, reference: Tensor) -> Tensor:
+        """As in the loss: what the policy did not sample, it may find much less probable; that is no negative KL."""
+        return k3(reference, logprobs)
 
     def behaviour_scores(self, current: Scores, reference: Scores) -> Scores:
         """The reference stands for the unknown behaviour policy: the ratio then bounds all steps together."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from datasets import Dataset
 from peft import LoraConfig, PeftModel
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.checkpoint.checkpoint import check_models, find_checkpoint, load_checkpoint, save_checkpoint
@@ -20,7 +21,7 @@ from text2grad.checkpoint.model_card import describe_trained, model_card, read_n
 from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.checkpoint.trained import find_model, load_adapted
 from text2grad.checkpoint.weights import check_weights, read_weights, write_weights
-from text2grad.critics.base import Critic, collect_in_batches
+from text2grad.critics.base import Critic, check_critic, collect_in_batches
 from text2grad.distributed.learner import Learner
 from text2grad.distributed.processes import Processes, make_accelerator
 from text2grad.distributed.sharding import place_policy
@@ -85,6 +86,7 @@ class Text2GradTrainer:
         eval_dataset: Sequence[Example] | Dataset = (),
         callbacks: Sequence[Callback] = (),
     ) -> None:
+        check_critic(critic, f"the critic {getattr(critic, '__name__', type(critic).__name__)}")
         self.critic, self.plain_prompts = critic, plain_prompts
         self.card_names: dict[str, str] = {}  # more rows of the model card, or other ones
         self.run = RunFolder(args.output_dir)
@@ -208,7 +210,7 @@ class Text2GradTrainer:
             result = update(self.learner, rollout, batch, args, corrections)
 
         self.state.skipped_updates += int(result.stats["skipped"])
-        kl = (current.logprobs - reference.logprobs) * rollout.mask  # single-sample estimate at each token
+        kl = self.token_kl(current.logprobs, reference.logprobs) * rollout.mask
         if rewards.valid.any():
             self.state.kl_controller.update(float(kl.sum(1)[rewards.valid].mean()), int(rewards.valid.sum()))
         metrics = step_metrics(step, rollout, feedback, rewards, batch, corrections, kl, result) | {
@@ -267,7 +269,12 @@ class Text2GradTrainer:
         if not args.corrections.weight:
             return NO_CORRECTIONS
         samples = [i for i, ended in enumerate(rollout.ended) if ended or not args.mask_truncated_completions]
-        return rollout_corrections(rollout, feedback, samples, self.tokenizer, self.context, args.corrections)
+        settings, floor = args.corrections, args.credit.min_confidence
+        return rollout_corrections(rollout, feedback, samples, self.tokenizer, self.context, settings, floor)
+
+    def token_kl(self, logprobs: Tensor, reference: Tensor) -> Tensor:
+        """Return the KL from the reference, estimated at each token from the one that was sampled."""
+        return logprobs - reference
 
     def behaviour_scores(self, current: Scores, reference: Scores) -> Scores:
         """Return the scores under the policy that sampled, against which the update takes its ratio."""
@@ -476,4 +483,5 @@ class Text2GradTrainer:
 
 
 def _to_examples(data: Sequence[Example] | Dataset) -> list[Example]:
-    return list(from_dataset(data) if isinstance(data, Dataset) else data)
+    has_rows = isinstance(data, Dataset) or (len(data) > 0 and isinstance(data[0], Mapping))
+    return list(from_dataset(data) if has_rows else data)
