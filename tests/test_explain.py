@@ -142,6 +142,8 @@ def test_praise_and_blame_that_cancel_out_are_an_error(tiny_model: Path) -> None
     policy = Policy(load_model(tiny_model), keep_reference=False)
     with pytest.raises(UserError, match="cancel out"):
         gradient_step(policy, [5, 6], [7, 8], rewards=[0.0, 0.0], step_size=0.5)
+    with pytest.raises(UserError, match="cancel out"):  # what is left would be scaled up to a whole step
+        gradient_step(policy, [5, 6], [7, 8], rewards=[-0.004, 0.003], step_size=0.5)
 
 
 def test_a_comment_on_code_needs_no_quote() -> None:

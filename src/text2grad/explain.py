@@ -28,6 +28,7 @@ from text2grad.schema import Example, Feedback, Omission, Span
 
 EXPLAINED_CREDIT = Credit(mode="uniform")
 PARTS = 4  # of a step: one straight step misses its aims and moves words that nobody spoke of
+SMALLEST_REWARD = 0.01  # less is what is left where praise and blame of the same words nearly cancel out
 CORRECTION_SIZE, TARGET_PROBABILITY = 4.0, 0.9  # corrections are pulled further than rewarded words, up to there
 
 
@@ -113,6 +114,7 @@ def explain(
         tokenizer,
         encode=lambda text: encode_texts([text], tokenizer)[0],
         max_tokens=context - len(prompt_ids),
+        min_confidence=EXPLAINED_CREDIT.min_confidence,
     )
     policy = Policy(model, keep_reference=False)
     changes = gradient_step(policy, prompt_ids, ids, rewards.tolist(), step_size, branches)
@@ -188,6 +190,7 @@ def gradient_step(
     move by step_size on average, corrections by `CORRECTION_SIZE` times that, at most to `TARGET_PROBABILITY`, and
     other tokens back to where they were.
     """
+    rewards = [reward if abs(reward) >= SMALLEST_REWARD else 0.0 for reward in rewards]
     if not any(rewards) and not corrected:
         raise UserError("praise and blame of the same words cancel out; write a comment with one opinion per word")
     policy.eval()

@@ -81,11 +81,15 @@ def test_runs_are_compared_by_their_answers_after_training(tmp_path: Path) -> No
     assert "ROUGE-L" in done.output
     assert "0.75" in (tmp_path / "page.html").read_text()
     (tmp_path / "two" / "evaluation.json").unlink()
-    with pytest.raises(UserError, match="two has no answers: a run without held-out prompts"):
+    with pytest.raises(UserError, match="two has no answers; for a run without held-out prompts"):
         compare(tmp_path / "one", tmp_path / "two")
     (tmp_path / "one" / "evaluation.json").unlink()
     assert compare(tmp_path / "one", tmp_path / "two", "-o", tmp_path / "curves.html").exit_code == 0
     assert "There are no answers to compare" in (tmp_path / "curves.html").read_text()
+    assert "only their curves can be compared" in compare(tmp_path / "one", tmp_path / "two").output
+    (tmp_path / "empty.jsonl").write_text("")
+    with pytest.raises(UserError, match="has no answers"):
+        compare(tmp_path / "empty.jsonl", tmp_path / "empty.jsonl")
 
 
 def test_curves_come_from_the_runs_of_evaluations(evaluated: tuple[Path, Path], tmp_path: Path) -> None:

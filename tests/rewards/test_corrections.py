@@ -437,3 +437,13 @@ def test_several_edits_of_running_text(data: st.DataObject) -> None:
         covered |= {branch.start + i for i in range(correction.first, correction.last)}
     if len(branch.corrections) == len(changes):
         assert {token for place in places for token in overlapping(*place, ranges)} <= covered
+
+
+def test_a_correction_below_the_floor_of_confidence_is_left_out() -> None:
+    spans = [
+        Span(start=3, end=7, label="poor", replacement="dine", confidence=0.1),
+        Span(start=11, end=17, label="poor", replacement="Monday", confidence=0.3),
+    ]
+    feedback = Feedback(critic="c", spans=spans)
+    assert [edit.replacement for edit in edits(feedback, TEXT, min_confidence=0.25)] == ["Monday"]
+    assert [edit.replacement for edit in edits(feedback, TEXT)] == ["dine", "Monday"]

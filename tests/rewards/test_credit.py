@@ -101,8 +101,13 @@ def test_the_bounds_of_a_token_hold_in_every_mode(mode: str) -> None:
     assert rewards(feedback, mode) == [1, -1, 0, 0, 0, 0]
 
 
-def test_a_span_without_a_token_does_not_hide_the_next_one() -> None:
-    assert rewards(Feedback(critic="c", spans=[poor(18, 19), poor(0, 4)]), "uniform") == [-1, 0, 0, 0, 0, 0]
+@pytest.mark.parametrize(
+    "feedback",
+    [Feedback(critic="c", spans=[poor(0, 4), poor(11, 99)]), Feedback(critic="c", scores=[(18, 19, -1.0)], score=-1.0)],
+)
+def test_feedback_on_characters_that_the_completion_does_not_have_is_invalid(feedback: Feedback) -> None:
+    values, outcome, valid = token_rewards(feedback, OFFSETS)
+    assert (values.tolist(), outcome, valid) == ([0.0] * 6, None, False)
 
 
 def test_a_token_without_width_inside_a_span_earns_nothing() -> None:

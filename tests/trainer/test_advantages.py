@@ -305,3 +305,24 @@ def test_without_spans_every_estimator_is_scalar_reinforcement_learning(estimato
     mask, scores = torch.tensor([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]), torch.tensor([0.5, -1.0])
     advantages, _ = span_advantages(mask * 0, mask, estimator, mask * 0, group_size=2, outcomes=scores)
     assert advantages.tolist() == [[1.5, 1.5, 1.5], [-1.5, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"estimator": "ppo"}, 'unknown estimator "ppo": use one of local, gae'),
+        ({"mask": torch.tensor([[0.0, 1.0, 1.0]])}, "pad on the right"),
+        ({"mask": torch.ones(1, 2)}, r"mask has the shape \(1, 2\), but rewards have \(1, 3\)"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"rewards": torch.zeros(1, 3), "mask": torch.ones(1, 3), **changes}
+    with pytest.raises(ValueError, match=message):
+        span_advantages(**arguments)
+
+
+def test_a_mask_of_truth_values_is_a_mask() -> None:
+    rewards, outcomes = torch.tensor([[0.0, -1.0], [0.0, 0.0]]), torch.tensor([0.5, 0.0])
+    mask = torch.tensor([[True, True], [True, False]])
+    expected = span_advantages(rewards, mask.float(), outcomes=outcomes).advantages
+    assert torch.equal(span_advantages(rewards, mask, outcomes=outcomes).advantages, expected)

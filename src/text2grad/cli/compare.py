@@ -85,6 +85,8 @@ def compare(
     if as_json:
         print(json.dumps(_to_dict(baseline, contenders, prompts)))
         return
+    if not prompts:
+        console.print("The runs have no held-out answers: only their curves can be compared, on the page (-o).")
     for contender in contenders:
         _show(console, baseline, contender)
     left_out = sum(len(one.groups) for one in sets) - len(sets) * len(prompts)
@@ -95,11 +97,11 @@ def compare(
 
 
 def _check_answers(sets: list[AnswerSet]) -> None:
-    """Refuse sets of which only some have answers; where none has any, the curves of the runs can be compared."""
+    """Refuse sets of which only some have answers; where none has any, the curves of runs can be compared."""
     empty = [one.name for one in sets if not one.groups]
-    if empty and len(empty) < len(sets):
+    if empty and (len(empty) < len(sets) or not any(one.steps for one in sets)):
         raise UserError(
-            f"{', '.join(empty)} has no answers: a run without held-out prompts; answer them with "
+            f"{', '.join(dict.fromkeys(empty))} has no answers; for a run without held-out prompts, answer some with "
             f"`text2grad evaluate RUN DATA -o FOLDER`, and compare that folder"
         )
 

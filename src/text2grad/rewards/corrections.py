@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from text2grad.align.tokens import decode, offsets, overlapping
+from text2grad.rewards.credit import SMALLEST_CONFIDENCE
 from text2grad.schema import Feedback, Omission, Range
 
 if TYPE_CHECKING:
@@ -91,15 +92,17 @@ def find_corrections(
     continuation: int = 0,
     prefix: Prefix = "corrected",
     max_tokens: int | None = None,
+    min_confidence: float = 0.0,
 ) -> tuple[list[CorrectedBranch], int]:
     """Return the corrections of a completion, and how many were refused. For other arguments see `correct`.
 
     prefix: what a correction follows: the text with near corrections made, or as it was sampled. Corrections that
     overlap others, or that cannot be spelled together with them, follow the sampled text.
     max_tokens: of the completion and of each branch with what is before it, None for any number.
+    min_confidence: corrections of spans that are less certain are left out, as their blame is (`Credit`).
     """
     text = completion.text
-    changes = _join_deletions(sorted(edits(feedback, text), key=lambda edit: edit[:2]))
+    changes = _join_deletions(sorted(edits(feedback, text, min_confidence), key=lambda edit: edit[:2]))
     effective = [edit for edit in changes if text[edit.start : edit.end] != edit.replacement]
     together, apart = without_overlaps(effective) if prefix == "corrected" else ([], effective)
     branches = []
@@ -152,16 +155,16 @@ def without_overlaps(changes: Sequence[Edit]) -> tuple[list[Edit], list[Edit]]:
     return together, apart
 
 
-def edits(feedback: Feedback, text: str) -> Iterator[Edit]:
+def edits(feedback: Feedback, text: str, min_confidence: float = 0.0) -> Iterator[Edit]:
     """Yield the replacements of spans and the insertions of omissions; failed feedback has none.
 
-    text: the completion. A deletion of words takes one of the spaces around them along. Insertions at one place are
-    written one after the other.
+    text: the completion. min_confidence: spans that are less certain are left out. A deletion of words takes one of the
+    spaces around them along. Insertions at one place are written one after the other.
     """
     if feedback.status == "failed":
         return
     for span in feedback.spans:
-        if span.replacement is not None and span.confidence > 0:
+        if span.replacement is not None and span.confidence >= max(min_confidence, SMALLEST_CONFIDENCE):
             start, end = (span.start, span.end) if span.replacement else _with_space(span.start, span.end, text)
             yield Edit(start, end, span.replacement, span.severity * span.confidence)
     insertions: dict[int, list[Omission]] = {}

@@ -25,6 +25,7 @@ from text2grad.settings import Settings
 
 Mode = Literal["uniform", "normalized", "first", "sequence", "shuffled"]
 Rewards = NDArray[np.float32]
+SMALLEST_CONFIDENCE = 1e-9  # a span without any confidence has no effect, whatever the floor
 
 
 class Credit(Settings):
@@ -84,11 +85,11 @@ def token_rewards(
     truncated: the completion was cut at the length limit, so its last token is an ordinary one.
     credit: how spans become rewards; the default spreads a span's severity over its tokens.
     rng: permutes the rewards in mode `shuffled`, which requires it; other modes use no random numbers.
-    Failed feedback and empty completions give zeros and are not valid: mask them.
+    Failed feedback, spans outside the completion and empty completions give zeros and are not valid: mask them.
     """
     if credit.mode == "shuffled" and rng is None:
         raise ValueError("credit mode shuffled needs rng: pass numpy.random.default_rng(seed)")
-    if feedback.status == "failed" or len(offsets) == 0:
+    if feedback.status == "failed" or len(offsets) == 0 or _points_outside(feedback, offsets):
         return TokenRewards(np.zeros(len(offsets), dtype=np.float32), None, False)
     span_mode = credit.mode if credit.mode in ("uniform", "first") else "normalized"
     rewards = span_rewards(signed_ranges(feedback, credit.min_confidence), offsets, span_mode)
@@ -106,6 +107,12 @@ def token_rewards(
     return TokenRewards(rewards, None, True)
 
 
+def _points_outside(feedback: Feedback, offsets: Sequence[Range]) -> bool:
+    """Whether a span or a score is about characters that the completion does not have."""
+    length = max(end for _, end in offsets)
+    return any(end > length for _, end, _ in signed_ranges(feedback))
+
+
 def signed_ranges(feedback: Feedback, min_confidence: float = 0.0) -> list[tuple[int, int, float]]:
     """Return (start, end, value), value > 0 for praise and < 0 for blame; graded scores replace the spans.
 
@@ -113,7 +120,7 @@ def signed_ranges(feedback: Feedback, min_confidence: float = 0.0) -> list[tuple
     """
     if feedback.scores is not None:
         return list(feedback.scores)
-    certain = [span for span in feedback.spans if span.confidence >= max(min_confidence, 1e-9)]
+    certain = [span for span in feedback.spans if span.confidence >= max(min_confidence, SMALLEST_CONFIDENCE)]
     return [(s.start, s.end, s.confidence * (s.severity if s.label == "good" else -s.severity)) for s in certain]
 
 

@@ -74,8 +74,16 @@ def span_advantages(
     gamma, lam: discount and trace decay; None is the estimator's default. `rloo` does not use them.
     outcomes: (samples,), what each whole completion earned besides its token rewards, as `token_rewards` returns it;
         NaN where it has none. `add_outcomes` says how they are credited.
+    Raises ValueError for an unknown estimator, and for arguments that do not fit each other.
     Returns (advantages, returns), both (samples, tokens), not normalised; returns are the targets of the value head.
     """
+    if estimator not in ESTIMATORS:
+        raise ValueError(f'unknown estimator "{estimator}": use one of {", ".join(ESTIMATORS)}')
+    if mask.shape != rewards.shape:
+        raise ValueError(f"mask has the shape {tuple(mask.shape)}, but rewards have {tuple(rewards.shape)}")
+    mask = mask.to(rewards.dtype)
+    if (mask[:, 1:] > mask[:, :-1]).any():
+        raise ValueError("mask must be 1 from the left on: pad on the right")
     settings = ESTIMATORS[estimator]
     gamma = settings.gamma if gamma is None else gamma
     lam = settings.lam if lam is None else lam

@@ -99,8 +99,12 @@ def rollout_corrections(
     tokenizer: PreTrainedTokenizerBase,
     context: int,
     settings: CorrectionSettings,
+    min_confidence: float = 0.0,
 ) -> CorrectionBatch:
-    """Return the corrections of the given samples of a rollout. context: tokens that the model can read."""
+    """Return the corrections of the given samples of a rollout.
+
+    context: tokens that the model can read. min_confidence: spans that are less certain correct nothing.
+    """
 
     def encode(text: str) -> list[int]:
         return encode_texts([text], tokenizer)[0]
@@ -116,7 +120,7 @@ def rollout_corrections(
         )
         room = context - len(rollout.prompts[i])
         found, impossible = find_corrections(
-            feedback[i], completion, tokenizer, encode, settings.continuation, settings.prefix, room
+            feedback[i], completion, tokenizer, encode, settings.continuation, settings.prefix, room, min_confidence
         )
         refused += impossible
         for branch in found:
