@@ -153,8 +153,10 @@ def locate_comment(comment: str, completion: str, prompt: str) -> tuple[Feedback
     """
     reading = read_comment(comment, completion, prompt or None, critic="comment")
     floor = EXPLAINED_CREDIT.min_confidence
-    if not reading.omissions and not any(span.confidence >= floor for span in reading.spans):
-        unsure = "; ".join(f'"{completion[s.start : s.end]}": confidence {s.confidence:.2f}' for s in reading.spans)
+    found = [(completion[span.start : span.end], span.confidence) for span in reading.spans]
+    found += [(omission.text, omission.confidence) for omission in reading.omissions]
+    if all(confidence < floor for _, confidence in found):
+        unsure = "; ".join(f'"{words}": confidence {confidence:.2f}' for words, confidence in found)
         reasons = [part for part in (describe_refusals(comment, reading) if not unsure else "", unsure) if part]
         missing = f"; not found: {', '.join(reading.unmatched)}" if reading.unmatched else ""
         raise UserError(

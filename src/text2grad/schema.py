@@ -80,6 +80,7 @@ class Omission(Strict):
     text: what is missing.
     severity: how much it matters.
     phrase: offsets, in the critique, of the words that say so.
+    confidence: the probability that the critique says so; weighs as that of spans.
     insert_at: the offset of the completion before which `insertion` belongs.
     insertion: the missing words, spaces included, where they are known.
     """
@@ -87,6 +88,7 @@ class Omission(Strict):
     text: str
     severity: Severity = 1.0
     phrase: Range | None = None
+    confidence: Annotated[float, Field(ge=0, le=1)] = 1.0
     insert_at: Annotated[int, Field(ge=0)] | None = None
     insertion: Annotated[str, Field(min_length=1)] | None = None
 

@@ -49,6 +49,13 @@ def test_what_is_missing_has_no_place() -> None:
     assert reading.spans == []
 
 
+def test_how_certain_it_is_that_something_is_missing_is_told() -> None:
+    (plain,) = read_comment("It forgot to mention how many swimmers there were.", POOL).omissions
+    (stated,) = read_comment("It does not say: why the pool was loved.", POOL).omissions
+    assert 0.4 <= plain.confidence < 1
+    assert stated.confidence == 0.95
+
+
 def test_what_is_there_is_not_missing_and_says_so() -> None:
     reading = read_comment("It forgot to mention the cost of the repairs.", POOL)
     assert (reading.spans, reading.omissions) == ([], [])

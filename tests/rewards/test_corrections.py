@@ -447,3 +447,10 @@ def test_a_correction_below_the_floor_of_confidence_is_left_out() -> None:
     feedback = Feedback(critic="c", spans=spans)
     assert [edit.replacement for edit in edits(feedback, TEXT, min_confidence=0.25)] == ["Monday"]
     assert [edit.replacement for edit in edits(feedback, TEXT)] == ["dine", "Monday"]
+
+
+def test_an_insertion_weighs_as_much_as_it_is_certain() -> None:
+    unsure = Omission(text="x", insert_at=2, insertion=" all", confidence=0.1)
+    sure = Omission(text="y", severity=0.5, insert_at=17, insertion=" in Rome", confidence=0.8)
+    feedback = Feedback(critic="c", omissions=[unsure, sure])
+    assert list(edits(feedback, TEXT, min_confidence=0.25)) == [Edit(17, 17, " in Rome", 0.4)]

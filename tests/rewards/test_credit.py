@@ -126,6 +126,11 @@ def test_every_omission_is_charged() -> None:
     assert rewards(feedback, "normalized")[END] == -4.5
 
 
+def test_an_omission_counts_as_much_as_it_is_certain() -> None:
+    omissions = [Omission(text="a", severity=0.5, confidence=0.8), Omission(text="b", confidence=0.2)]
+    assert rewards(Feedback(critic="c", omissions=omissions), "normalized")[END] == -0.4
+
+
 def test_not_stopping_costs_more_than_stopping() -> None:
     feedback = Feedback(critic="c", omissions=[Omission(text="x", severity=0.5)])
     stopped = rewards(feedback, "normalized")

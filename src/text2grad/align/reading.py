@@ -216,7 +216,7 @@ def _read_clause(
         text = omission_text(comment, clause.missing)
         rest = comment[clause.start : clause.missing[0]] + comment[clause.missing[1] : clause.end]
         if not is_present(text, document.text):
-            return ReadClause(clause, omission=Omission(text=text, phrase=clause.missing))
+            return ReadClause(clause, omission=_omission(text, clause.missing, clause.lacks))
         if len(rest.split()) <= _MAX_AROUND_MISSING:
             return ReadClause(clause, refused=NOT_MISSING)
     if not any(bounds[0] <= start and end <= bounds[1] for (start, end), _ in quotations):
@@ -240,7 +240,11 @@ def _stated_omissions(comment: str, document: Document) -> Iterator[ReadClause]:
         if is_present(text, document.text):
             yield ReadClause(clause, refused=NOT_MISSING)
         else:
-            yield ReadClause(clause, omission=Omission(text=text, phrase=match.span("what")))
+            yield ReadClause(clause, omission=_omission(text, match.span("what"), clause.probability))
+
+
+def _omission(text: str, phrase: Range, confidence: float) -> Omission:
+    return Omission(text=text, phrase=phrase, confidence=round(confidence, 4))
 
 
 def _blank(comment: str, ranges: Sequence[Range]) -> str:
@@ -292,7 +296,7 @@ def _possible_omission(comment: str, clause: Clause, document: Document) -> Omis
     if clause.missing is None or clause.stance == "good":
         return None
     text = omission_text(comment, clause.missing)
-    return None if is_present(text, document.text) else Omission(text=text, phrase=clause.missing)
+    return None if is_present(text, document.text) else _omission(text, clause.missing, clause.lacks)
 
 
 def _add_paraphrases(

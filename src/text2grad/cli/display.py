@@ -113,7 +113,8 @@ def reading_table(explanation: Explanation) -> Table:
         label = Text(span.label, style=GOOD if span.label == "good" else POOR)
         table.add_row(Text(words), label, f"{span.confidence:.2f}", Text(printable(span.reason or "")))
     for omission in explanation.omissions:
-        table.add_row(Text(printable(omission.text)), Text("missing", style=POOR), "", "")
+        missing = Text("missing", style=POOR)
+        table.add_row(Text(printable(omission.text)), missing, f"{omission.confidence:.2f}", "")
     for clause, reason in explanation.refused:
         table.add_row("", "no effect", "", Text(printable(f"{clause}: {reason}")))
     return table

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from text2grad.align.tokens import decode, offsets, overlapping
-from text2grad.rewards.credit import SMALLEST_CONFIDENCE
-from text2grad.schema import Feedback, Omission, Range
+from text2grad.rewards.credit import SMALLEST_CONFIDENCE, certain_omissions
+from text2grad.schema import Feedback, Range
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -158,8 +158,8 @@ def without_overlaps(changes: Sequence[Edit]) -> tuple[list[Edit], list[Edit]]:
 def edits(feedback: Feedback, text: str, min_confidence: float = 0.0) -> Iterator[Edit]:
     """Yield the replacements of spans and the insertions of omissions; failed feedback has none.
 
-    text: the completion. min_confidence: spans that are less certain are left out. A deletion of words takes one of the
-    spaces around them along. Insertions at one place are written one after the other.
+    text: the completion. min_confidence: what is less certain is left out. A deletion of words takes one of the spaces
+    around them along. Insertions at one place are written one after the other.
     """
     if feedback.status == "failed":
         return
@@ -167,13 +167,12 @@ def edits(feedback: Feedback, text: str, min_confidence: float = 0.0) -> Iterato
         if span.replacement is not None and span.confidence >= max(min_confidence, SMALLEST_CONFIDENCE):
             start, end = (span.start, span.end) if span.replacement else _with_space(span.start, span.end, text)
             yield Edit(start, end, span.replacement, span.severity * span.confidence)
-    insertions: dict[int, list[Omission]] = {}
-    for omission in feedback.omissions:
+    insertions: dict[int, list[tuple[str, float]]] = {}
+    for omission, weight in certain_omissions(feedback, min_confidence):
         if omission.insert_at is not None and omission.insertion is not None:
-            insertions.setdefault(omission.insert_at, []).append(omission)
-    for place, omissions in insertions.items():
-        inserted = "".join(omission.insertion or "" for omission in omissions)
-        yield Edit(place, place, inserted, max(omission.severity for omission in omissions))
+            insertions.setdefault(omission.insert_at, []).append((omission.insertion, weight))
+    for place, added in insertions.items():
+        yield Edit(place, place, "".join(text for text, _ in added), max(weight for _, weight in added))
 
 
 def _with_space(start: int, end: int, text: str) -> Range:

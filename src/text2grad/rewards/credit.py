@@ -1,7 +1,8 @@
 """Token rewards from the spans, the omissions and the score of a critique.
 
 - A token that no span mentions earns 0.
-- A span counts as much as it is certain: its severity times its confidence, and nothing below `credit.min_confidence`.
+- A span or an omission counts as much as it is certain: its severity times its confidence, and nothing below
+  `credit.min_confidence`.
 - A token is rewarded by every span that it overlaps. Overlapping spans add up, and the sum is clipped to [-1, 1];
   praise and blame of equal severity cancel.
 - Where the critique has a score, the score is the total: spans say where, and what they do not explain is an outcome of
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from text2grad.schema import Feedback, Range
+from text2grad.schema import Feedback, Omission, Range
 from text2grad.settings import Settings
 
 Mode = Literal["uniform", "normalized", "first", "sequence", "shuffled"]
@@ -40,7 +41,7 @@ class Credit(Settings):
     max_span_total: the largest sum of the magnitudes of span rewards where the total is a score; larger ones are scaled
         down. Half of the range of the scores keeps spans from outweighing them: 1 for scores in [-1, 1].
     truncation_penalty: subtracted where the completion is truncated.
-    min_confidence: spans whose place and label are less certain than this earn nothing.
+    min_confidence: spans whose place and label, and omissions that, are less certain than this earn nothing.
     """
 
     mode: Mode = "normalized"
@@ -103,8 +104,14 @@ def token_rewards(
         total = rewards.sum()
         rewards = np.zeros_like(rewards)
         rewards[-1] = total
-    rewards[-1] -= sum(omission.severity for omission in feedback.omissions) + penalty
+    rewards[-1] -= sum(cost for _, cost in certain_omissions(feedback, credit.min_confidence)) + penalty
     return TokenRewards(rewards, None, True)
+
+
+def certain_omissions(feedback: Feedback, min_confidence: float = 0.0) -> list[tuple[Omission, float]]:
+    """Return the omissions that are certain enough, each with its severity times its confidence."""
+    floor = max(min_confidence, SMALLEST_CONFIDENCE)
+    return [(one, one.severity * one.confidence) for one in feedback.omissions if one.confidence >= floor]
 
 
 def _points_outside(feedback: Feedback, offsets: Sequence[Range]) -> bool:

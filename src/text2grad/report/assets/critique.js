@@ -117,7 +117,8 @@ function spanCard(span, characters) {
 }
 
 function omissionCard(omission) {
-  const text = `missing, charged to the end token: ${omission.text}${instead(omission.insertion)}`;
+  const certainty = omission.confidence < 1 ? ` (confidence ${percent(omission.confidence)})` : "";
+  const text = `missing, charged to the end token: ${omission.text}${instead(omission.insertion)}${certainty}`;
   return element("p", { class: "poor comment" }, text);
 }
 
