@@ -53,7 +53,7 @@ def test_trust_falls_beyond_two_standard_deviations() -> None:
     assert trust(5.0) == pytest.approx(math.exp(-3))
 
 
-def test_weakened_feedback_is_the_same_and_smaller() -> None:
+def test_weakened_feedback_is_the_same_and_less_certain() -> None:
     feedback = Feedback(
         critic="r",
         critique="x",
@@ -63,8 +63,9 @@ def test_weakened_feedback_is_the_same_and_smaller() -> None:
         score=-0.5,
     )
     weak = weaken(feedback, 0.5)
-    assert (weak.spans[0].severity, weak.spans[0].confidence, weak.spans[0].replacement) == (0.4, 0.2, "b")
-    assert (weak.omissions[0].severity, weak.scores, weak.score) == (0.3, [(0, 1, -0.25)], -0.25)
+    assert (weak.spans[0].severity, weak.spans[0].confidence, weak.spans[0].replacement) == (0.8, 0.2, "b")
+    assert (weak.omissions[0].severity, weak.omissions[0].confidence) == (0.6, 0.5)
+    assert (weak.scores, weak.score) == ([(0, 1, -0.25)], -0.25)
     assert weaken(feedback, 1.0) == feedback
     failed = Feedback.failure("r", "timeout")
     assert weaken(failed, 0.5) == failed

@@ -72,20 +72,14 @@ def trust(distance: float) -> float:
 
 
 def weaken(feedback: Feedback, factor: float) -> Feedback:
-    """Return feedback with severities, confidences and scores multiplied by a factor in (0, 1]."""
+    """Return feedback whose rewards are multiplied by a factor in (0, 1]: confidences, and scores.
+
+    Severities stay: how much a fault matters does not depend on how certain it is.
+    """
     if factor == 1.0 or feedback.status == "failed":
         return feedback
-    smallest = 1e-6  # a severity is above 0
-    spans = [
-        span.model_copy(
-            update={"severity": max(span.severity * factor, smallest), "confidence": span.confidence * factor}
-        )
-        for span in feedback.spans
-    ]
-    omissions = [
-        omission.model_copy(update={"severity": max(omission.severity * factor, smallest)})
-        for omission in feedback.omissions
-    ]
+    spans = [span.model_copy(update={"confidence": span.confidence * factor}) for span in feedback.spans]
+    omissions = [one.model_copy(update={"confidence": one.confidence * factor}) for one in feedback.omissions]
     scores = feedback.scores and [(start, end, value * factor) for start, end, value in feedback.scores]
     score = None if feedback.score is None else feedback.score * factor
     update = {"spans": spans, "omissions": omissions, "scores": scores, "score": score}
