@@ -101,7 +101,7 @@ def _lora_forward(layer: Any, dtype: torch.dtype) -> Forward:
     def forward(x: Tensor) -> Tensor:
         rows = x.flatten(0, -2)
         result: Tensor = base(rows)
-        return result.addmm_(F.linear(rows, down), up.t()).unflatten(0, x.shape[:-1])
+        return result.addmm_(F.linear(rows, down), up.t()).view(*x.shape[:-1], len(up))
 
     return forward
 
@@ -117,7 +117,7 @@ def lora_linear(layer: Any, x: Tensor, *args: Any, **options: Any) -> Tensor:
     result: Tensor = layer.get_base_layer()(rows)
     down = layer.lora_A[name].weight.to(result.dtype)
     up = (layer.lora_B[name].weight * layer.scaling[name]).to(result.dtype)
-    return result.addmm_(F.linear(rows, down), up.t()).unflatten(0, x.shape[:-1])
+    return result.addmm_(F.linear(rows, down), up.t()).view(*x.shape[:-1], len(up))
 
 
 def fusable_norms(model: nn.Module) -> list[Any]:
