@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -279,6 +280,7 @@ def synchronize() -> None:
 
 
 def _reset_peak() -> None:
+    gc.collect()  # an earlier trainer, whose parts refer to each other
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
