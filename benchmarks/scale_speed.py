@@ -7,9 +7,11 @@
 step      64 prompts of about 300 tokens, 8 answers each of up to 512: ours and TRL's GRPO, adapter and all weights.
           Random weights rarely stop, so both are given the same lengths. One pass over each batch, beta .02, bfloat16
           compute, frozen weights in bfloat16 and trained ones in float32 on both sides. Where there are two settings of
-          TRL, the faster counts for the time and the smaller for the memory. The bars are for our defaults; ours-plain
-          is without gradient checkpointing. MFU is of our update: 6 operations per
-          parameter and token with all weights, 4 with an adapter, of 989 TFLOP/s; see `scale_steps.utilisation`.
+          TRL, the faster counts for the time and the smaller for the memory; its first step, which is not counted, has
+          answers of 32 tokens at most. The bars are for our defaults; ours-plain is without gradient checkpointing. MFU
+          is of our update: 6 operations per parameter and token with all weights, 4 with an adapter, of 989 TFLOP/s;
+          see `scale_steps.utilisation`.
+compiled  our step with torch_compile and without gradient checkpointing; for comparison, needs a compiler.
 decode    batches of 64 and 512 to 512 tokens, against the time to read weights and cache once per token at 4.8 TB/s.
 static    the same with transformers, its cache static and its step compiled; for comparison, needs a compiler.
 large     8B with an adapter: 256 answers of 512 tokens.
@@ -44,6 +46,8 @@ TRL = {  # setting -> answers per micro-batch, gradient checkpointing
     "checkpointed": (32, True),
     "plain": (8, False),
 }
+PLAIN = {"gradient_checkpointing": False, "max_tokens_per_batch": 8192}
+OURS: dict[str, dict[str, Any]] = {"ours": {}, "ours-plain": PLAIN, "ours-compiled": PLAIN | {"torch_compile": True}}
 ANSWERS, PROMPT, LONGEST = 512, 300, 512
 LIMIT = 540.0  # seconds of a part
 CASE_LIMIT = 300.0
@@ -71,10 +75,9 @@ def step_case(kind: str, mode: str, side: str) -> Case:
             "lengths": scale_steps.step_lengths(answers, longest),
             "passes": 1,
         }
-        if side.startswith("ours"):
-            settings = {} if side == "ours" else {"gradient_checkpointing": False, "max_tokens_per_batch": 8192}
+        if side in OURS:
             steps = 2 if side == "ours" and not args.quick else 1
-            return scale_steps.ours(**common, steps=steps, profile=True, **settings)
+            return scale_steps.ours(**common, steps=steps, profile=True, **OURS[side])
         micro, checkpointing = TRL[side]
         micro = min(micro, answers // 2)
         return scale_steps.trl(**common, steps=1, micro_batch=micro, gradient_checkpointing=checkpointing)
@@ -192,6 +195,7 @@ PARTS: dict[str, dict[str, Case]] = {
         for side in ("ours", "ours-plain", *(TRL if kind == MODELS[0] else ["checkpointed"]))
     },
     "decode": {f"{kind}_{batch}": decode_case(kind, batch) for kind in MODELS for batch in (64, 512)},
+    "compiled": {f"{MODELS[0]}_{mode}_ours-compiled": step_case(MODELS[0], mode, "ours-compiled") for mode in MODES},
     "static": {f"{MODELS[0]}_{batch}": static_case(MODELS[0], batch) for batch in (64, 512)},
     "large": {"llama-8b": large},
     "growth": {name: growth_case(name) for name in GROWTH},
@@ -208,9 +212,10 @@ QUICK = {  # the cases of --quick, where not all
         "qwen3-1.7b_full_checkpointed",
     ],
     "decode": ["llama-1b_64", "qwen3-1.7b_64"],
+    "compiled": [],
     "static": [],
 }
-OPTIONAL = {"static"}  # parts that no bar is about
+OPTIONAL = {"compiled", "static"}  # parts that no bar is about
 
 
 def cases(part: str, quick: bool) -> list[str]:
@@ -307,7 +312,7 @@ Section = tuple[dict[str, Any], dict[str, Bar]]
 def step_figures(found: dict[str, Any]) -> Section:
     figures: dict[str, Any] = {}
     bars, rows = {}, []
-    for name, case in found["step"].items():
+    for name, case in (found["step"] | found["compiled"]).items():
         parts = "  ".join(f"{part} {seconds:.2f}" for part, seconds in case["parts"].items())
         rows.append([name, f"{case['seconds']:.2f}", f"{case['gib']:.1f}", f"{case.get('mfu', 0):.0%}", parts])
     show("One step", ["", "seconds", "GiB", "MFU", "stages"], rows)

@@ -120,7 +120,7 @@ class Text2GradTrainer:
         policy = Policy(model, peft_config, share_prompts=args.share_prompts, torch_compile=args.torch_compile)
         if args.bf16:
             disable_input_casts(policy.model)
-            if self.accelerator.device.type == "cuda":
+            if self.accelerator.device.type == "cuda" and not args.torch_compile:  # which fuses them itself
                 fuse_modules(policy)  # the reference's too
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
