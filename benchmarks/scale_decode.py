@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from scale_models import answer_lengths, config, prompts, random_model, tokenizer
-from scale_steps import synchronize
+from scale_steps import kernel_times, synchronize
 
+from text2grad.models.batching import pad_left
 from text2grad.models.packed_attention import use_packed_attention
 from text2grad.rollout.rng import Stream
 from text2grad.rollout.sampling import noise, sample
 
 BANDWIDTH = 4.8e12  # bytes per second of an H200
 GENERATIONS = 8
+PROFILED = 48  # tokens
 
 
 def measure(kind: str, batch: int, length: int, prompt_length: int, device: str, quick: bool) -> dict[str, Any]:
     """Return seconds and times the bound: all rows to the full length, and with rows that end."""
-    made = config(kind, quick)
-    model = random_model(made, device, torch.bfloat16 if device.startswith("cuda") else torch.float32).eval()
+    model, ids, end = _model_and_prompts(kind, batch, prompt_length, device, quick)
     use_packed_attention(model)
-    end, bpe = made.vocab_size - 1, tokenizer(made.vocab_size)
-    encode: Any = bpe
-    texts = prompts(batch // GENERATIONS, prompt_length)
-    ids = [list(encode(e.prompt_text)["input_ids"]) for e in texts]
     sizes = [len(row) for row in ids for _ in range(GENERATIONS)]
     lengths = {"full": [length] * batch, "ending": answer_lengths(batch, length)}
     found: dict[str, Any] = {"batch": batch, "length": length}
@@ -50,10 +48,20 @@ def measure(kind: str, batch: int, length: int, prompt_length: int, device: str,
         bound = lower_bound(model, sizes, rows)
         found[name] = {"seconds": seconds, "prefill": prefill, "bound": bound, "times_bound": seconds / bound,
                        "tokens_per_second": (sum(rows) - batch) / seconds}  # fmt: skip
-    if device.startswith("cuda"):
-        torch.cuda.empty_cache()
-        found["static"] = static(model, ids, batch, length, end, sizes)
+        if name == "full" and device.startswith("cuda"):
+            found["kernels"] = kernel_times(partial(run, PROFILED))[1]
     return found
+
+
+def _model_and_prompts(
+    kind: str, batch: int, prompt_length: int, device: str, quick: bool
+) -> tuple[Any, list[list[int]], int]:
+    """Return a random model, the ids of one prompt per GENERATIONS rows, and the id of the end."""
+    made = config(kind, quick)
+    model = random_model(made, device, torch.bfloat16 if device.startswith("cuda") else torch.float32).eval()
+    encode: Any = tokenizer(made.vocab_size)
+    texts = prompts(batch // GENERATIONS, prompt_length)
+    return model, [list(encode(e.prompt_text)["input_ids"]) for e in texts], made.vocab_size - 1
 
 
 def lower_bound(model: Any, prompt_sizes: Sequence[int], lengths: Sequence[int]) -> float:
@@ -70,12 +78,10 @@ def lower_bound(model: Any, prompt_sizes: Sequence[int], lengths: Sequence[int])
     return total / BANDWIDTH
 
 
-def static(model: Any, ids: Sequence[Sequence[int]], batch: int, length: int, end: int, sizes: Any) -> dict[str, Any]:
+def static(kind: str, batch: int, length: int, prompt_length: int, device: str, quick: bool) -> dict[str, Any]:
     """The same rows with transformers' own generate, a static cache and compilation; the second call counts."""
-    from text2grad.models.batching import pad_left
-
-    model.set_attn_implementation("sdpa")
-    rows = [list(row) for row in ids for _ in range(GENERATIONS)]
+    model, ids, end = _model_and_prompts(kind, batch, prompt_length, device, quick)
+    rows = [row for row in ids for _ in range(GENERATIONS)]
     tokens, mask = pad_left(rows, end, model.device)
     options: dict[str, Any] = {"do_sample": True, "top_k": 0, "cache_implementation": "static", "pad_token_id": end}
 
@@ -91,5 +97,5 @@ def static(model: Any, ids: Sequence[Sequence[int]], batch: int, length: int, en
         seconds = run(length)
     except Exception as error:  # a comparison: what it needs, for instance a compiler, may be missing
         return {"error": f"{type(error).__name__}: {error}"[:300]}
-    bound = lower_bound(model, sizes, [length] * batch)
+    bound = lower_bound(model, [len(row) for row in rows], [length] * batch)
     return {"seconds": seconds, "first_seconds": first, "times_bound": seconds / bound}

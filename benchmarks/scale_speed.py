@@ -7,11 +7,13 @@
 step      64 prompts of about 300 tokens, 8 answers each of up to 512: ours and TRL's GRPO, adapter and all weights.
           Random weights rarely stop, so both are given the same lengths. One pass over each batch, beta .02, bfloat16
           compute, frozen weights in bfloat16 and trained ones in float32 on both sides. Where there are two settings of
-          TRL, the faster counts for the time and the smaller for the memory. The bars are for our defaults; ours-plain
-          is without gradient checkpointing. MFU is of our update: 6 operations per
-          parameter and token with all weights, 4 with an adapter, of 989 TFLOP/s; see `scale_steps.utilisation`.
-decode    batches of 64 and 512 to 512 tokens, against the time to read weights and cache once per token at 4.8 TB/s;
-          beside transformers with a static compiled cache.
+          TRL, the faster counts for the time and the smaller for the memory; its first step, which is not counted, has
+          answers of 32 tokens at most. The bars are for our defaults; ours-plain is without gradient checkpointing. MFU
+          is of our update: 6 operations per parameter and token with all weights, 4 with an adapter, of 989 TFLOP/s;
+          see `scale_steps.utilisation`.
+compiled  our step with torch_compile and without gradient checkpointing; for comparison, needs a compiler.
+decode    batches of 64 and 512 to 512 tokens, against the time to read weights and cache once per token at 4.8 TB/s.
+static    the same with transformers, its cache static and its step compiled; for comparison, needs a compiler.
 large     8B with an adapter: 256 answers of 512 tokens.
 growth    time and memory with answer length, batch and vocabulary.
 critics   critics on 512 answers, as a share of our step of the 1B model with an adapter, the shortest.
@@ -26,6 +28,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -43,6 +46,8 @@ TRL = {  # setting -> answers per micro-batch, gradient checkpointing
     "checkpointed": (32, True),
     "plain": (8, False),
 }
+PLAIN = {"gradient_checkpointing": False, "max_tokens_per_batch": 8192}
+OURS: dict[str, dict[str, Any]] = {"ours": {}, "ours-plain": PLAIN, "ours-compiled": PLAIN | {"torch_compile": True}}
 ANSWERS, PROMPT, LONGEST = 512, 300, 512
 LIMIT = 540.0  # seconds of a part
 CASE_LIMIT = 300.0
@@ -70,9 +75,9 @@ def step_case(kind: str, mode: str, side: str) -> Case:
             "lengths": scale_steps.step_lengths(answers, longest),
             "passes": 1,
         }
-        if side.startswith("ours"):
-            settings = {} if side == "ours" else {"gradient_checkpointing": False, "max_tokens_per_batch": 8192}
-            return scale_steps.ours(**common, steps=1 if args.quick else 2, profile=True, **settings)
+        if side in OURS:
+            steps = 2 if side == "ours" and not args.quick else 1
+            return scale_steps.ours(**common, steps=steps, profile=True, **OURS[side])
         micro, checkpointing = TRL[side]
         micro = min(micro, answers // 2)
         return scale_steps.trl(**common, steps=1, micro_batch=micro, gradient_checkpointing=checkpointing)
@@ -86,6 +91,16 @@ def decode_case(kind: str, batch: int) -> Case:
 
         size, length, prompt = (16, 16, 30) if args.quick else (batch, LONGEST, PROMPT)
         return scale_decode.measure(kind, size, length, prompt, args.device, args.quick)
+
+    return run
+
+
+def static_case(kind: str, batch: int) -> Case:
+    def run(args: argparse.Namespace) -> dict[str, Any]:
+        import scale_decode
+
+        size, length, prompt = (16, 16, 30) if args.quick else (batch, LONGEST, PROMPT)
+        return scale_decode.static(kind, size, length, prompt, args.device, args.quick)
 
     return run
 
@@ -177,9 +192,11 @@ PARTS: dict[str, dict[str, Case]] = {
         f"{kind}_{mode}_{side}": step_case(kind, mode, side)
         for kind in MODELS
         for mode in MODES
-        for side in ("ours", *(["ours-plain", *TRL] if kind == MODELS[0] else ["checkpointed"]))
+        for side in ("ours", "ours-plain", *(TRL if kind == MODELS[0] else ["checkpointed"]))
     },
     "decode": {f"{kind}_{batch}": decode_case(kind, batch) for kind in MODELS for batch in (64, 512)},
+    "compiled": {f"{MODELS[0]}_{mode}_ours-compiled": step_case(MODELS[0], mode, "ours-compiled") for mode in MODES},
+    "static": {f"{MODELS[0]}_{batch}": static_case(MODELS[0], batch) for batch in (64, 512)},
     "large": {"llama-8b": large},
     "growth": {name: growth_case(name) for name in GROWTH},
     "critics": {"rules": rule_critics, "code": code_critic, "reward": reward_critic},
@@ -195,7 +212,10 @@ QUICK = {  # the cases of --quick, where not all
         "qwen3-1.7b_full_checkpointed",
     ],
     "decode": ["llama-1b_64", "qwen3-1.7b_64"],
+    "compiled": [],
+    "static": [],
 }
+OPTIONAL = {"compiled", "static"}  # parts that no bar is about
 
 
 def cases(part: str, quick: bool) -> list[str]:
@@ -223,7 +243,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=[*PARTS, "report", "all"], default="all")
-    parser.add_argument("--only", default="", help="only cases whose name contains this")
+    parser.add_argument("--only", default="", help="only cases whose name matches this regular expression")
     parser.add_argument("--out", type=Path, help="folder of the results; finished cases in it are skipped")
     parser.add_argument("--models", type=Path, default=Path(tempfile.gettempdir(), "scale_speed_models"),
                         help="folder for random weights, a few GB; kept")  # fmt: skip
@@ -242,14 +262,14 @@ def run_part(part: str, args: argparse.Namespace) -> None:
     began = time.monotonic()
     for case in cases(part, args.quick):
         left = args.limit - (time.monotonic() - began)
-        if args.only not in case or (args.out / f"{part}.{case}.json").exists():
+        if not re.search(args.only, case) or (args.out / f"{part}.{case}.json").exists():
             continue
         if left < 10:
             print(f"{part}/{case}: no time left", flush=True)
             continue
         command = [sys.executable, __file__, "--case", f"{part}/{case}", "--device", args.device]
         command += ["--out", str(args.out), "--models", str(args.models), *(["--quick"] if args.quick else [])]
-        environment = os.environ | {"TOKENIZERS_PARALLELISM": "false"}
+        environment = os.environ | {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
         start, most = time.monotonic(), min(left, CASE_LIMIT)
         with (args.out / f"{part}.{case}.log").open("w") as log:
             try:
@@ -272,7 +292,7 @@ def join(args: argparse.Namespace) -> None:
             partial = args.out / f"{part}.{case}.partial.json"
             if path.exists() or partial.exists():
                 found[part][case] = json.loads((path if path.exists() else partial).read_text(encoding="utf-8"))
-            if not path.exists():
+            if not path.exists() and part not in OPTIONAL:
                 missing.append(f"{part}/{case}")
     figures: dict[str, Any] = {"missing": missing, "cases_missing": len(missing)}
     bars = {"cases_missing": Bar(at_most=0)}
@@ -292,7 +312,7 @@ Section = tuple[dict[str, Any], dict[str, Bar]]
 def step_figures(found: dict[str, Any]) -> Section:
     figures: dict[str, Any] = {}
     bars, rows = {}, []
-    for name, case in found["step"].items():
+    for name, case in (found["step"] | found["compiled"]).items():
         parts = "  ".join(f"{part} {seconds:.2f}" for part, seconds in case["parts"].items())
         rows.append([name, f"{case['seconds']:.2f}", f"{case['gib']:.1f}", f"{case.get('mfu', 0):.0%}", parts])
     show("One step", ["", "seconds", "GiB", "MFU", "stages"], rows)
@@ -318,7 +338,7 @@ def decode_figures(found: dict[str, Any]) -> Section:
     for name, case in found["decode"].items():
         for how in ("full", "ending"):
             figures[f"decode_{name}_{how}_times_bound"] = case[how]["times_bound"]
-        static = case.get("static", {})
+        static = found["static"].get(name, {})
         beside = f"{static['times_bound']:.1f}" if "times_bound" in static else static.get("error", "")[:40]
         bounds = [f"{case[how]['times_bound']:.1f}" for how in ("full", "ending")]
         rows.append([name, *bounds, f"{case['full']['tokens_per_second']:,.0f}", beside])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 import torch
@@ -18,11 +19,14 @@ from scale_models import FreeCritic, answer_lengths, forced_lengths, matrix_para
 from torch import Tensor
 
 from text2grad import Text2GradConfig, Text2GradTrainer
+from text2grad.models.backbone import avoid_cudnn_attention
 from text2grad.trainer import trainer as trainer_module
 from text2grad.trainer.update import update as plain_update
 
 PEAK_FLOPS = 989e12  # of an H200 and H100 in bfloat16, dense
 GENERATIONS, BETA = 8, 0.02
+SHORT = 32  # tokens of TRL's answers in the step that is not counted
+T = TypeVar("T")
 STAGES = ("rollout", "critique_and_score", "update")
 
 
@@ -71,15 +75,22 @@ def ours(
         )
         weights = _peak()
         measured: list[dict[str, Any]] = []
-        with forced_lengths(lengths):
+        rollouts: list[Any] = []
+        sample = trainer.rollout
+
+        def remember(step: int) -> Any:
+            rollouts[:] = [sample(step)]
+            return rollouts[0]
+
+        with forced_lengths(lengths), patch.object(trainer, "rollout", remember):
             for step in range(1, warm_up + steps + 1):
                 began = time.perf_counter()
                 metrics, _ = trainer.step(step)
                 synchronize()
                 measured.append({**metrics, "seconds": time.perf_counter() - began})
             peak = _peak()
+            rollout = rollouts[0]
             kernels = _profile_update(trainer, warm_up + steps + 1) if profile and on_gpu else {}
-            rollout = trainer.rollout(1)
     kept = measured[warm_up:]
     found = {
         "seconds": median(m["seconds"] for m in kept),
@@ -124,17 +135,23 @@ def _profile_update(trainer: Text2GradTrainer, step: int) -> dict[str, float]:
     found: dict[str, float] = {}
 
     def profiled(*arguments: Any) -> Any:
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True) as profile:
-            result = plain_update(*arguments)
-            synchronize()
-        events: list[Any] = sorted(profile.key_averages(), key=lambda e: -e.self_device_time_total)
-        found.update({event.key[:90]: event.self_device_time_total / 1000 for event in events[:16]})
-        found["all kernels"] = sum(event.self_device_time_total for event in events) / 1000
+        result, kernels = kernel_times(lambda: plain_update(*arguments))
+        found.update(kernels)
         return result
 
     with patch.object(trainer_module, "update", profiled):
         trainer.step(step)
     return found
+
+
+def kernel_times(function: Callable[[], T]) -> tuple[T, dict[str, float]]:
+    """Return what a function does, and the milliseconds of the 24 kernels that take longest and of all together."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True) as profile:
+        result = function()
+        synchronize()
+    events: list[Any] = sorted(profile.key_averages(), key=lambda e: -e.self_device_time_total)
+    found = {f"{event.key[:90]} x{event.count}": event.self_device_time_total / 1000 for event in events[:24]}
+    return result, found | {"all kernels": sum(event.self_device_time_total for event in events) / 1000}
 
 
 def trl(
@@ -149,7 +166,11 @@ def trl(
     gradient_checkpointing: bool,
     warm_up: int = 1,
 ) -> dict[str, Any]:
-    """Run TRL's steps with the same answers, lengths, passes, precision and adapter."""
+    """Run TRL's steps with the same answers, lengths, passes, precision and adapter.
+
+    Its warm-up has short answers, which spares minutes. Attention leaves cuDNN out, as ours does: its plans, which are
+    made once for each length of the cache, would be made in the step that counts.
+    """
     from datasets import Dataset
     from transformers import TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
@@ -166,6 +187,7 @@ def trl(
         return [score(text) for text in completions]
 
     on_gpu, clock = torch.cuda.is_available(), Clock()
+    avoid_cudnn_attention()
     _reset_peak()
     with tempfile.TemporaryDirectory() as folder:
         trainer = GRPOTrainer(
@@ -199,7 +221,8 @@ def trl(
         generation: list[float] = []
         generated: list[float] = []
         causal: Any = trainer.model
-        causal.generate = _ending(causal.generate, lengths, causal.config.eos_token_id, generation, generated)
+        per_call = [[min(n, SHORT) for n in lengths]] * warm_up + [list(lengths)] * steps
+        causal.generate = _ending(causal.generate, per_call, causal.config.eos_token_id, generation, generated)
         began = time.perf_counter()
         trainer.train()
     cycles = [began, *clock.ends[passes - 1 :: passes]]
@@ -214,13 +237,17 @@ def trl(
 
 
 def _ending(
-    generate: Callable[..., Tensor], lengths: Sequence[int], end: int, seconds: list[float], means: list[float]
+    generate: Callable[..., Tensor],
+    per_call: Sequence[Sequence[int]],
+    end: int,
+    seconds: list[float],
+    means: list[float],
 ) -> Callable[..., Tensor]:
-    """Wrap `generate` such that row i ends after lengths[i] tokens; notes the seconds and the mean length."""
+    """Wrap `generate` such that row i of call k ends after per_call[k][i] tokens; notes seconds and mean length."""
     from transformers import LogitsProcessor, LogitsProcessorList
 
     class Ending(LogitsProcessor):  # type: ignore[no-untyped-call]
-        def __init__(self, width: int, device: torch.device) -> None:
+        def __init__(self, lengths: Sequence[int], width: int, device: torch.device) -> None:
             ends = {n: [i for i, m in enumerate(lengths) if m == n] for n in set(lengths)}
             self.width = width
             self.rows = {n: torch.tensor(rows, device=device) for n, rows in ends.items()}
@@ -235,7 +262,7 @@ def _ending(
     def wrapped(input_ids: Tensor, **options: Any) -> Tensor:
         synchronize()
         began = time.perf_counter()
-        processors = LogitsProcessorList([Ending(input_ids.shape[1], input_ids.device)])
+        processors = LogitsProcessorList([Ending(per_call[len(seconds)], input_ids.shape[1], input_ids.device)])
         result = generate(input_ids=input_ids, logits_processor=processors, **options)
         synchronize()
         seconds.append(time.perf_counter() - began)
@@ -253,6 +280,7 @@ def synchronize() -> None:
 
 
 def _reset_peak() -> None:
+    gc.collect()  # an earlier trainer, whose parts refer to each other
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()

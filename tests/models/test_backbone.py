@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from text2grad.models.backbone import check_projection, get_backbone, get_projection, vocab_size
+from text2grad.models.backbone import avoid_cudnn_attention, check_projection, get_backbone, get_projection, vocab_size
 
 SIZES = {
     "vocab_size": 48,
@@ -45,3 +45,10 @@ def test_families_that_scale_or_cap_their_logits(family: str) -> None:
     if family != "llama":
         assert not torch.allclose(model.get_output_embeddings()(states), expected, atol=1e-2)
     check_projection(model)
+
+
+def test_attention_is_left_to_flash_kernels() -> None:
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    avoid_cudnn_attention()
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
+    assert torch.backends.cuda.flash_sdp_enabled()

@@ -15,29 +15,42 @@ INDICES = torch.tensor([0, 1, 3])  # two rows of three columns: tokens 0 and 1 i
 def test_tokens_are_padded_to_their_rows_and_unpadded_again() -> None:
     packed_rows = PackedRows(INDICES, rows=2, width=3)
     packed = torch.tensor([[[[1.0], [2.0], [3.0]], [[4.0], [5.0], [6.0]]]])  # (1, two heads, three tokens, size 1)
-    rows = packed_rows.pad(packed)
+    (rows,) = packed_rows.pad(packed)
     assert rows.shape == (2, 2, 3, 1)
     assert rows[0, :, :, 0].tolist() == [[1, 2, 0], [4, 5, 0]]
     assert rows[1, :, :, 0].tolist() == [[3, 0, 0], [6, 0, 0]]
-    assert torch.equal(packed_rows.unpad(rows.transpose(1, 2)), packed.transpose(1, 2))
+    assert torch.equal(packed_rows.unpad([rows.transpose(1, 2)]), packed.transpose(1, 2))
 
 
 def test_a_token_in_several_rows_is_copied_and_gets_the_sum_of_the_gradients() -> None:
     """A prompt of one token and two completions of one, in two rows of two columns."""
     packed_rows = PackedRows(torch.tensor([0, 1, 3]), rows=2, width=2, sources=torch.tensor([0, 1, 0, 2]))
     packed = torch.tensor([[[[1.0], [2.0], [3.0]]]], requires_grad=True)
-    rows = packed_rows.pad(packed)
+    (rows,) = packed_rows.pad(packed)
     assert rows.flatten().tolist() == [1, 2, 1, 3]
-    assert packed_rows.unpad(rows.transpose(1, 2)).flatten().tolist() == [1, 2, 3]
+    assert packed_rows.unpad([rows.transpose(1, 2)]).flatten().tolist() == [1, 2, 3]
     (rows * torch.tensor([1.0, 2.0, 10.0, 3.0]).view(2, 1, 2, 1)).sum().backward()
     assert packed.grad is not None
     assert packed.grad.flatten().tolist() == [11, 2, 3]
 
 
+def test_rows_of_different_widths_are_in_blocks_of_their_own() -> None:
+    """A prompt of one token, a completion of one and one of two, in blocks of one row each."""
+    blocks = ((1, 2), (1, 3))
+    sources = torch.tensor([0, 1, 0, 2, 3])
+    packed_rows = PackedRows(torch.tensor([2, 1, 3, 4]), rows=2, width=3, sources=sources, blocks=blocks)
+    packed = torch.tensor([[[[1.0], [2.0], [3.0], [4.0]]]])
+    padded = packed_rows.pad(packed)
+    assert [block.shape for block in padded] == [(1, 1, 2, 1), (1, 1, 3, 1)]
+    assert [block.flatten().tolist() for block in padded] == [[1, 2], [1, 3, 4]]
+    assert torch.equal(packed_rows.unpad([block.transpose(1, 2) for block in padded]), packed.transpose(1, 2))
+
+
 def test_gradients_of_padding_go_nowhere() -> None:
     packed_rows = PackedRows(INDICES, rows=2, width=3)
     packed = torch.zeros(1, 1, 3, 1, requires_grad=True)
-    (packed_rows.pad(packed) * torch.tensor([[1.0, 2.0, 40.0], [3.0, 40.0, 40.0]]).view(2, 1, 3, 1)).sum().backward()
+    (rows,) = packed_rows.pad(packed)
+    (rows * torch.tensor([[1.0, 2.0, 40.0], [3.0, 40.0, 40.0]]).view(2, 1, 3, 1)).sum().backward()
     assert packed.grad is not None
     assert packed.grad.flatten().tolist() == [1, 2, 3]
 

@@ -11,12 +11,14 @@ import torch
 from peft import LoraConfig
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
+from text2grad.models import packing
 from text2grad.models.batching import Branch, TokenBatch, pad_right
 from text2grad.models.loading import load_model
 from text2grad.models.packing import (
     TESTED,
     TOKEN_IN_PAIRS,
     can_share_prompts,
+    length_blocks,
     max_shared_row_length,
     pack_rows,
     pad_rows,
@@ -190,6 +192,35 @@ def test_scores_do_not_depend_on_the_layout(kind: str) -> None:
 )
 def test_other_models_use_one_row_per_completion(kind: str, attention: str, changes: dict[str, Any]) -> None:
     assert not can_share_prompts(small_model(kind, attention, **changes))
+
+
+def test_rows_of_similar_lengths_are_blocks_where_that_spares_pairs() -> None:
+    lengths = [9, 1, 9, 2, 2, 1, 9, 1] * 4
+    first, second, third, fourth = length_blocks(lengths)
+    assert [lengths[i] for i in first] == [1] * 8
+    assert [lengths[i] for i in second] == [1] * 4 + [2] * 4
+    assert sorted([*first, *second, *third, *fourth]) == list(range(32))
+    assert length_blocks([9, 8] * 16) == [list(range(32))], "not worth more kernels"
+    assert length_blocks(lengths[:8]) == [list(range(8))], "too few rows"
+
+
+@pytest.mark.parametrize("attended", [1, 3])
+def test_scores_and_gradients_do_not_depend_on_the_blocks(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch, attended: int
+) -> None:
+    monkeypatch.setattr(packing, "MIN_BLOCK", 1)
+    monkeypatch.setattr(packing, "MAX_BLOCKS", attended)
+    rows = shared()
+    assert rows.packed is not None
+    assert len(rows.packed.blocks) == attended
+    found = []
+    for batch in (rows, apart()):
+        policy = policy_of(load_model(tiny_model))
+        scores = policy(batch, 0.7)
+        (scores.logprobs * torch.linspace(-1, 1, scores.logprobs.numel()).view_as(scores.logprobs)).sum().backward()
+        found.append((scores, {name: p.grad for name, p in policy.trainable().items()}))
+    assert_equal(found[0][0], found[1][0])
+    torch.testing.assert_close(found[0][1], found[1][1], atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("checkpointing", [False, True])

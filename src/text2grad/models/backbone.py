@@ -67,6 +67,15 @@ def check_projection(model: PreTrainedModel | PeftModel) -> None:
         )
 
 
+def avoid_cudnn_attention() -> None:
+    """Leave attention to flash kernels, in this process.
+
+    Torch 2.11 and later prefer cuDNN's on Hopper GPUs. It plans on the host, for tens of milliseconds for every new
+    shape and in every thread, and keeps all plans; batches of texts have new shapes in every step.
+    """
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
 class BackboneCompiler:
     """Returns a backbone as it is or compiled, at its first use.
 

@@ -1,13 +1,15 @@
 """Attention for packed rows: all tokens of a micro-batch in one sequence without padding.
 
 Only attention mixes tokens, so only attention needs to know the rows: queries, keys and values are padded to
-(rows, width) for it, and its output is packed again.
+(rows, width) for it, in one block or in several of similar rows, and its output is packed again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import torch
 from peft import PeftModel
 from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
@@ -20,13 +22,14 @@ NAME = "text2grad_packed"
 class PackedRows(NamedTuple):
     """The position of each packed token in its padded row.
 
-    indices: (tokens,), row * width + column. rows, width: shape of the padded rows.
+    indices: (tokens,), the place of each: row * width + column. rows, width: shape of the padded rows.
     branches: (rows, width), 0 on the prompt, k on its k-th completion or correction, -1 on padding; None where every
         row is one prompt and one completion.
     parents, forks: (rows, width), for each token of a correction the branch of its completion, and the column of the
         row up to which it continues that completion; 0 elsewhere. None where no row has a correction.
-    sources: (rows * width,), the packed token at each place, where tokens are at several: each completion then has a
-        row with a copy of its prompt, for attention alone, and needs no mask. Anything on padding.
+    sources: (places,), the packed token at each place, where tokens are at several: each completion then has a row with
+        a copy of its prompt, for attention alone, and needs no mask. Anything on padding.
+    blocks: (rows, width) of each block of rows, one after the other, with `sources`; () is one of all rows.
     mask: (rows, 1, width, width), additive, made from the branches for each pass; None for plain causal attention.
     """
 
@@ -38,20 +41,30 @@ class PackedRows(NamedTuple):
     forks: Tensor | None = None
     sources: Tensor | None = None
     mask: Tensor | None = None
+    blocks: tuple[tuple[int, int], ...] = ()
 
-    def pad(self, packed: Tensor) -> Tensor:
-        """(1, heads, tokens, size) -> (rows, heads, width, size), 0 on padding, or with `sources` anything."""
+    def pad(self, packed: Tensor) -> list[Tensor]:
+        """(1, heads, tokens, size) -> (rows, heads, width, size) of each block.
+
+        Padding is 0, or with `sources` anything.
+        """
         _, heads, _, size = packed.shape
+        blocks = self.blocks or ((self.rows, self.width),)
         if self.sources is not None:
-            copied = packed[0].transpose(0, 1).index_select(0, self.sources)
-            return copied.view(self.rows, self.width, heads, size).transpose(1, 2)
-        padded = packed.new_zeros(self.rows * self.width, heads, size)
-        padded = padded.index_copy(0, self.indices, packed[0].transpose(0, 1))
-        return padded.view(self.rows, self.width, heads, size).transpose(1, 2)
+            padded = packed[0].transpose(0, 1).index_select(0, self.sources)
+        else:
+            padded = packed.new_zeros(self.rows * self.width, heads, size)
+            padded = padded.index_copy(0, self.indices, packed[0].transpose(0, 1))
+        pieces = torch.split(padded, [rows * width for rows, width in blocks])
+        return [
+            piece.view(rows, width, heads, size).transpose(1, 2)
+            for piece, (rows, width) in zip(pieces, blocks, strict=True)
+        ]
 
-    def unpad(self, padded: Tensor) -> Tensor:
-        """(rows, width, heads, size) -> (1, tokens, heads, size)."""
-        return padded.flatten(0, 1)[self.indices].unsqueeze(0)
+    def unpad(self, padded: Sequence[Tensor]) -> Tensor:
+        """(rows, width, heads, size) of each block -> (1, tokens, heads, size)."""
+        # The gradient of an index by `[]` would be summed after a sort.
+        return torch.cat([block.flatten(0, 1) for block in padded]).index_select(0, self.indices).unsqueeze(0)
 
 
 def packed_attention(
@@ -70,9 +83,9 @@ def packed_attention(
     if packed_rows is None:
         output, _ = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
         return output, None
-    query, key, value = (packed_rows.pad(tensor) for tensor in (query, key, value))
-    output, _ = sdpa_attention_forward(module, query, key, value, packed_rows.mask, **options)
-    return packed_rows.unpad(output), None
+    blocks = zip(packed_rows.pad(query), packed_rows.pad(key), packed_rows.pad(value), strict=True)
+    outputs = [sdpa_attention_forward(module, q, k, v, packed_rows.mask, **options)[0] for q, k, v in blocks]
+    return packed_rows.unpad(outputs), None
 
 
 AttentionInterface.register(NAME, packed_attention)

@@ -15,6 +15,7 @@ from transformers import PreTrainedModel
 from text2grad.errors import UserError
 from text2grad.models.backbone import (
     BackboneCompiler,
+    avoid_cudnn_attention,
     check_projection,
     get_backbone,
     get_projection,
@@ -55,6 +56,7 @@ class Policy(nn.Module):
         torch_compile: compile the backbone for scoring; sampling, whose cache grows, is not compiled.
         """
         super().__init__()
+        avoid_cudnn_attention()
         self._reference: PreTrainedModel | PeftModel | None = None
         if getattr(model, "_hf_peft_config_loaded", False) or (
             isinstance(model, PeftModel) and peft_config is not None

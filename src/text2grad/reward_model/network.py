@@ -9,7 +9,7 @@ from peft import PeftModel
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from text2grad.models.backbone import get_backbone, get_projection, hidden_size, vocab_size
+from text2grad.models.backbone import avoid_cudnn_attention, get_backbone, get_projection, hidden_size, vocab_size
 from text2grad.models.logprobs import chunked_logprobs, logprob_chunk_size
 from text2grad.reward_model.head import IGNORE, TokenHead, head_loss
 
@@ -19,6 +19,7 @@ class SpanRewardNetwork(nn.Module):
 
     def __init__(self, model: PreTrainedModel | PeftModel, head: TokenHead | None = None) -> None:
         super().__init__()
+        avoid_cudnn_attention()
         self.model: Any = model
         self.head = head or TokenHead(hidden_size(model))
         self.lm_weight = 1.0

@@ -182,16 +182,19 @@ def inverse_cdf(probabilities: Tensor, uniforms: Tensor) -> Tensor:
 
     probabilities: (batch, vocabulary); uniforms: (batch,) in [0, 1). Returns (batch,) ids.
     First the block of tokens is searched, then the token within it: cumulative sums of the whole vocabulary, in float64
-    since float32 loses its tail, would take a GPU longer than reading the weights of a small model.
+    since float32 loses its tail, would take a GPU longer than reading the weights of a small model. The sum of one
+    block is in float32, since a GPU would copy all probabilities to add them in float64; rounding a sum moves a token's
+    probability by less than its own rounding, and what of the block's mass is below the target stays the same share.
     """
     padding = -probabilities.shape[1] % CDF_BLOCK
     padded = F.pad(probabilities, (0, padding)) if padding else probabilities
     blocks = padded.reshape(len(padded), -1, CDF_BLOCK)
-    by_block = blocks.sum(-1, dtype=torch.float64).cumsum(-1)
+    by_block = blocks.sum(-1).double().cumsum(-1)
     target = uniforms.unsqueeze(-1) * by_block[:, -1:]
     block, before = _first_above(by_block, target)
+    share = (target - before) / (by_block.gather(1, block) - before)
     within = blocks[torch.arange(len(blocks), device=blocks.device), block.squeeze(-1)].double().cumsum(-1)
-    token, _ = _first_above(within, target - before)
+    token, _ = _first_above(within, share * within[:, -1:])
     return (block * CDF_BLOCK + token).squeeze(-1)
 
 

@@ -32,6 +32,7 @@ from text2grad.models.lora import disable_input_casts
 from text2grad.models.policy import Policy, Scores
 from text2grad.models.prompts import encode_prompts
 from text2grad.rollout.completing import BATCH_SIZE, OnProgress, complete_prompts, ignore_progress
+from text2grad.rollout.fast.modules import fuse_modules
 from text2grad.rollout.samplers import HFSampler, Sampler, SamplingRequest, gather_samples
 from text2grad.rollout.sampling import Sampled
 from text2grad.rollout.vllm.completions import TrainedPolicy
@@ -121,6 +122,8 @@ class Text2GradTrainer:
         policy = Policy(model, peft_config, share_prompts=args.share_prompts, torch_compile=args.torch_compile)
         if args.bf16:
             disable_input_casts(policy.model)
+            if self.accelerator.device.type == "cuda" and not args.torch_compile:  # which fuses them itself
+                fuse_modules(policy)  # the reference's too
         if args.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable({"use_reentrant": False})
         self.policy, self.full_policy = policy, place_policy(policy, self.accelerator, self.processes)

@@ -12,7 +12,13 @@ from text2grad.models.loading import load_model
 from text2grad.rollout.decoders import PlainDecoder, prefill
 from text2grad.rollout.fast import decoders
 from text2grad.rollout.fast import modules as norms
-from text2grad.rollout.fast.decoders import GraphDecoder, GroupedDecoder, can_be_captured, fast_decoder
+from text2grad.rollout.fast.decoders import (
+    GraphDecoder,
+    GroupedDecoder,
+    cache_growth,
+    can_be_captured,
+    fast_decoder,
+)
 
 PROMPTS = [[5, 6, 7, 8], [9, 10], [11, 12, 13]]
 TOKENS = torch.tensor([[3, 4, 5], [6, 7, 8], [9, 10, 11], [12, 13, 14], [15, 16, 17], [18, 19, 20], [21, 22, 23]])
@@ -41,7 +47,7 @@ def fixed_decoder(model, rows=EACH_ONCE, max_tokens=7):
 
 @torch.no_grad()
 def test_fixed_tensors_give_the_logits_of_the_plain_decoder(model, monkeypatch):
-    monkeypatch.setattr(decoders, "GROWTH", 3)  # seven steps reallocate twice
+    monkeypatch.setattr(decoders, "cache_growth", lambda _: 3)  # seven steps reallocate twice
     plain, fixed = plain_decoder(model), fixed_decoder(model)
     for tokens in TOKENS:
         torch.testing.assert_close(fixed.step(tokens), plain.step(tokens), atol=1e-5, rtol=1e-5)
@@ -112,6 +118,17 @@ def test_rows_are_dropped_once_finished_ones_have_cost_as_much_as_a_capture(mode
     assert not fixed.should_compact(1), "the count starts again"
 
 
+def test_a_cache_grows_where_reading_what_is_free_and_captures_cost_least():
+    def cost(growth, bytes_per_token):
+        return bytes_per_token * growth / 2 + decoders.CAPTURE_COST / growth
+
+    for bytes_per_token in (10**5, 10**6, 10**7):
+        growth = cache_growth(bytes_per_token)
+        others = (cost(growth * factor, bytes_per_token) for factor in (0.5, 0.9, 1.1, 2))
+        assert cost(growth, bytes_per_token) < min(others)
+    assert cache_growth(10**12) == decoders.MIN_GROWTH
+
+
 @torch.no_grad()
 def test_steps_between_two_checks_count(model, monkeypatch):
     fixed = fixed_decoder(model, max_tokens=100)
@@ -142,7 +159,7 @@ def test_float32_weights_decode_in_bfloat16(model):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @torch.no_grad()
 def test_a_captured_graph_gives_the_same_logits(model, monkeypatch):
-    monkeypatch.setattr(decoders, "GROWTH", 3)
+    monkeypatch.setattr(decoders, "cache_growth", lambda _: 3)
     model.to("cuda")
     captured = fast_decoder(model, *read(model), EACH_ONCE.cuda(), max_tokens=len(TOKENS))
     plain = plain_decoder(model)

@@ -16,15 +16,21 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm
 from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm
 
 from text2grad.models.loading import load_model
+from text2grad.models.lora import disable_input_casts
 from text2grad.rollout.fast.modules import (
     FUSABLE_NORMS,
     fusable_norms,
+    fuse_modules,
     fused_norms,
     patched_forward,
     prepared_lora,
     rms_norm,
 )
 
+DEVICES = pytest.mark.parametrize(
+    "device",
+    ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))],
+)
 IDS = torch.tensor([[5, 6, 7, 8], [9, 10, 11, 12]])
 
 
@@ -52,6 +58,51 @@ def replaced(model: PeftModel) -> int:
 def logits(model: PeftModel) -> Tensor:
     found: Tensor = model(input_ids=IDS).logits
     return found
+
+
+def logits_and_gradients(tiny_model: Path, dtype: torch.dtype, fused: bool, device: str) -> tuple[Tensor, Tensor]:
+    """Return the logits, and all gradients of the adapter in one row, with gradient checkpointing."""
+    model = adapted(tiny_model, dtype).train().to(device)
+    disable_input_casts(model)
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    if fused:
+        fuse_modules(model)
+        assert replaced(model) == len(layers(model)) == 14
+    with torch.autocast(device, torch.bfloat16, enabled=dtype != torch.float32):
+        found = model(input_ids=IDS.to(device), use_cache=False).logits
+    found.float().log_softmax(-1)[:, :, 7].sum().backward()
+    return found.detach(), torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+@DEVICES
+def test_fused_modules_have_the_same_logits_and_gradients(tiny_model: Path, device: str) -> None:
+    found = (logits_and_gradients(tiny_model, torch.float32, fused, device) for fused in (True, False))
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
+
+
+@DEVICES
+def test_fused_modules_are_as_exact_as_the_library_in_bfloat16(tiny_model: Path, device: str) -> None:
+    exact = logits_and_gradients(tiny_model, torch.float32, False, device)
+    ours, theirs = (logits_and_gradients(tiny_model, torch.bfloat16, fused, device) for fused in (True, False))
+    for mine, library, true in zip(ours, theirs, exact, strict=True):
+        assert mine.dtype == library.dtype
+        assert (mine - true).norm() < 1.2 * (library - true).norm() < 0.15 * true.norm()
+
+
+def test_fused_adapters_can_be_switched_off_and_prepared(tiny_model: Path) -> None:
+    model = adapted(tiny_model)
+    with model.disable_adapter():
+        plain = logits(model)
+    before = logits(model)
+    fuse_modules(model)
+    with model.disable_adapter():
+        torch.testing.assert_close(logits(model), plain, atol=1e-5, rtol=1e-5)
+    within = [vars(layer)["forward"] for layer in layers(model)]
+    with prepared_lora(model, torch.float32):
+        assert all(vars(layer)["forward"] is not patch for layer, patch in zip(layers(model), within, strict=True))
+        torch.testing.assert_close(logits(model), before, atol=1e-5, rtol=1e-5)
+    assert [vars(layer)["forward"] for layer in layers(model)] == within
 
 
 def test_prepared_lora_computes_the_same(tiny_model: Path) -> None:

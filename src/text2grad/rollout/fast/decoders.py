@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from math import isqrt
 from typing import Any, cast
 
 import torch
@@ -19,7 +20,7 @@ from text2grad.rollout.decoders import PlainDecoder, next_token_logits
 from text2grad.rollout.fast.grouped_attention import additive_mask, supports_grouped_attention, use_grouped_attention
 from text2grad.rollout.fast.modules import fusable_norms, fused_norms
 
-GROWTH = 256  # tokens by which a graph decoder extends its cache
+MIN_GROWTH = 64  # tokens by which a graph decoder extends its cache at least
 DATA_DEPENDENT_ROPES = {"dynamic", "longrope"}  # read the sequence length on the host
 CAPTURE_COST = 1e11  # bytes that a GPU reads in the time that capturing a graph takes
 
@@ -72,6 +73,7 @@ class GraphDecoder:
         self._num_steps, self._max_steps = 0, max_tokens
         self._wasted, self._checked_step = 0, 0  # bytes read for finished rows, counted up to this step
         states = [_stored(layer) for layer in cache.layers]
+        self._bytes_per_token = sum((k[0, :, 0].numel() + v[0, :, 0].numel()) * v.itemsize for k, v in states)
         self._allocate(states, mask.bool(), mask.sum(-1, keepdim=True), rows)
 
     def step(self, tokens: Tensor) -> Tensor:
@@ -115,10 +117,11 @@ class GraphDecoder:
         mask: (all rows, tokens so far); positions: (all rows, 1) of the next token.
         """
         self._length = mask.shape[1]
-        capacity = round_up_to_8(self._length + min(GROWTH, max(self._max_steps - self._num_steps, 1)))
+        growth = cache_growth(len(rows) * self._bytes_per_token)
+        capacity = round_up_to_8(self._length + min(growth, max(self._max_steps - self._num_steps, 1)))
         self._index = positions.new_full((), self._length)
         self._cache = fixed_cache(states, rows, capacity, self._index)
-        self._bytes_per_row = sum(tensor[0].nbytes for layer in self._cache.layers for tensor in _stored(layer))
+        self._bytes_per_row = capacity * self._bytes_per_token
         self._wasted, self._checked_step = 0, self._num_steps
         self._mask = mask.new_zeros(len(rows), capacity)
         self._mask[:, : self._length] = mask[rows]
@@ -153,6 +156,15 @@ class GraphDecoder:
             ):
                 self._logits = self._run()
         return logits
+
+
+def cache_growth(bytes_per_token: int) -> int:
+    """Return by how many tokens to extend a cache. bytes_per_token: of all rows.
+
+    Every step reads the whole cache, also what is still free: half of the extension on average. Together with a capture
+    per extension, n tokens cost bytes_per_token * n / 2 + CAPTURE_COST / n each, which is least at this n.
+    """
+    return max(MIN_GROWTH, isqrt(int(2 * CAPTURE_COST) // bytes_per_token))
 
 
 class FixedLayer(StaticLayer):  # type: ignore[no-untyped-call]

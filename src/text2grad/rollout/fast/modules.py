@@ -1,8 +1,9 @@
-"""Modules computed in fewer kernels while tokens are sampled: LoRA layers and root-mean-square norms.
+"""LoRA layers and root-mean-square norms computed in fewer kernels.
 
 A decoding step of a small model is mostly launch overhead. PEFT casts, scales and adds in separate kernels per layer
 and token; merging the adapter into bfloat16 weights instead would round most of it away. The library's norms take seven
-kernels each.
+kernels each. In scoring and update the same kernels cost memory traffic: those of PEFT read and write the output of a
+layer six times, those of the norms make float32 copies of the hidden states.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -42,13 +43,28 @@ _FUSABLE = {f"transformers.models.{family}.modeling_{family}.{name}" for family,
 @contextmanager
 def patched_forward(forwards: Sequence[tuple[Any, Forward]]) -> Iterator[None]:
     """Replace the forward method of each module by the function beside it, within the context."""
+    before = [(module, vars(module).get("forward")) for module, _ in forwards]
     for module, forward in forwards:
         module.forward = forward
     try:
         yield
     finally:
-        for module, _ in forwards:
-            del module.forward
+        for module, replaced in before:
+            if replaced is None:
+                del module.forward
+            else:
+                module.forward = replaced
+
+
+def fuse_modules(model: nn.Module) -> None:
+    """Compute the model's norms by `rms_norm` and its adapters by `lora_linear`, for models that run under autocast.
+
+    For good, not for one pass: recomputation in a backward pass needs it too.
+    """
+    for module in model.modules():
+        compute: Any = lora_linear if type(module) is lora.Linear else rms_norm if _is_fusable(module) else None
+        if compute is not None and "forward" not in vars(module):
+            module.forward = partial(compute, module)
 
 
 def prepared_lora(model: nn.Module, dtype: torch.dtype) -> AbstractContextManager[None]:
@@ -60,7 +76,10 @@ def prepared_lora(model: nn.Module, dtype: torch.dtype) -> AbstractContextManage
 
 
 def _is_plain(module: Any) -> bool:
-    if type(module) is not lora.Linear or "forward" in vars(module):  # patched by another library
+    if type(module) is not lora.Linear:
+        return False
+    patch = vars(module).get("forward")
+    if patch is not None and getattr(patch, "func", None) is not lora_linear:  # patched by another library
         return False
     if module.disable_adapters or module.merged or len(module.active_adapters) != 1:
         return False
@@ -80,24 +99,44 @@ def _lora_forward(layer: Any, dtype: torch.dtype) -> Forward:
     up = (layer.lora_B[name].weight.detach() * layer.scaling[name]).to(dtype)
 
     def forward(x: Tensor) -> Tensor:
-        adapted: Tensor = base(x) + F.linear(F.linear(x, down), up)
-        return adapted
+        rows = x.flatten(0, -2)
+        result: Tensor = base(rows)
+        return result.addmm_(F.linear(rows, down), up.t()).view(*x.shape[:-1], len(up))
 
     return forward
 
 
+def lora_linear(layer: Any, x: Tensor, *args: Any, **options: Any) -> Tensor:
+    """A plain LoRA layer, x: (..., inputs) -> (..., outputs): the small matrices are scaled, not the output, and the
+    adapter's product is added within its matrix product. Other adapters, and disabled ones, are PEFT's.
+    """
+    if args or options or not _is_plain(layer):
+        return cast(Tensor, type(layer).forward(layer, x, *args, **options))
+    (name,) = layer.active_adapters
+    rows = x.flatten(0, -2)  # of two dimensions, so that the sum in place is not one on a view, which autograd copies
+    result: Tensor = layer.get_base_layer()(rows)
+    down = layer.lora_A[name].weight.to(result.dtype)
+    up = (layer.lora_B[name].weight * layer.scaling[name]).to(result.dtype)
+    return result.addmm_(F.linear(rows, down), up.t()).view(*x.shape[:-1], len(up))
+
+
 def fusable_norms(model: nn.Module) -> list[Any]:
     """Return the model's norms that `rms_norm` can compute."""
-    return [
-        module
-        for module in model.modules()
-        if f"{type(module).__module__}.{type(module).__name__}" in _FUSABLE and "forward" not in vars(module)
-    ]
+    return [module for module in model.modules() if _is_fusable(module) and "forward" not in vars(module)]
+
+
+def _is_fusable(module: nn.Module) -> bool:
+    return f"{type(module).__module__}.{type(module).__name__}" in _FUSABLE
 
 
 def rms_norm(norm: Any, states: Tensor) -> Tensor:
-    """states: (..., width). Rounded once, at the end; the library also rounds before multiplying by the weight."""
-    return F.rms_norm(states, norm.weight.shape, norm.weight.to(states.dtype), norm.variance_epsilon)
+    """states: (..., width). Rounded once, at the end; the library also rounds before multiplying by the weight.
+
+    Without autocast, which would make a float32 copy first: the kernel computes in float32 anyway.
+    """
+    dtype = torch.promote_types(states.dtype, norm.weight.dtype)
+    with torch.autocast(states.device.type, enabled=False):
+        return F.rms_norm(states.to(dtype), norm.weight.shape, norm.weight.to(dtype), norm.variance_epsilon)
 
 
 def fused_norms(norms: Sequence[Any]) -> AbstractContextManager[None]:
