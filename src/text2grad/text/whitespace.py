@@ -39,6 +39,7 @@ class WordKind(IntEnum):
     OTHER = 9
 
 
+_FIRST_CONTENT_KIND = WordKind.NUMBER  # a name of this module: looking up a member of an enumeration is slow
 _CLOSED_CLASSES = {
     WordKind.ARTICLE: lexicon.ARTICLES,
     WordKind.PREPOSITION: lexicon.PREPOSITIONS,
@@ -62,7 +63,7 @@ class WhitespaceWord(NamedTuple):
     @property
     def is_content(self) -> bool:
         """Whether the word is neither punctuation nor a function word."""
-        return self.kind >= WordKind.NUMBER
+        return self.kind >= _FIRST_CONTENT_KIND
 
     @property
     def is_capitalized(self) -> bool:
@@ -78,36 +79,34 @@ def split_words(text: str) -> list[WhitespaceWord]:
 @lru_cache(maxsize=128)  # one comment is read with many questions to the same few texts
 def _split_words(text: str) -> tuple[WhitespaceWord, ...]:
     words: list[WhitespaceWord] = []
-    sentence = 0
+    sentence = last_end = 0
+    ended = False
     for match in _WORD.finditer(text):
         start, end = match.span()
-        ends = bool(words) and (_ends_sentence(words[-1].text) or text.count("\n", words[-1].end, start) > 1)
-        sentence += ends
-        words.append(WhitespaceWord(start, end, match[0], *_analyse(match[0], not words), sentence))
+        if words and (ended or (start - last_end > 1 and text.count("\n", last_end, start) > 1)):
+            sentence += 1
+        parts, keys, kind, ended = _analyse(match[0], not words)
+        words.append(WhitespaceWord(start, end, match[0], parts, keys, kind, sentence))
+        last_end = end
     return tuple(words)
 
 
 @lru_cache(maxsize=1 << 15)
-def _analyse(word: str, is_first: bool) -> tuple[tuple[str, ...], tuple[str, ...], WordKind]:
-    """Return the parts of a word, their keys, and the word's kind."""
-    parts = split_parts(word)
-    return parts, tuple(map(part_key, parts)), _word_kind(word, parts, is_first)
-
-
-@lru_cache(maxsize=1 << 15)
-def _ends_sentence(word: str) -> bool:
-    return _SENTENCE_END.search(word) is not None
+def _analyse(word: str, is_first: bool) -> tuple[tuple[str, ...], tuple[str, ...], WordKind, bool]:
+    """Return the parts of a word, their keys, the word's kind, and whether it ends a sentence."""
+    parts = _parts_of_word(word)
+    return parts, _keys_of_word(word), _word_kind(word, parts, is_first), _SENTENCE_END.search(word) is not None
 
 
 @lru_cache(maxsize=128)  # clauses, comments and answers are split by several who read them
 def split_parts(text: str) -> tuple[str, ...]:
     """Return the words and numbers of a text in lower case, compounds and identifiers split."""
-    return tuple(chain.from_iterable(map(_split_run, _PART.findall(text))))
+    return tuple(chain.from_iterable(map(_parts_of_word, text.split())))  # no part has white space inside
 
 
-@lru_cache(maxsize=1 << 16)
-def _split_run(run: str) -> tuple[str, ...]:
-    return tuple(map(lower_word, _CAMEL_CASE.split(run)))
+@lru_cache(maxsize=1 << 15)
+def _parts_of_word(word: str) -> tuple[str, ...]:
+    return tuple(lower_word(part) for run in _PART.findall(word) for part in _CAMEL_CASE.split(run))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -119,10 +118,15 @@ def part_key(part: str) -> str:
     return str(NUMBER_WORDS[bare]) if bare in NUMBER_WORDS else stem(bare)
 
 
+@lru_cache(maxsize=1 << 15)
+def _keys_of_word(word: str) -> tuple[str, ...]:
+    return tuple(map(part_key, _parts_of_word(word)))
+
+
 @lru_cache(maxsize=32)  # a source is read for each clause of a comment
 def split_keys(text: str) -> tuple[str, ...]:
     """Return the keys of all parts of a text, in order."""
-    return tuple(map(part_key, split_parts(text)))
+    return tuple(chain.from_iterable(map(_keys_of_word, text.split())))
 
 
 @lru_cache(maxsize=32)
