@@ -80,8 +80,10 @@ def list_candidates(request: str, words: Sequence[WhitespaceWord]) -> list[tuple
 
 def score(described: Described) -> Column:
     """Return the log-odds of each candidate against "none", up to a constant."""
-    weights, known = _weights(), _sum_weights
-    total = np.array([sum([known(names) for names in own]) for own in described.names])
+    weights = _weights()
+    total = np.zeros(len(described.columns["bias"]))
+    for groups, chosen in described.choices:
+        total += np.array(list(map(_sum_weights, groups)))[chosen]
     for name, column in described.columns.items():
         if name in weights:
             total += weights[name] * column
