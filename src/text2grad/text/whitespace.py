@@ -104,7 +104,7 @@ def split_parts(text: str) -> tuple[str, ...]:
     return tuple(chain.from_iterable(map(_parts_of_word, text.split())))  # no part has white space inside
 
 
-@lru_cache(maxsize=1 << 15)
+@lru_cache(maxsize=1 << 16)
 def _parts_of_word(word: str) -> tuple[str, ...]:
     return tuple(lower_word(part) for run in _PART.findall(word) for part in _CAMEL_CASE.split(run))
 
@@ -118,7 +118,7 @@ def part_key(part: str) -> str:
     return str(NUMBER_WORDS[bare]) if bare in NUMBER_WORDS else stem(bare)
 
 
-@lru_cache(maxsize=1 << 15)
+@lru_cache(maxsize=1 << 16)
 def _keys_of_word(word: str) -> tuple[str, ...]:
     return tuple(map(part_key, _parts_of_word(word)))
 

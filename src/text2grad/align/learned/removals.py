@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from text2grad.align.cuts import may_end_cut, still_reads
+from text2grad.align.cuts import count_marks, may_end_cut, still_reads
 from text2grad.align.learned.phrase_kinds import phrase_kinds
 from text2grad.align.learned.removal_features import Column, Described, describe_candidates
 from text2grad.align.learned.removal_requests import kind_keys, parse_request
@@ -62,6 +62,7 @@ def list_candidates(request: str, words: Sequence[WhitespaceWord]) -> list[tuple
     near = {word.sentence for word in words if not named or named.intersection(word.keys)}
     needed = {kind for kind in ("first name", "age") if kind in asked.kinds} if not named else set()
     is_long = len(words) > _MAX_ANSWER
+    marks = count_marks(words)
     may_end = [True, *(may_end_cut(words, last) for last in range(1, len(words) + 1))]
     found = []
     for first, word in enumerate(words):
@@ -70,7 +71,7 @@ def list_candidates(request: str, words: Sequence[WhitespaceWord]) -> list[tuple
         for last in range(first + 1, min(len(words), first + _MAX_WORDS) + 1):
             if words[last - 1].sentence != word.sentence:
                 break
-            if may_end[last] and still_reads(words, first, last):
+            if may_end[last] and still_reads(words, first, last, marks):
                 found.append((first, last))
     if needed:
         kinds = phrase_kinds(words, found)

@@ -130,19 +130,27 @@ def _source_columns(words: Sequence[WhitespaceWord], prompt: str | None) -> Colu
 
 def _spelling_columns(words: Sequence[WhitespaceWord]) -> Columns:
     count = len(words)
-    bare = [word.text.strip(PUNCTUATION).lower() for word in words]
+    spelt = [_spelling(word.text) for word in words]
     return {
         "kind": [float(word.kind) for word in words],
         "capital": [float(word.is_capitalized) for word in words],
         "number": [float(word.kind == WordKind.NUMBER) for word in words],
-        "length": [float(len(text)) for text in bare],
-        "ending": [float(next((i for i, end in enumerate(_ENDINGS, 1) if text.endswith(end)), 0)) for text in bare],
-        "closes": [1.0 if word.text[-1] in ".!?" else 0.5 if word.text[-1] in ",;:" else 0.0 for word in words],
+        "length": [length for length, _, _ in spelt],
+        "ending": [ending for _, ending, _ in spelt],
+        "closes": [closes for _, _, closes in spelt],
         "position": [i / max(1, count - 1) for i in range(count)],
         "from_start": [float(min(i, 10)) for i in range(count)],
         "from_end": [float(min(count - 1 - i, 10)) for i in range(count)],
         "words": [float(count)] * count,
     }
+
+
+@lru_cache(maxsize=1 << 15)
+def _spelling(word: str) -> tuple[float, float, float]:
+    """Return the length of a word without marks, the number of its ending, and how far it closes what is before it."""
+    bare = word.strip(PUNCTUATION).lower()
+    ending = next((i for i, end in enumerate(_ENDINGS, 1) if bare.endswith(end)), 0)
+    return float(len(bare)), float(ending), 1.0 if word[-1] in ".!?" else 0.5 if word[-1] in ",;:" else 0.0
 
 
 def _topic_columns(words: Sequence[WhitespaceWord], comment: str, mentions: Sequence[Mention]) -> Columns:
