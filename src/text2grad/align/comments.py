@@ -91,7 +91,10 @@ def _is_name(comment: str, bounds: Range, completion: str) -> bool:
 
 def _find_whole(word: str, text: str) -> list[int]:
     """Return the positions of `word` in `text` as whole words in this spelling."""
-    pattern = r"\s+".join(re.escape(part) for part in word.split())
+    parts = word.split()
+    if any(part not in text for part in parts):
+        return []  # most are not there, and to compile a pattern is slow
+    pattern = r"\s+".join(map(re.escape, parts))
     return [match.start() for match in re.finditer(pattern, text) if not splits_words(text, match.span())]
 
 

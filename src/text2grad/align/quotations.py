@@ -9,6 +9,7 @@ from text2grad.schema import Range
 # Opening mark, contents, closing mark. A mark inside a word or after a number is an apostrophe or a unit, and single
 # marks contain no further opening mark: "the '90s were 'fun'" quotes "fun" alone.
 _QUOTED = re.compile(
+    "(?=[`\"“„«「'‘])(?:"  # nearly everywhere, this is all that has to be looked at
     r"```[\w+-]*\n(?P<fence>.+?)\n?```"
     r"|``(?P<ticks>.+?)``"
     r"|`(?P<tick>[^`\n]+)`"
@@ -18,7 +19,7 @@ _QUOTED = re.compile(
     r"|«(?P<angle>(?:(?!\n\s*\n)[^«»])+)»"
     r"|「(?P<corner>[^「」]+)」"
     r"|(?<!\w)'(?=\S)(?P<single>(?:(?!(?<!\w)')[^\n])*?[^\s'])'(?!\w)"
-    r"|(?<!\w)‘(?=\S)(?P<curly_single>(?:(?!‘)[^\n])*?[^\s’])’(?!\w)",
+    r"|(?<!\w)‘(?=\S)(?P<curly_single>(?:(?!‘)[^\n])*?[^\s’])’(?!\w))",
     re.DOTALL,
 )
 

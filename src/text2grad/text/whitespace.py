@@ -39,7 +39,6 @@ class WordKind(IntEnum):
     OTHER = 9
 
 
-_FIRST_CONTENT_KIND = WordKind.NUMBER  # a name of this module: looking up a member of an enumeration is slow
 _CLOSED_CLASSES = {
     WordKind.ARTICLE: lexicon.ARTICLES,
     WordKind.PREPOSITION: lexicon.PREPOSITIONS,
@@ -50,7 +49,11 @@ _CLOSED_CLASSES = {
 
 
 class WhitespaceWord(NamedTuple):
-    """A word and its character range; `parts` are lower case, and equal `keys` mean the same word or number."""
+    """A word and its character range; `parts` are lower case, and equal `keys` mean the same word or number.
+
+    is_content: whether the word is neither punctuation nor a function word. is_capitalized: whether the first character
+    that is not punctuation is upper case.
+    """
 
     start: int
     end: int
@@ -59,16 +62,8 @@ class WhitespaceWord(NamedTuple):
     keys: tuple[str, ...]
     kind: WordKind
     sentence: int
-
-    @property
-    def is_content(self) -> bool:
-        """Whether the word is neither punctuation nor a function word."""
-        return self.kind >= _FIRST_CONTENT_KIND
-
-    @property
-    def is_capitalized(self) -> bool:
-        """Whether the first character that is not punctuation is upper case."""
-        return is_capitalized(self.text)
+    is_content: bool
+    is_capitalized: bool
 
 
 def split_words(text: str) -> list[WhitespaceWord]:
@@ -85,17 +80,20 @@ def _split_words(text: str) -> tuple[WhitespaceWord, ...]:
         start, end = match.span()
         if words and (ended or (start - last_end > 1 and text.count("\n", last_end, start) > 1)):
             sentence += 1
-        parts, keys, kind, ended = _analyse(match[0], not words)
-        words.append(WhitespaceWord(start, end, match[0], parts, keys, kind, sentence))
+        word = match[0]
+        parts, keys, kind, is_content, capital, ended = _analyse(word, not words)
+        words.append(WhitespaceWord(start, end, word, parts, keys, kind, sentence, is_content, capital))
         last_end = end
     return tuple(words)
 
 
 @lru_cache(maxsize=1 << 15)
-def _analyse(word: str, is_first: bool) -> tuple[tuple[str, ...], tuple[str, ...], WordKind, bool]:
-    """Return the parts of a word, their keys, the word's kind, and whether it ends a sentence."""
+def _analyse(word: str, is_first: bool) -> tuple[tuple[str, ...], tuple[str, ...], WordKind, bool, bool, bool]:
+    """Return the parts of a word, their keys, its kind, its two properties, and whether it ends a sentence."""
     parts = _parts_of_word(word)
-    return parts, _keys_of_word(word), _word_kind(word, parts, is_first), _SENTENCE_END.search(word) is not None
+    kind = _word_kind(word, parts, is_first)
+    ends = _SENTENCE_END.search(word) is not None
+    return parts, _keys_of_word(word), kind, kind >= WordKind.NUMBER, is_capitalized(word), ends
 
 
 @lru_cache(maxsize=128)  # clauses, comments and answers are split by several who read them

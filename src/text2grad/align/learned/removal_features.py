@@ -118,15 +118,21 @@ class _Runs:
         self.unsupported = np.array(unsupported)
         self.content = self.count(self.is_content)
         self.matched = self.count(self.is_asked)
-        self.head_inside, self.anchor_inside = np.zeros((2, len(candidates)))
-        for keys, inside in ((self.head, self.head_inside), (self.anchor, self.anchor_inside)):
-            for key in keys:
-                inside += self.count(np.array([key in own for own in present])) > 0
+        self.head_inside, self.anchor_inside = (self._count_keys(keys, present) for keys in (self.head, self.anchor))
 
     def count(self, flags: NDArray[np.bool_]) -> Column:
-        """Return how many of a candidate's words have a flag."""
-        sums = np.concatenate([[0], np.cumsum(flags)])
-        found: Column = (sums[self.last] - sums[self.first]).astype(float)
+        """Return how many of a candidate's words have a flag, (..., candidates). flags: (..., words)."""
+        sums = np.zeros((*flags.shape[:-1], flags.shape[-1] + 1))
+        np.cumsum(flags, axis=-1, out=sums[..., 1:])
+        found: Column = sums.take(self.last, axis=-1) - sums.take(self.first, axis=-1)
+        return found
+
+    def _count_keys(self, keys: frozenset[str], present: Sequence[set[str]]) -> Column:
+        """Return how many of the keys a candidate has. present: those of each word."""
+        if not keys:
+            return np.zeros(len(self.first))
+        flags = np.array([[key in own for own in present] for key in keys])
+        found: Column = (self.count(flags) > 0).sum(axis=0).astype(float)
         return found
 
     def after(self, flags: NDArray[np.bool_]) -> Column:

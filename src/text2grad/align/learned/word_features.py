@@ -98,9 +98,11 @@ def _mention_columns(words: Sequence[WhitespaceWord], mentions: Sequence[Mention
             means = (sum(column) / len(word.keys) for column in zip(*map(shares, word.keys), strict=True))
             rows.append((*means, *map(max, zip(*map(strengths, word.keys), strict=True))))
     columns = {name: [row[i] for row in rows] for i, name in enumerate(_MENTION_NAMES)}
-    for name, roles in {"": set(Role), "_blamed": {Role.BLAMED}, "_wanted": {Role.WANTED}}.items():
-        text = [mention.key if mention.role in roles else None for mention in mentions]
-        columns[f"run{name}"] = _longest_runs(words, _places(words, text))[0]
+    places = _places(words, [mention.key for mention in mentions])
+    columns["run"] = _longest_runs(words, places)[0]
+    for name, role in (("run_blamed", Role.BLAMED), ("run_wanted", Role.WANTED)):
+        own = {key: [i for i in positions if mentions[i].role is role] for key, positions in places.items()}
+        columns[name] = _longest_runs(words, own)[0] if any(own.values()) else [0.0] * len(words)
     return columns
 
 
@@ -316,7 +318,7 @@ def _aggregate(
     return [reduced[group] for group in groups]
 
 
-def _places(words: Sequence[WhitespaceWord], text: Sequence[str | None]) -> dict[str, list[int]]:
+def _places(words: Sequence[WhitespaceWord], text: Sequence[str]) -> dict[str, list[int]]:
     """Return for each key of the words where it occurs in `text`, a sequence of keys."""
     places: dict[str, list[int]] = {key: [] for word in words for key in word.keys}
     for position, key in enumerate(text):
