@@ -21,6 +21,12 @@ def test_a_full_stop_or_an_empty_line_ends_a_sentence():
         ("£1,200.", ("1,200",)),
         ("isn’t", ("isn't",)),
         ("—", ()),
+        ("(Dogs),", ("dogs",)),
+        ("I'd", ("i'd",)),
+        ("'tis", ("tis",)),
+        ("dogs'", ("dogs",)),
+        ("iPhone", ("i", "phone")),
+        ("A", ("a",)),
     ],
 )
 def test_compounds_are_split(text, expected):

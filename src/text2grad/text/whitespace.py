@@ -18,6 +18,7 @@ from text2grad.text.lexicon import DIGITS, FUNCTION_WORDS, NUMBER_WORDS
 from text2grad.text.stems import lower_word, stem
 
 PUNCTUATION = ".,;:!?\"'`()[]{}“”‘’«»"
+_ASCII_PUNCTUATION = ".,;:!?\"'()"
 _WORD = re.compile(r"\S+")
 _PART = re.compile(rf"{DIGITS}|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+")
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -104,6 +105,9 @@ def split_parts(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _parts_of_word(word: str) -> tuple[str, ...]:
+    bare = word.strip(_ASCII_PUNCTUATION)
+    if bare.isascii() and bare.isalpha() and bare[1:].islower():
+        return (bare.lower(),)  # as the patterns find too, but slowly
     return tuple(lower_word(part) for run in _PART.findall(word) for part in _CAMEL_CASE.split(run))
 
 

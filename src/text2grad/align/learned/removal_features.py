@@ -23,7 +23,7 @@ Column = NDArray[np.float64]  # a value per candidate
 class Choice(NamedTuple):
     """Groups of names whose value is 1, and which of the groups each candidate has, (candidates,)."""
 
-    groups: list[tuple[str, ...]]
+    groups: Sequence[tuple[str, ...]]
     chosen: NDArray[np.int64]
 
 
