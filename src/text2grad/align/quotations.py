@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from text2grad.schema import Range
 
@@ -30,5 +31,10 @@ def find_quotations(comment: str) -> list[Range]:
     Marks are "...", “...”, „...“, «...», 「...」, '...' and ‘...’ unless they are apostrophes, and backticks, single,
     double or as a fence. Of nested quotations the outer one counts; an opening mark that is never closed is ignored.
     """
+    return list(_find_quotations(comment))
+
+
+@lru_cache(maxsize=16)  # several who read a comment ask for them
+def _find_quotations(comment: str) -> tuple[Range, ...]:
     ranges = [match.span(match.lastgroup or 0) for match in _QUOTED.finditer(comment)]
-    return [(start, end) for start, end in ranges if comment[start:end].strip()]
+    return tuple((start, end) for start, end in ranges if comment[start:end].strip())
