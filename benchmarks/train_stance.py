@@ -342,12 +342,14 @@ def using(
     """Read clauses with these weights; the package's own network where none is given."""
     shipped = stance_model._load_weights, clause_join._load_weights, stance_net._load
     loaded = stance_net.parse(net) if net is not None else None
+    stance_model._score.cache_clear()
     stance_model._load_weights, clause_join._load_weights = (lambda: stance), (lambda: join or {"bias": 0})  # type: ignore[assignment]
     stance_net._load = (lambda: loaded) if loaded else stance_net._load  # type: ignore[assignment]
     try:
         yield
     finally:
         stance_model._load_weights, clause_join._load_weights, stance_net._load = shipped
+        stance_model._score.cache_clear()
 
 
 def evaluate(items: Sequence[Item], errors: bool = False) -> dict[str, float]:

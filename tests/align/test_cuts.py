@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.align.cuts import agreeing_article, cut, still_reads
+from text2grad.align.cuts import agreeing_article, count_marks, cut, still_reads
 from text2grad.text.whitespace import split_words
 
 
@@ -103,3 +103,11 @@ def test_only_the_words_go(parts: list[str], data: st.DataObject) -> None:
     assert [w for w in (x.strip(",;:.") for x in left) if w and w not in articles] == [
         w for w in (x.strip(",;:.") for x in kept) if w and w not in articles
     ]
+
+
+def test_marks_may_be_counted_once_for_many_runs() -> None:
+    words = split_words('He (who left) said "no" twice.')
+    runs = [(first, last) for first in range(len(words)) for last in range(first + 1, len(words) + 1)]
+    marks = count_marks(words)
+    assert [still_reads(words, *run, marks) for run in runs] == [still_reads(words, *run) for run in runs]
+    assert not still_reads(words, 1, 2, marks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from text2grad.align.document import Document
-from text2grad.align.kinds import find_kinds
+from text2grad.align.kinds import _VALUES, _values_by_kind, _whole_words, find_kinds
 
 TRIP = "We leave on 3 May at 9 am. Tickets cost $40. The hotel costs 120 euros per night. Sorry for the delay, Ann."
 ROAST = "Heat the oven to 90 °C. Use 5 tablespoons salt and 200 g flour. Roast it for 80 minutes."
@@ -33,3 +33,18 @@ def found(comment: str, answer: str) -> list[str]:
 )
 def test_what_a_comment_names(comment: str, answer: str, expected: list[str]) -> None:
     assert found(comment, answer) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Monday", "3 May", "May", "1998", "9:30", "noon", "$5", "three million dollars", "40 %", "gas mark 4", "5g",
+        "½l", "a cup", "half a pound", "10 to 12 kg", "twenty evening", "five-mile", "12km/h", "an hour", "overnight",
+    ],
+)  # fmt: skip
+def test_a_value_is_found_by_the_pattern_of_each_kind(value: str) -> None:
+    """No pattern is left out of a text that it matches."""
+    text = f"It says {value} here."
+    matching = [pattern for pattern, _ in _VALUES if pattern.search(value)]
+    expected = [pattern for pattern in matching if list(_whole_words(pattern, text))]
+    assert [pattern for pattern, _ in _values_by_kind(text)] == expected

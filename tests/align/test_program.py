@@ -10,6 +10,7 @@ from text2grad.align.program import (
     find_calls,
     find_statements,
     innermost_loop,
+    parse_python,
     top_level_names,
 )
 
@@ -176,3 +177,15 @@ def test_a_block_that_is_not_closed_ends_where_the_next_one_opens() -> None:
     program = extract_program(text, entry_points=frozenset({"f"}))
     assert program is not None
     assert program.code == "def f(x):\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    "source", ["x is None", "not x", "lambda x: x", "match x:\n  case 1: y = 1", "if x: y = 1", "\ny = 1"]
+)
+def test_two_words_with_a_keyword_may_begin_a_program(source: str) -> None:
+    assert parse_python(source) is not None
+
+
+@pytest.mark.parametrize("source", ["The man left.", "\n  The man = 1", "x y"])
+def test_two_words_without_a_keyword_begin_no_program(source: str) -> None:
+    assert parse_python(source) is None

@@ -1,6 +1,6 @@
 import pytest
 
-from text2grad.text.whitespace import WordKind, part_key, split_parts, split_words
+from text2grad.text.whitespace import WordKind, part_key, split_keys, split_parts, split_words
 
 
 def test_words_keep_their_offsets():
@@ -21,6 +21,12 @@ def test_a_full_stop_or_an_empty_line_ends_a_sentence():
         ("£1,200.", ("1,200",)),
         ("isn’t", ("isn't",)),
         ("—", ()),
+        ("(Dogs),", ("dogs",)),
+        ("I'd", ("i'd",)),
+        ("'tis", ("tis",)),
+        ("dogs'", ("dogs",)),
+        ("iPhone", ("i", "phone")),
+        ("A", ("a",)),
     ],
 )
 def test_compounds_are_split(text, expected):
@@ -53,3 +59,13 @@ def test_kinds_follow_the_spelling():
 
 def test_a_capital_at_the_start_makes_no_name():
     assert split_words("Tributes were paid")[0].kind is WordKind.OTHER
+
+
+def test_parts_and_keys_of_a_text_are_those_of_its_words():
+    text = "In  20 March\n1,200 people’s “maxCount”—six-year-old —\u00a0left."
+    assert split_parts(text) == tuple(part for word in split_words(text) for part in word.parts)
+    assert split_keys(text) == tuple(key for word in split_words(text) for key in word.keys)
+
+
+def test_spaces_alone_end_no_sentence():
+    assert [word.sentence for word in split_words("one  two\n three \n \n four")] == [0, 0, 0, 1]

@@ -181,6 +181,7 @@ _PATTERNS: tuple[tuple[RequestKind, str, str], ...] = (  # the second: one of th
         r"\b(?:spell?ed|spelt|spelling\s+is|spelling\s+should\s+be|spell\s+it)\s+(?:correctly\s+)?(?:as\s+)?(?P<new_start>.+)$",
     ),
 )
+_ANY_OLD = "(?P<old>.+?)"
 _COMPILED = tuple(
     (kind, tuple(cues.split()), re.compile(pattern, re.IGNORECASE | re.DOTALL)) for kind, cues, pattern in _PATTERNS
 )
@@ -259,15 +260,26 @@ def _all_splits(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
         yield match
         if not {"old", "new"} <= pattern.groupindex.keys() or match.start("new") < match.start("old"):
             return
+        connection = _connection(pattern)
+        if connection is None or not connection.search(text, match.end("old") + 1):
+            return  # no longer `old` fits: to compile a pattern for each length is slow
         following = _with_longer_old(pattern, match.end("old") - match.start("old") + 1).search(text)
         if following is None or following.end("old") <= match.end("old"):
             return
         match = following
 
 
+@lru_cache(maxsize=64)
+def _connection(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
+    """Return what a pattern has between `old` and `new`; None if `old` is not words of any kind and number."""
+    _, old, rest = pattern.pattern.partition(_ANY_OLD)
+    between, new, _ = rest.partition("(?P<new>")
+    return re.compile(between, pattern.flags) if old and new else None
+
+
 @lru_cache(maxsize=1024)
 def _with_longer_old(pattern: re.Pattern[str], length: int) -> re.Pattern[str]:
-    return re.compile(pattern.pattern.replace("(?P<old>.+?)", f"(?P<old>.{{{length},}}?)"), pattern.flags)
+    return re.compile(pattern.pattern.replace(_ANY_OLD, f"(?P<old>.{{{length},}}?)"), pattern.flags)
 
 
 def _term(comment: str, masked: str, start: int, end: int, name: str) -> Term:

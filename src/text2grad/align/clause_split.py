@@ -13,8 +13,9 @@ from text2grad.schema import Range
 from text2grad.text.lexicon import word_set
 
 _SENTENCE_END = re.compile(
-    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bDr\.)(?<!\bSt\.)(?<!\bNo\.)"
-    r"(?<!\betc\.)(?<!\bapprox\.)(?<!^\d\.)(?<!\n\d\.)(?<=[.!?…])[\"'”’)\]]*\s+|\s*[;\n]+\s*"
+    # what is cheap to look at comes first: it decides nearly everywhere
+    r"(?=[\s;\"'”’)\]])(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bDr\.)(?<!\bSt\.)(?<!\bNo\.)"
+    r"(?<!\betc\.)(?<!\bapprox\.)(?<!^\d\.)(?<!\n\d\.)[\"'”’)\]]*\s+|\s*[;\n]+\s*"
 )
 _BRACKETS = re.compile(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]|\{[^{}]{0,200}\}")
 

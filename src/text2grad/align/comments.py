@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from text2grad.align.normalize import splits_words
 from text2grad.align.quotations import find_quotations
@@ -41,13 +42,18 @@ def find_mentions(comment: str, completion: str) -> list[Range]:
     one that starts a sentence of the comment must be capitalised within a sentence of the completion. Of several
     capitalised words in a row, the longest run that the completion has.
     """
+    return list(_find_mentions(comment, completion))
+
+
+@lru_cache(maxsize=16)  # asked for each clause of a comment
+def _find_mentions(comment: str, completion: str) -> tuple[Range, ...]:
     found: list[Range] = []
     for match in _DISTINCTIVE.finditer(comment):
         if match.lastgroup == "name":
             found += _find_names(comment, match.span(), completion)
         elif not (match.lastgroup == "number" and _counts_text(match)) and _find_whole(match[0], completion):
             found.append(match.span())
-    return found
+    return tuple(found)
 
 
 def cited_quotations(comment: str, completion: str) -> list[tuple[Range, Match | None]]:
@@ -91,7 +97,10 @@ def _is_name(comment: str, bounds: Range, completion: str) -> bool:
 
 def _find_whole(word: str, text: str) -> list[int]:
     """Return the positions of `word` in `text` as whole words in this spelling."""
-    pattern = r"\s+".join(re.escape(part) for part in word.split())
+    parts = word.split()
+    if any(part not in text for part in parts):
+        return []  # most are not there, and to compile a pattern is slow
+    pattern = r"\s+".join(map(re.escape, parts))
     return [match.start() for match in re.finditer(pattern, text) if not splits_words(text, match.span())]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from text2grad.text.lexicon import ARTICLES, AUXILIARIES, CONJUNCTIONS, FUNCTION_WORDS, PREPOSITIONS, word_set
@@ -72,10 +73,13 @@ def agreeing_article(article: str, following: str) -> str:
     return article[0] + ("n" if _VOWEL_SOUND.match(following) else "")
 
 
-def still_reads(words: Sequence[WhitespaceWord], first: int, last: int) -> bool:
+def still_reads(
+    words: Sequence[WhitespaceWord], first: int, last: int, marks_before: Sequence[int] | None = None
+) -> bool:
     """Whether the rest may be a sentence without words[first:last]: no word is left hanging ("Games in.").
 
-    Errs towards no: what is cut is a whole phrase as far as its first, last and neighbouring words show.
+    Errs towards no: what is cut is a whole phrase as far as its first, last and neighbouring words show. marks_before:
+    what `count_marks` returns, given by who asks about many runs.
     """
     head, final = words[first], words[last - 1]
     before = words[first - 1] if first and words[first - 1].sentence == head.sentence else None
@@ -96,7 +100,8 @@ def still_reads(words: Sequence[WhitespaceWord], first: int, last: int) -> bool:
         return False
     if right in _CONTINUES and (before is None or left in PREPOSITIONS):
         return False
-    return not sum([_count_marks(word.text) for word in words[first:last]]) % 2
+    marks = count_marks(words) if marks_before is None else marks_before
+    return (marks[last] - marks[first]) % 2 == 0
 
 
 def may_end_cut(words: Sequence[WhitespaceWord], last: int) -> bool:
@@ -124,6 +129,11 @@ def _trailing(word: str) -> str:
     """Return the punctuation at the end of a word that belongs to the sentence: not the point of "U.S."."""
     found = _TRAILING.search(word)
     return found[0] if found and found[0] != word else ""
+
+
+def count_marks(words: Sequence[WhitespaceWord]) -> list[int]:
+    """Return how many quotation marks and brackets stand before each word, and in all words."""
+    return list(accumulate([_count_marks(word.text) for word in words], initial=0))
 
 
 @lru_cache(maxsize=1 << 14)

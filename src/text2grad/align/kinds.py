@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from text2grad.align.document import Document
@@ -15,7 +16,8 @@ from text2grad.schema import Range
 from text2grad.text.whitespace import split_words
 from text2grad.text.words import find_names, parse_text
 
-_N = r"(?:\d+(?:[.,:/]\d+)*|[½¼¾⅓⅔]|\d+\s?[½¼¾⅓⅔]|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[ -]\w+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|half an?|an?)"
+_TENS = r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)"
+_N = rf"(?:\d+(?:[.,:/]\d+)*|[½¼¾⅓⅔]|\d+\s?[½¼¾⅓⅔]|{_TENS}(?:[ -]\w+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|half an?|an?)"
 _NUMBER = rf"(?:{_N}(?:\s?(?:-|–|to|or)\s?{_N})?)"
 _DIGITS = r"\d+(?:[.,]\d+)*"
 MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
@@ -32,11 +34,12 @@ _SCALE = r"(?:hundred|thousand|million|billion)"
 _PRICE = rf"[$€£¥]\s?{_DIGITS}(?:\s?(?:{_SCALE}|k|m|bn))?|{_NUMBER}(?:\s{_SCALE})*\s?(?:dollars|euros?|pounds|cents|pence|USD|EUR|GBP)"
 _PERCENT = rf"{_DIGITS}\s?(?:%|percent|per cent)"
 _TEMPERATURE = rf"{_DIGITS}\s?(?:°\s?[CF]?|º\s?[CF]?|degrees?(?:\s(?:celsius|fahrenheit|c|f)\b)?|[CF]\b)|gas mark \d"
-_MEASURE = (
-    rf"{_NUMBER}[\s-]?(?:g|grams?|kg|kilos?|mg|ml|cl|dl|l|lit(?:er|re)s?|cups?|tablespoons?|tbsps?|teaspoons?|tsps?|oz|ounces?"
+_MEASURE_UNIT = (
+    r"(?:g|grams?|kg|kilos?|mg|ml|cl|dl|l|lit(?:er|re)s?|cups?|tablespoons?|tbsps?|teaspoons?|tsps?|oz|ounces?"
     r"|lbs?|pounds?|pinch(?:es)?|cloves?|slices?|sticks?|cans?|bunch(?:es)?|handfuls?)\b"
 )
-_LENGTH = rf"{_NUMBER}[\s-]?(?:mm|cm|km|m|met(?:er|re)s?|kilomet(?:er|re)s?|centimet(?:er|re)s?|miles?|feet|foot|ft|inch(?:es)?|yards?|km/h|mph|kmh)\b"
+_LENGTH_UNIT = r"(?:mm|cm|km|m|met(?:er|re)s?|kilomet(?:er|re)s?|centimet(?:er|re)s?|miles?|feet|foot|ft|inch(?:es)?|yards?|km/h|mph|kmh)\b"
+_MEASURE, _LENGTH = (rf"{_NUMBER}[\s-]?{unit}" for unit in (_MEASURE_UNIT, _LENGTH_UNIT))
 _ANY_NUMBER = rf"[$€£]?{_DIGITS}%?(?:\s(?:million|billion|thousand|hundred))?|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozens?|hundreds?|thousands?|millions?)\b"
 _AGE = r"\d{1,3}[\s-]years?[\s-]old|aged?\s+\d{1,3}|\d{1,3}(?=,\s)"
 
@@ -86,11 +89,25 @@ _COMPILED = tuple(
     )
     for kind in _KINDS
 )
+_ANY_NOUN = re.compile(rf"(?<![\w'’-])(?:{'|'.join(kind.nouns for kind in _KINDS)})(?![\w-])", re.IGNORECASE)
 _MONTHS = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)(?!\w)"
-_VALUES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (_DATE, _YEAR, _CLOCK, _PRICE, _PERCENT, _TEMPERATURE, _MEASURE, _LENGTH, _DURATION, _MONTHS)
+_UNIT_START = rf"(?:^|[-\d½¼¾⅓⅔]|{_N})"  # a word that holds a unit starts with it, or has a number before it
+_VALUES = tuple(  # with a sign: one word between white space of every match has it
+    (re.compile(pattern, re.IGNORECASE), re.compile(sign, re.IGNORECASE))
+    for pattern, sign in (
+        (_DATE, r"\d|day"),
+        (_YEAR, r"\d"),
+        (_CLOCK, r"\d|noon|midnight"),
+        (_PRICE, r"[$€£¥]|dollars|euro|pounds|cents|pence|USD|EUR|GBP"),
+        (_PERCENT, r"\d"),
+        (_TEMPERATURE, r"\d"),
+        (_MEASURE, rf"{_UNIT_START}{_MEASURE_UNIT}|{_TENS}"),
+        (_LENGTH, rf"{_UNIT_START}{_LENGTH_UNIT}|{_TENS}"),
+        (_DURATION, r"sec|min|hour|hr|day|week|month|year|decade|night"),
+        (_MONTHS, _MONTHS),
+    )
 )
+_ANY_NUMBER_PATTERN = re.compile(_ANY_NUMBER, re.IGNORECASE)
 _NAME_NOUN = re.compile(r"(?<![\w'’-])(?P<name>names?)(?![\w-])", re.IGNORECASE)
 _DETERMINED = re.compile(
     r"\b(?:the|this|that|its|his|her|their|your|wrong|incorrect|right|correct|made-up|invented|both|these|those|all|which|what"
@@ -104,7 +121,8 @@ _CONFIDENCE = {True: 0.75, False: 0.5}  # by whether words of the comment or uni
 def find_kinds(comment: str, start: int, end: int, document: Document) -> Iterator[Proposal]:
     """Yield the places of the kinds that comment[start:end] names, near its other words where there are several."""
     taken: list[Range] = []
-    matches = [(m, found, kind) for noun, found, kind in _COMPILED for m in noun.finditer(comment, start, end)]
+    compiled = _COMPILED if _ANY_NOUN.search(comment, start, end) else ()  # most clauses name none
+    matches = [(m, found, kind) for noun, found, kind in compiled for m in noun.finditer(comment, start, end)]
     for match, patterns, kind in sorted(matches, key=lambda each: each[0].start() - each[0].end()):
         if any(overlap(match.span(), other) for other in taken):
             continue
@@ -127,9 +145,9 @@ def find_kinds(comment: str, start: int, end: int, document: Document) -> Iterat
 
 def find_values(document: Document) -> list[Range]:
     """Return the numbers with their units, dates, prices and names of a text."""
-    patterns = (*_VALUES, re.compile(_ANY_NUMBER, re.IGNORECASE))
-    found = [place for pattern in patterns for place in _whole_words(pattern, document.text)]
-    return list(dict.fromkeys([*found, *_names(document)]))
+    found = [place for _, places in _values_by_kind(document.text) for place in places]
+    numbers = _whole_words(_ANY_NUMBER_PATTERN, document.text)
+    return list(dict.fromkeys([*found, *numbers, *_names(document)]))
 
 
 def find_contradicted_values(
@@ -154,8 +172,16 @@ def find_contradicted_values(
 @lru_cache(maxsize=32)  # an answer is read for each clause of a comment
 def _values_by_kind(text: str) -> tuple[tuple[re.Pattern[str], tuple[Range, ...]], ...]:
     """Return the kinds of values that a text has, by their patterns, and where they are."""
-    found = [(pattern, tuple(_whole_words(pattern, text))) for pattern in _VALUES]
+    shown = set(chain.from_iterable(map(_shown_values, text.split())))
+    patterns = [pattern for i, (pattern, _) in enumerate(_VALUES) if i in shown]
+    found = [(pattern, tuple(_whole_words(pattern, text))) for pattern in patterns]
     return tuple((pattern, places) for pattern, places in found if places)
+
+
+@lru_cache(maxsize=1 << 14)
+def _shown_values(word: str) -> tuple[int, ...]:
+    """Return the numbers of the values of which a word between white space has the sign."""
+    return tuple(i for i, (_, sign) in enumerate(_VALUES) if sign.search(word))
 
 
 def _places(pattern: re.Pattern[str], kind: _Kind, document: Document) -> list[Range]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,8 @@ _FENCE = re.compile(
 _FIRST_CODE_LINE = re.compile(r"^(?:def|class|import|from|async def|@)\b.*", re.M)
 _LOOKS_LIKE_CODE = re.compile(r"[=(\[{]|^\s*(?:return|pass|if|for|while|print)\b", re.MULTILINE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_TWO_WORDS = re.compile(r"\s*([A-Za-z_]\w*)[ \t]+([A-Za-z_]\w*)", re.ASCII)  # no program starts so without a keyword
+_KEYWORDS = frozenset((*keyword.kwlist, *keyword.softkwlist))
 _PYTHON = ("", "python", "py", "python3")
 _DEFINITIONS = {ast.FunctionDef: "def", ast.AsyncFunctionDef: "async def", ast.ClassDef: "class"}
 _NESTED = (ast.stmt, ast.excepthandler, ast.match_case, ast.expr_context)
@@ -148,6 +151,8 @@ def _parse_once(source: str) -> ast.Module | None:
 
 def parse_python(source: str) -> ast.Module | None:
     """Parse Python source without its warnings; None if it is not valid."""
+    if (words := _TWO_WORDS.match(source)) and _KEYWORDS.isdisjoint(words.groups()):
+        return None  # prose; the parser would read all of it to report an error
     with warnings.catch_warnings(action="ignore"):
         try:
             return ast.parse(source)

@@ -23,7 +23,7 @@ from text2grad.schema import Range
 
 Stance = Literal["poor", "good", "wanted"]
 
-_SENTENCE_END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<=[.!?])\s+|[;\n]+")
+_SENTENCE_END = re.compile(r"(?=\s)(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)\s+|[;\n]+")
 
 # Words allowed between a cue and its quotation.
 _FILL = (

@@ -16,7 +16,8 @@ def relate_to_answer(clause: str, document: Document, prompt: str) -> list[str]:
     """Return the names of features: how many words, numbers and names are the answer's, the prompt's alone, or new."""
     answer, source = key_set(document.text), key_set(prompt)
     own = list(dict.fromkeys(part_key(part) for part in split_parts(clause) if not is_function_part(part)))
-    counts = {letter: sum(_place(key, answer, source) == letter for key in own) for letter in "asn"}
+    places = [_place(key, answer, source) for key in own]
+    counts = {letter: places.count(letter) for letter in "asn"}
     features = [f"{letter}{min(counts[letter], limit)}" for letter, limit in (("a", 4), ("s", 3), ("n", 5))]
     share = counts["a"] / max(1, len(own))
     features += [f"share{round(4 * share)}", f"kind {_kind(document)}"]

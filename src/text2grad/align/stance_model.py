@@ -54,11 +54,12 @@ def predict_stances_of_answer(
     return [_probabilities([_SHARPNESS * (first + second) for first, second in pairs]) for pairs in scores]
 
 
-def _score(clause: str, before: str, after: str) -> list[float]:
+@lru_cache(maxsize=256)  # the same parts of a comment are asked about while it is split and once it is
+def _score(clause: str, before: str, after: str) -> tuple[float, ...]:
     weights = _load_weights()
     found = [weights["bias"]]
     found += [weight for name in extract_features(clause, before, after) if (weight := weights.get(name))]
-    return [sum(column) / _SCALE for column in zip(*found, strict=True)]
+    return tuple([sum(column) / _SCALE for column in zip(*found, strict=True)])
 
 
 def _probabilities(scores: Sequence[float]) -> StanceProbabilities:

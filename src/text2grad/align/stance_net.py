@@ -67,7 +67,7 @@ def score_clauses(masked: Sequence[str], contexts: Sequence[Sequence[str]]) -> F
         shares = np.exp(shares - shares.max())
         known = [names[name] for name in context if name in names]
         attended = shares @ own / shares.sum()
-        pooled.append(np.concatenate([own.max(0), own.mean(0), attended, weights["context"][known].sum(0)]))
+        pooled.append(np.concatenate([own.max(0), own.sum(0) / length, attended, weights["context"][known].sum(0)]))
     result: Floats = np.array(pooled) @ weights["out"] + weights["out_bias"]
     return result
 

@@ -18,6 +18,7 @@ from text2grad.text.lexicon import DIGITS, FUNCTION_WORDS, NUMBER_WORDS
 from text2grad.text.stems import lower_word, stem
 
 PUNCTUATION = ".,;:!?\"'`()[]{}“”‘’«»"
+_ASCII_PUNCTUATION = ".,;:!?\"'()"
 _WORD = re.compile(r"\S+")
 _PART = re.compile(rf"{DIGITS}|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+")
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -49,7 +50,11 @@ _CLOSED_CLASSES = {
 
 
 class WhitespaceWord(NamedTuple):
-    """A word and its character range; `parts` are lower case, and equal `keys` mean the same word or number."""
+    """A word and its character range; `parts` are lower case, and equal `keys` mean the same word or number.
+
+    is_content: whether the word is neither punctuation nor a function word. is_capitalized: whether the first character
+    that is not punctuation is upper case.
+    """
 
     start: int
     end: int
@@ -58,16 +63,8 @@ class WhitespaceWord(NamedTuple):
     keys: tuple[str, ...]
     kind: WordKind
     sentence: int
-
-    @property
-    def is_content(self) -> bool:
-        """Whether the word is neither punctuation nor a function word."""
-        return self.kind >= WordKind.NUMBER
-
-    @property
-    def is_capitalized(self) -> bool:
-        """Whether the first character that is not punctuation is upper case."""
-        return is_capitalized(self.text)
+    is_content: bool
+    is_capitalized: bool
 
 
 def split_words(text: str) -> list[WhitespaceWord]:
@@ -78,36 +75,40 @@ def split_words(text: str) -> list[WhitespaceWord]:
 @lru_cache(maxsize=128)  # one comment is read with many questions to the same few texts
 def _split_words(text: str) -> tuple[WhitespaceWord, ...]:
     words: list[WhitespaceWord] = []
-    sentence = 0
+    sentence = last_end = 0
+    ended = False
     for match in _WORD.finditer(text):
         start, end = match.span()
-        ends = bool(words) and (_ends_sentence(words[-1].text) or text.count("\n", words[-1].end, start) > 1)
-        sentence += ends
-        words.append(WhitespaceWord(start, end, match[0], *_analyse(match[0], not words), sentence))
+        if words and (ended or (start - last_end > 1 and text.count("\n", last_end, start) > 1)):
+            sentence += 1
+        word = match[0]
+        parts, keys, kind, is_content, capital, ended = _analyse(word, not words)
+        words.append(WhitespaceWord(start, end, word, parts, keys, kind, sentence, is_content, capital))
+        last_end = end
     return tuple(words)
 
 
 @lru_cache(maxsize=1 << 15)
-def _analyse(word: str, is_first: bool) -> tuple[tuple[str, ...], tuple[str, ...], WordKind]:
-    """Return the parts of a word, their keys, and the word's kind."""
-    parts = split_parts(word)
-    return parts, tuple(map(part_key, parts)), _word_kind(word, parts, is_first)
-
-
-@lru_cache(maxsize=1 << 15)
-def _ends_sentence(word: str) -> bool:
-    return _SENTENCE_END.search(word) is not None
+def _analyse(word: str, is_first: bool) -> tuple[tuple[str, ...], tuple[str, ...], WordKind, bool, bool, bool]:
+    """Return the parts of a word, their keys, its kind, its two properties, and whether it ends a sentence."""
+    parts = _parts_of_word(word)
+    kind = _word_kind(word, parts, is_first)
+    ends = _SENTENCE_END.search(word) is not None
+    return parts, _keys_of_word(word), kind, kind >= WordKind.NUMBER, is_capitalized(word), ends
 
 
 @lru_cache(maxsize=128)  # clauses, comments and answers are split by several who read them
 def split_parts(text: str) -> tuple[str, ...]:
     """Return the words and numbers of a text in lower case, compounds and identifiers split."""
-    return tuple(chain.from_iterable(map(_split_run, _PART.findall(text))))
+    return tuple(chain.from_iterable(map(_parts_of_word, text.split())))  # no part has white space inside
 
 
 @lru_cache(maxsize=1 << 16)
-def _split_run(run: str) -> tuple[str, ...]:
-    return tuple(map(lower_word, _CAMEL_CASE.split(run)))
+def _parts_of_word(word: str) -> tuple[str, ...]:
+    bare = word.strip(_ASCII_PUNCTUATION)
+    if bare.isascii() and bare.isalpha() and bare[1:].islower():
+        return (bare.lower(),)  # as the patterns find too, but slowly
+    return tuple(lower_word(part) for run in _PART.findall(word) for part in _CAMEL_CASE.split(run))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -119,10 +120,15 @@ def part_key(part: str) -> str:
     return str(NUMBER_WORDS[bare]) if bare in NUMBER_WORDS else stem(bare)
 
 
+@lru_cache(maxsize=1 << 16)
+def _keys_of_word(word: str) -> tuple[str, ...]:
+    return tuple(map(part_key, _parts_of_word(word)))
+
+
 @lru_cache(maxsize=32)  # a source is read for each clause of a comment
 def split_keys(text: str) -> tuple[str, ...]:
     """Return the keys of all parts of a text, in order."""
-    return tuple(map(part_key, split_parts(text)))
+    return tuple(chain.from_iterable(map(_keys_of_word, text.split())))
 
 
 @lru_cache(maxsize=32)

@@ -10,6 +10,7 @@ from text2grad.align.learned.aligner import (
     parse_model,
     predict_word_probabilities,
     select_words,
+    source_or_none,
     stack_neighbours,
 )
 from text2grad.align.learned.word_features import compute_word_features
@@ -121,3 +122,11 @@ def test_weights_are_small_and_fit_the_features(name):
     if name != "statements":
         names = [column for column in data["trees"]["columns"] if not column.startswith("heads[")]
         assert names == compute_word_features("a", "b", "c")[1]
+
+
+def test_a_source_is_one_wherever_it_has_the_words():
+    far = "zzz " * 1000 + "Commuters are facing a fourth day of strike action"
+    assert source_or_none(far, STRIKES) == far
+    assert source_or_none("Write poems.", STRIKES) is None
+    assert source_or_none(None, STRIKES) is None
+    assert source_or_none("x" * 498 + " a" + "b" * 500, "a " * 9) is None  # no word "a", only one that is cut there

@@ -33,3 +33,19 @@ def test_columns_are_taken_by_name():
 
 def test_no_rows_no_probabilities():
     assert TREES.predict_proba(["x", "y"], np.zeros((0, 2), np.float32)).tolist() == []
+
+
+def test_rows_beyond_one_block_are_the_same_as_one_by_one():
+    rows = np.random.default_rng(0).choice([0.4, 0.5, 0.6, 2, 2.1, NAN], (50_000, 2)).astype(np.float32)
+    together = TREES.predict_proba(["x", "y"], rows)
+    kinds, first = np.unique(np.nan_to_num(rows, nan=-1), axis=0, return_index=True)
+    assert len(kinds) == 36
+    assert [TREES.predict_proba(["x", "y"], rows[i : i + 1])[0] for i in first] == together[first].tolist()
+
+
+def test_a_threshold_between_two_float32_numbers_is_exact():
+    data = {"columns": ["x"], "roots": [0], "feature": [0, 0, 0], "missing_left": [0, 0, 0], "left": [1, 1, 2]}
+    data |= {"right": [2, 1, 2], "value": [0, -1, 1], "threshold": [0.1, 0, 0]}
+    above, below = np.float32(0.1), np.nextafter(np.float32(0.1), np.float32(0))
+    found = BoostedTrees.from_dict(data).predict_proba(["x"], np.array([[above], [below]]))
+    assert (found > 0.5).tolist() == [True, False]  # the float32 that is nearest to 0.1 is above it

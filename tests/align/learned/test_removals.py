@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-from text2grad.align.learned.removal_features import compute_features
+from text2grad.align.learned.removal_features import compute_features, describe_candidates
 from text2grad.align.learned.removal_requests import parse_request
-from text2grad.align.learned.removals import find_removals, list_candidates
+from text2grad.align.learned.removals import find_removals, list_candidates, score
+from text2grad.align.weight_files import load_weights
 from text2grad.text.whitespace import split_words
 
 ANSWER = "Argentina winger Angel Di Maria has signed a four-year deal with the French club, his agent said in Paris."
@@ -76,3 +77,16 @@ def test_a_long_answer_takes_no_long_time() -> None:
     find_removals("the club being French", answer)
     find_removals("his age", answer)
     assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize("source", [None, "A man was held in Leeds on Monday."])
+@pytest.mark.parametrize(
+    "request_", ["the age of the man", "46-year-old", "Leeds, on Monday", "the first name of Anna"]
+)
+def test_a_score_is_the_sum_of_the_weights_of_the_features(request_: str, source: str | None) -> None:
+    words = split_words("Anna Berg saw a 46-year-old man in Leeds, on Monday. He was arrested, she said.")
+    candidates = list_candidates(request_, words)
+    scores = score(describe_candidates(request_, words, candidates, source))
+    weights = load_weights("text2grad.align.learned", "removals")
+    for found, features in zip(scores, compute_features(request_, words, candidates, source), strict=True):
+        assert found == pytest.approx(sum(weights.get(name, 0.0) * value for name, value in features.items()))

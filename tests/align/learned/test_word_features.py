@@ -60,3 +60,19 @@ def test_neighbours_are_shifted_columns():
 def test_odd_texts_have_features_too(comment, answer):
     words, names, matrix = compute_word_features(comment, answer, None)
     assert matrix.shape == (len(words), len(names))
+
+
+def test_distances_to_what_is_blamed():
+    _, names, matrix = compute_word_features('"red" is wrong', "a barn, red and old, burned", None)
+    columns = {name: column.tolist() for name, column in zip(names, matrix.T, strict=True)}
+    assert columns["blamed"] == [0, 0, 1, 0, 0, 0]
+    assert columns["blame_before"] == [20, 20, 0, 1, 2, 3]
+    assert columns["blame_after"] == [2, 1, 0, 20, 20, 20]
+
+
+def test_pairs_of_words_that_the_source_has():
+    _, names, matrix = compute_word_features("Hm.", "a red barn — burned down", "The red barn burned. It fell down.")
+    columns = {name: column.tolist() for name, column in zip(names, matrix.T, strict=True)}
+    assert columns["source_before"] == [-1, 0, 1, -1, -1, 0]
+    assert columns["source_after"] == [0, 1, -1, -1, 0, -1]
+    assert columns["source_run"] == [0, 3, 3, 0, 3, 1]

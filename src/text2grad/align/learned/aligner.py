@@ -40,7 +40,9 @@ _MAX_GAP = 3  # words between two selected runs that are selected too if they ar
 _GAP_THRESHOLD = 0.8  # of the threshold
 _MIN_THRESHOLD = 0.1
 _MIN_SHARED_WORDS = 0.1  # of a completion's words; function words alone reach that if the prompt is its source
+_BEGINNING = 500  # characters of a prompt that are compared first
 _MIN_STATEMENT_THRESHOLD = 0.08  # a comment on a program is nearly always about some statement
+_WORD = re.compile(r"\w+")
 _NOT_CODE_ALONE = (ast.Expr, ast.Pass)
 
 
@@ -152,14 +154,19 @@ def select_words(probabilities: Probabilities, threshold: float) -> NDArray[np.b
 
 def source_or_none(prompt: str | None, completion: str) -> str | None:
     """Return the prompt if the completion draws on it; compared with a mere question every word would be suspect."""
-    known = _word_set(prompt or "")
-    words = re.findall(r"\w+", completion.casefold())
-    return prompt if sum(word in known for word in words) >= _MIN_SHARED_WORDS * len(words) else None
+    return prompt if _draws_on(completion, prompt or "") else None
 
 
 @lru_cache(maxsize=16)
-def _word_set(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", text.casefold()))
+def _draws_on(completion: str, prompt: str) -> bool:
+    words = _WORD.findall(completion.casefold())
+    beginning = _WORD.findall(prompt[:_BEGINNING].casefold())[:-1]  # its last word may be cut; it nearly always decides
+    return _shares_words(words, beginning) or _shares_words(words, _WORD.findall(prompt.casefold()))
+
+
+def _shares_words(words: Sequence[str], source: Sequence[str]) -> bool:
+    known = frozenset(source)
+    return sum([word in known for word in words]) >= _MIN_SHARED_WORDS * len(words)
 
 
 def _shift(probabilities: Probabilities, log_odds: float) -> Probabilities:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
@@ -47,7 +47,12 @@ def phrase_kinds(words: Sequence[WhitespaceWord], candidates: Sequence[tuple[int
         )
     )
     found = []
-    start, known = -1, frozenset[str]()
+    longest = dict(sorted(candidates))  # of the runs with one start, the last one in order
+    measured = {
+        first: _measures(" ".join(texts[first:last]), _MEASURES)
+        for first, last in longest.items()
+        if measures[last] > measures[first]
+    }
     for first, last in candidates:
         length, final = last - first, texts[last - 1]
         kinds = set()
@@ -70,10 +75,8 @@ def phrase_kinds(words: Sequence[WhitespaceWord], candidates: Sequence[tuple[int
             kinds.add(f"{bare} Name")
         elif bare in PREPOSITIONS:
             kinds.add("prepositional phrase")
-        if measures[last] > measures[first]:  # a longer run has what a shorter one has
-            measured = _measures(" ".join(texts[first:last]), known if start == first else frozenset())
-            start, known = first, measured
-            kinds |= measured
+        if measures[last] > measures[first] and measured[first]:  # a longer run has what a shorter one has
+            kinds.update(_measures(" ".join(texts[first:last]), measured[first]))
         if length == 1 and _NATIONALITY.match(final):
             kinds.add("nationality")
         if length == 1 and final.endswith(("'s", "’s")):
@@ -89,5 +92,5 @@ def _may_measure(word: str) -> bool:
     return _MEASURE_WORD.search(word) is not None or _MEASURE_WORD.search(word.lower()) is not None
 
 
-def _measures(text: str, known: frozenset[str]) -> frozenset[str]:
-    return frozenset([kind for kind, pattern in _MEASURES.items() if kind in known or pattern.search(text)])
+def _measures(text: str, possible: Iterable[str]) -> list[str]:
+    return [kind for kind in possible if _MEASURES[kind].search(text)]

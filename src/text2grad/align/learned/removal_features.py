@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
-from itertools import pairwise
-from typing import NamedTuple
+from itertools import pairwise, product
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,23 @@ from text2grad.align.learned.removal_requests import Request, kind_keys, parse_r
 from text2grad.text.lexicon import ARTICLES, word_set
 from text2grad.text.whitespace import WhitespaceWord, WordKind, is_capitalized, key_pairs, key_set
 
+T = TypeVar("T", bound=Hashable)
 Features = dict[str, float]
 Column = NDArray[np.float64]  # a value per candidate
 
 
+class Choice(NamedTuple):
+    """Groups of names whose value is 1, and which of the groups each candidate has, (candidates,)."""
+
+    groups: Sequence[tuple[str, ...]]
+    chosen: NDArray[np.int64]
+
+
 class Described(NamedTuple):
-    """The features of candidates: columns of values, and of each candidate groups of names whose value is 1."""
+    """The features of candidates: columns of values, and names whose value is 1, as choices."""
 
     columns: dict[str, Column]
-    names: list[list[tuple[str, ...]]]
+    choices: list[Choice]
 
 
 def compute_features(
@@ -34,9 +42,11 @@ def compute_features(
         return []
     described = describe_candidates(request, words, candidates, source)
     columns = {name: column.tolist() for name, column in described.columns.items()}
+    own = zip(*([groups[i] for i in chosen.tolist()] for groups, chosen in described.choices), strict=True)
     return [
-        {name: column[i] for name, column in columns.items()} | dict.fromkeys((n for group in own for n in group), 1.0)
-        for i, own in enumerate(described.names)
+        {name: column[i] for name, column in columns.items()}
+        | dict.fromkeys((n for group in found for n in group), 1.0)
+        for i, found in enumerate(own)
     ]
 
 
@@ -62,14 +72,9 @@ def describe_candidates(
         columns["nothing known"] = np.ones(len(candidates))
     if known:
         columns |= _source_columns(asked, runs, known)
-    covered = columns["head all covered"].tolist()
-    names = []
-    for boundary, own, is_covered in zip(_boundaries(words, candidates), kinds, covered, strict=True):
-        groups = [_boundary_names(*boundary), _kind_names(asked.kinds, own)]
-        if is_covered:
-            groups += [_covered_names(groups[0]), tuple([f"covered {kind}" for kind in sorted(own)])]
-        names.append(groups)
-    return Described(columns, names)
+    choices = _boundary_choices(words, runs, columns["head all covered"] > 0)
+    choices += _kind_choices(asked, kinds, columns["head all covered"] > 0)
+    return Described(columns, choices)
 
 
 class _Source(NamedTuple):
@@ -113,15 +118,21 @@ class _Runs:
         self.unsupported = np.array(unsupported)
         self.content = self.count(self.is_content)
         self.matched = self.count(self.is_asked)
-        self.head_inside, self.anchor_inside = np.zeros((2, len(candidates)))
-        for keys, inside in ((self.head, self.head_inside), (self.anchor, self.anchor_inside)):
-            for key in keys:
-                inside += self.count(np.array([key in own for own in present])) > 0
+        self.head_inside, self.anchor_inside = (self._count_keys(keys, present) for keys in (self.head, self.anchor))
 
     def count(self, flags: NDArray[np.bool_]) -> Column:
-        """Return how many of a candidate's words have a flag."""
-        sums = np.concatenate([[0], np.cumsum(flags)])
-        found: Column = (sums[self.last] - sums[self.first]).astype(float)
+        """Return how many of a candidate's words have a flag, (..., candidates). flags: (..., words)."""
+        sums = np.zeros((*flags.shape[:-1], flags.shape[-1] + 1))
+        np.cumsum(flags, axis=-1, out=sums[..., 1:])
+        found: Column = sums.take(self.last, axis=-1) - sums.take(self.first, axis=-1)
+        return found
+
+    def _count_keys(self, keys: frozenset[str], present: Sequence[set[str]]) -> Column:
+        """Return how many of the keys a candidate has. present: those of each word."""
+        if not keys:
+            return np.zeros(len(self.first))
+        flags = np.array([[key in own for own in present] for key in keys])
+        found: Column = (self.count(flags) > 0).sum(axis=0).astype(float)
         return found
 
     def after(self, flags: NDArray[np.bool_]) -> Column:
@@ -171,49 +182,77 @@ def _overlap_columns(asked: Request, runs: _Runs) -> dict[str, Column]:
     return columns
 
 
-def _boundaries(
-    words: Sequence[WhitespaceWord], candidates: Sequence[tuple[int, int]]
-) -> list[tuple[str, str, str, str, bool, bool, bool]]:
+def _boundary_choices(words: Sequence[WhitespaceWord], runs: _Runs, is_covered: NDArray[np.bool_]) -> list[Choice]:
     """Return the classes of the words before, first, last and after, the commas, and whether the sentence ends."""
     classes = [_classify(word.text, word.kind) for word in words]
-    commas = [word.text.endswith(",") for word in words]
+    commas = np.array([word.text.endswith(",") for word in words])
     opens = [True, *(left.sentence != right.sentence for left, right in pairwise(words)), True]
-    left = ["START" if first else word for first, word in zip(opens, ["", *classes], strict=True)]
-    right = ["END" if first else word for first, word in zip(opens, [*classes, ""], strict=True)]
-    return [
-        (
-            left[first],
-            classes[first],
-            classes[last - 1],
-            right[last],
-            not opens[first] and commas[first - 1],
-            commas[last - 1],
-            opens[last],
-        )
-        for first, last in candidates
+    before = ["START" if first else word for first, word in zip(opens, ["", *classes], strict=True)]
+    after = ["END" if first else word for first, word in zip(opens, [*classes, ""], strict=True)]
+    closes = np.array(opens)
+    starts = [_start_names(*pair) for pair in zip(before[:-1], classes, strict=True)]
+    ends = [_end_names(*pair) for pair in zip(classes, after[1:], strict=True)]
+    bounds = zip(runs.first.tolist(), runs.last.tolist(), strict=True)
+    seams, seam = _choose([(before[first], classes[first], after[last]) for first, last in bounds])
+    comma_before = np.append(False, commas)[runs.first] & ~closes[runs.first]
+    marks = 4 * comma_before + 2 * commas[runs.last - 1] + closes[runs.last]
+    choices = [
+        Choice(starts, runs.first),
+        Choice(ends, runs.last - 1),
+        Choice([_seam_names(*classes_around) for classes_around in seams], seam),
+        Choice(_COMMAS, marks),
     ]
+    return choices + [_only_if(is_covered, choice, _covered_names) for choice in choices[:3] if is_covered.any()]
+
+
+def _kind_choices(asked: Request, kinds: Sequence[frozenset[str]], is_covered: NDArray[np.bool_]) -> list[Choice]:
+    """Return the kinds of phrase that the candidates are, beside what the request asks for."""
+    own, chosen = _choose(kinds)
+    choices = [Choice([_kind_names(asked.kinds, names) for names in own], chosen)]
+    if is_covered.any():
+        plain = Choice([tuple(sorted(names)) for names in own], chosen)
+        choices.append(_only_if(is_covered, plain, lambda names: tuple([f"covered {name}" for name in names])))
+    return choices
+
+
+def _choose(values: Sequence[T]) -> tuple[list[T], NDArray[np.int64]]:
+    """Return the different values, and the number of each candidate's."""
+    numbers: dict[T, int] = {}
+    chosen = [numbers.setdefault(value, len(numbers)) for value in values]
+    return list(numbers), np.array(chosen)
+
+
+def _only_if(holds: NDArray[np.bool_], choice: Choice, rename: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Choice:
+    """Return the choice under other names, for the candidates of which something holds."""
+    used = set(choice.chosen[holds].tolist())
+    groups = [rename(names) if i in used else () for i, names in enumerate(choice.groups)]
+    return Choice([*groups, ()], np.where(holds, choice.chosen, len(groups)))
 
 
 @lru_cache(maxsize=1 << 14)
-def _boundary_names(
-    before: str, begin: str, end: str, after: str, comma_before: bool, comma_after: bool, closes: bool
-) -> tuple[str, ...]:
-    return (
-        f"before {before}",
-        f"begin {begin}",
-        f"end {end}",
-        f"after {after}",
-        f"seam {before} {after}",
-        f"left {before} {begin}",
-        f"right {end} {after}",
-        f"commas {comma_before} {comma_after} {'END' if closes else ''}",
-        f"edges {begin} {after}",
-    )
+def _start_names(before: str, begin: str) -> tuple[str, ...]:
+    return f"before {before}", f"begin {begin}", f"left {before} {begin}"
+
+
+@lru_cache(maxsize=1 << 14)
+def _end_names(end: str, after: str) -> tuple[str, ...]:
+    return f"end {end}", f"after {after}", f"right {end} {after}"
+
+
+@lru_cache(maxsize=1 << 14)
+def _seam_names(before: str, begin: str, after: str) -> tuple[str, ...]:
+    return f"seam {before} {after}", f"edges {begin} {after}"
+
+
+_COMMAS = [  # in the order of the numbers that these three make in binary
+    (f"commas {before} {after} {'END' if closes else ''}",)
+    for before, after, closes in product((False, True), repeat=3)
+]
 
 
 @lru_cache(maxsize=1 << 14)
 def _covered_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"covered {name}" for name in names if name.startswith(("left ", "right ", "edges ")))
+    return tuple([f"covered {name}" for name in names if name.startswith(("left ", "right ", "edges "))])
 
 
 @lru_cache(maxsize=1 << 12)

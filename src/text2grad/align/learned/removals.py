@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from text2grad.align.cuts import may_end_cut, still_reads
+from text2grad.align.cuts import count_marks, may_end_cut, still_reads
 from text2grad.align.learned.phrase_kinds import phrase_kinds
 from text2grad.align.learned.removal_features import Column, Described, describe_candidates
 from text2grad.align.learned.removal_requests import kind_keys, parse_request
@@ -62,6 +62,7 @@ def list_candidates(request: str, words: Sequence[WhitespaceWord]) -> list[tuple
     near = {word.sentence for word in words if not named or named.intersection(word.keys)}
     needed = {kind for kind in ("first name", "age") if kind in asked.kinds} if not named else set()
     is_long = len(words) > _MAX_ANSWER
+    marks = count_marks(words)
     may_end = [True, *(may_end_cut(words, last) for last in range(1, len(words) + 1))]
     found = []
     for first, word in enumerate(words):
@@ -70,7 +71,7 @@ def list_candidates(request: str, words: Sequence[WhitespaceWord]) -> list[tuple
         for last in range(first + 1, min(len(words), first + _MAX_WORDS) + 1):
             if words[last - 1].sentence != word.sentence:
                 break
-            if may_end[last] and still_reads(words, first, last):
+            if may_end[last] and still_reads(words, first, last, marks):
                 found.append((first, last))
     if needed:
         kinds = phrase_kinds(words, found)
@@ -80,8 +81,10 @@ def list_candidates(request: str, words: Sequence[WhitespaceWord]) -> list[tuple
 
 def score(described: Described) -> Column:
     """Return the log-odds of each candidate against "none", up to a constant."""
-    weights, known = _weights(), _sum_weights
-    total = np.array([sum([known(names) for names in own]) for own in described.names])
+    weights = _weights()
+    total = np.zeros(len(described.columns["bias"]))
+    for groups, chosen in described.choices:
+        total += np.array(list(map(_sum_weights, groups)))[chosen]
     for name, column in described.columns.items():
         if name in weights:
             total += weights[name] * column

@@ -66,6 +66,8 @@ _ABOUT_TEXT = (
         code function program line bug handle input should must
         """)
 )
+_CUES = _NEGATIONS | _CONTRASTS | {"rather", "with", "to", "into", "makes", "made", "making"}
+_KEYS_OF_CUES = _SOURCE | _ANSWER | _REPLACING | _BLAMING | _SUGGESTING | _SAYING
 _SENTENCE = re.compile(r"(?:[^.!?;\n]|[.](?=\S))+[.!?;\n]*")
 _QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”|`[^`]+`|(?<!\w)'[^']+'(?!\w)")
 _MAX_VERB_POSITION = 4  # words before which a replacing verb is an instruction: "Please replace ..."
@@ -83,9 +85,16 @@ def _parse_mentions(comment: str) -> tuple[Mention, ...]:
         words = split_parts(sentence)
         quoted = {part for quotation in _QUOTED.findall(sentence) for part in split_parts(quotation)}
         for word, role in zip(words, _assign_roles(words), strict=True):
-            is_content = not is_function_part(word) and part_key(word) not in _ABOUT_TEXT
-            found.append(Mention(part_key(word), role, number, word in quoted, is_content))
+            key, is_content = _describe(word)
+            found.append(Mention(key, role, number, word in quoted, is_content))
     return tuple(found)
+
+
+@lru_cache(maxsize=1 << 14)
+def _describe(word: str) -> tuple[str, bool]:
+    """Return a word's key, and whether it is more than a function word or a word about text in general."""
+    key = part_key(word)
+    return key, not is_function_part(word) and key not in _ABOUT_TEXT
 
 
 def content_keys(mentions: Sequence[Mention], role: Role | None = None) -> set[str]:
@@ -99,6 +108,9 @@ def _assign_roles(words: Sequence[str]) -> list[Role]:
     said: Role | None = None  # the role of what the last named text says: the source is right, the answer is not
     replacing = False
     for i, (word, following) in enumerate(pairwise([*words, ""])):
+        if not _is_cue(word):
+            roles.append(role)
+            continue
         key = part_key(word)
         if word in _CONTRASTS:
             said = None
@@ -112,6 +124,12 @@ def _assign_roles(words: Sequence[str]) -> list[Role]:
         roles.append(role)
     first = next((role for role in roles if role is not None), Role.NEUTRAL)
     return [first if role is None else role for role in roles]
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_cue(word: str) -> bool:
+    """Whether a word may start a role, or say which text is spoken of."""
+    return word in _CUES or part_key(word) in _KEYS_OF_CUES or word.endswith("n't")
 
 
 def _role_change(word: str, following: str, role: Role | None, said: Role | None, replacing: bool) -> Role | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from text2grad.align.learned.roles import Mention, Role, content_keys, parse_mentions
 from text2grad.text.lexicon import CALENDAR_WORDS
-from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, WordKind, key_pairs, split_keys, split_words
+from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, WordKind, split_keys, split_words
 
 Matrix = NDArray[np.float32]
 Column = list[float]
@@ -33,7 +33,8 @@ _TOPICS = {
     "number": r"numbers?|amount|many|much|figures?|cost|price|score|percent\w*|total|quantity|value|size|count",
     "role": r"role|title|position|job|occupation|profession|status|rank|career|nationality|gender|relationship",
 }
-_TOPIC_PATTERNS = {topic: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for topic, words in _TOPICS.items()}
+_TOPIC_PATTERNS = {topic: re.compile(words, re.IGNORECASE) for topic, words in _TOPICS.items()}
+_WORD = re.compile(r"\w+")
 _TIME = re.compile(
     r"days?|weeks?|months?|years?|hours?|minutes?|today|yesterday|tomorrow|tonight|morning|evening|afternoon|night|weekend"
     r"|season|century|decade|last|next|ago|since|earlier|later|recently|annual|first|time|early|late|"
@@ -44,8 +45,12 @@ _PERSON = re.compile(r"(?:er|or|ist|ian|man|woman|ant)s?$")
 _ENDINGS = ("ly", "ed", "ing", "s")
 _CHUNK_STARTS = frozenset({WordKind.PREPOSITION, WordKind.CONJUNCTION, WordKind.AUXILIARY, WordKind.SUBJECT})
 _NEIGHBOUR_REACH = {"evidence": 3, "kind": 2, "novel": 2, "run_blamed": 2, "run": 2, "closes": 1, "source_run": 2}
+_MENTION_NAMES = (
+    "mentioned", "blamed", "wanted", "quoted", "similar", "mentions", "sentences_mentioning", "last_mention",
+)  # fmt: skip
 _MAX_DISTANCE = 20.0
 _OUTSIDE = -1.0  # the value of a neighbour beyond the ends of the completion
+_NOT_MENTIONED = (*[0.0] * 7, _OUTSIDE)  # in the order of `_MENTION_NAMES`
 
 
 def compute_word_features(
@@ -76,22 +81,28 @@ def _mention_columns(words: Sequence[WhitespaceWord], mentions: Sequence[Mention
         last[mention.key] = i / len(mentions)
     trigrams = {key: _trigrams(key) for key in counts}
 
-    def of_content(value: Callable[[WhitespaceWord], float], otherwise: float = 0.0) -> Column:
-        return [value(word) if word.is_content else otherwise for word in words]
+    def shares(key: str) -> tuple[float, ...]:
+        return float(key in counts), float(key in blamed), float(key in wanted), float(key in quoted)
 
-    columns = {
-        "mentioned": of_content(lambda word: _share_in(word, counts.keys())),
-        "blamed": of_content(lambda word: _share_in(word, blamed)),
-        "wanted": of_content(lambda word: _share_in(word, wanted)),
-        "quoted": of_content(lambda word: _share_in(word, quoted)),
-        "similar": of_content(lambda word: max((_similarity(key, trigrams) for key in word.keys), default=0.0)),
-        "mentions": of_content(lambda word: float(max(counts[key] for key in word.keys))),
-        "sentences_mentioning": of_content(lambda word: float(max(len(sentences[key]) for key in word.keys))),
-        "last_mention": of_content(lambda word: max(last.get(key, _OUTSIDE) for key in word.keys), _OUTSIDE),
-    }
-    for name, roles in {"": set(Role), "_blamed": {Role.BLAMED}, "_wanted": {Role.WANTED}}.items():
-        text = [mention.key if mention.role in roles else None for mention in mentions]
-        columns[f"run{name}"] = _longest_runs(words, text)
+    def strengths(key: str) -> tuple[float, ...]:
+        similar, count = _similarity(key, trigrams), counts.get(key, 0)
+        return similar, float(count), float(len(sentences.get(key, ()))), last.get(key, _OUTSIDE)
+
+    rows = []
+    for word in words:
+        if not word.is_content:
+            rows.append(_NOT_MENTIONED)
+        elif len(word.keys) == 1:
+            rows.append(shares(word.keys[0]) + strengths(word.keys[0]))
+        else:
+            means = (sum(column) / len(word.keys) for column in zip(*map(shares, word.keys), strict=True))
+            rows.append((*means, *map(max, zip(*map(strengths, word.keys), strict=True))))
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(_MENTION_NAMES)}
+    places = _places(words, [mention.key for mention in mentions])
+    columns["run"] = _longest_runs(words, places)[0]
+    for name, role in (("run_blamed", Role.BLAMED), ("run_wanted", Role.WANTED)):
+        own = {key: [i for i in positions if mentions[i].role is role] for key, positions in places.items()}
+        columns[name] = _longest_runs(words, own)[0] if any(own.values()) else [0.0] * len(words)
     return columns
 
 
@@ -99,36 +110,36 @@ def _source_columns(words: Sequence[WhitespaceWord], prompt: str | None) -> Colu
     """Compute how far the source contains each word and its neighbours."""
     if prompt is None:
         return {name: [float("nan")] * len(words) for name in _source_columns(words, "")}
-    source = split_keys(prompt)
-    counts, pairs = Counter(source), key_pairs(prompt)
+    places = _places(words, split_keys(prompt))
+    counts = {key: len(positions) for key, positions in places.items()}
     novel = [_mean([counts[key] == 0 for key in word.keys]) if word.keys else 0.0 for word in words]
     content = [value for word, value in zip(words, novel, strict=True) if word.is_content]
-
-    def known_pair(i: int) -> float:
-        """Whether the source contains word i - 1 followed by word i."""
-        inside = 0 < i < len(words) and words[i - 1].keys and words[i].keys
-        return float((words[i - 1].keys[-1], words[i].keys[0]) in pairs) if inside else _OUTSIDE
-
+    runs, continues = _longest_runs(words, places)
+    # whether the source contains each word right after the one before it
+    pairs = [
+        float(known) if before.keys and word.keys else _OUTSIDE
+        for (before, word), known in zip(pairwise(words), continues[1:], strict=True)
+    ]
     return {
         "novel": novel,
         "source_count": [float(min((counts[key] for key in word.keys), default=0)) for word in words],
-        "source_before": [known_pair(i) for i in range(len(words))],
-        "source_after": [known_pair(i + 1) for i in range(len(words))],
-        "source_run": _longest_runs(words, source),
+        "source_before": [_OUTSIDE, *pairs][: len(words)],
+        "source_after": [*pairs, _OUTSIDE][: len(words)],
+        "source_run": runs,
         "novel_share": [_mean(content) if content else 0.0] * len(words),
     }
 
 
 def _spelling_columns(words: Sequence[WhitespaceWord]) -> Columns:
     count = len(words)
-    bare = [word.text.strip(PUNCTUATION).lower() for word in words]
+    spelt = [_spelling(word.text) for word in words]
     return {
         "kind": [float(word.kind) for word in words],
         "capital": [float(word.is_capitalized) for word in words],
         "number": [float(word.kind == WordKind.NUMBER) for word in words],
-        "length": [float(len(text)) for text in bare],
-        "ending": [float(next((i for i, end in enumerate(_ENDINGS, 1) if text.endswith(end)), 0)) for text in bare],
-        "closes": [1.0 if word.text[-1] in ".!?" else 0.5 if word.text[-1] in ",;:" else 0.0 for word in words],
+        "length": [length for length, _, _ in spelt],
+        "ending": [ending for _, ending, _ in spelt],
+        "closes": [closes for _, _, closes in spelt],
         "position": [i / max(1, count - 1) for i in range(count)],
         "from_start": [float(min(i, 10)) for i in range(count)],
         "from_end": [float(min(count - 1 - i, 10)) for i in range(count)],
@@ -136,27 +147,48 @@ def _spelling_columns(words: Sequence[WhitespaceWord]) -> Columns:
     }
 
 
+@lru_cache(maxsize=1 << 15)
+def _spelling(word: str) -> tuple[float, float, float]:
+    """Return the length of a word without marks, the number of its ending, and how far it closes what is before it."""
+    bare = word.strip(PUNCTUATION).lower()
+    ending = next((i for i, end in enumerate(_ENDINGS, 1) if bare.endswith(end)), 0)
+    return float(len(bare)), float(ending), 1.0 if word[-1] in ".!?" else 0.5 if word[-1] in ",;:" else 0.0
+
+
 def _topic_columns(words: Sequence[WhitespaceWord], comment: str, mentions: Sequence[Mention]) -> Columns:
     """Compute whether the comment has a topic such as age or place (1, else 0), more if the word fits the topic."""
-    has_topic = {topic: float(bool(pattern.search(comment))) for topic, pattern in _TOPIC_PATTERNS.items()}
+    topics = {topic for word in set(_WORD.findall(comment)) for topic in _topics_in(word)}
     numbers = {mention.key for mention in mentions if mention.key[0].isdigit()}
-    rows = []
-    for i, word in enumerate(words):
-        number, capital = word.kind == WordKind.NUMBER, word.is_capitalized
-        before = [part for other in words[max(0, i - 3) : i] for part in other.parts[:1]]
-        age, time, role = _topics_of(word.text, word.parts)
-        fits = {
-            "age": 2 * age + number,
-            "time": 2 * time + number,
-            "place": 2 * (capital and not _PLACE_PREPOSITIONS.isdisjoint(before)) + capital,
-            "name": 2 * capital,
-            "number": 2 * number,
-            "role": 2 * role,
-        }
-        contradicted = number and numbers and numbers.isdisjoint(word.keys)
-        about = {f"about_{topic}": has_topic[topic] * (1 + fit) for topic, fit in fits.items()}
-        rows.append({**about, "other_number": float(number) + float(bool(contradicted))})
-    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+    number = [word.kind == WordKind.NUMBER for word in words]
+    fits: dict[str, Callable[[], list[int]]] = {
+        "age": lambda: [2 * _topics_of(w.text, w.parts)[0] + own for w, own in zip(words, number, strict=True)],
+        "time": lambda: [2 * _topics_of(w.text, w.parts)[1] + own for w, own in zip(words, number, strict=True)],
+        "place": lambda: _fit_places(words),
+        "name": lambda: [2 * word.is_capitalized for word in words],
+        "number": lambda: [2 * own for own in number],
+        "role": lambda: [2 * _topics_of(w.text, w.parts)[2] for w in words],
+    }
+    found = {
+        f"about_{topic}": [1.0 + fit for fit in fit_words()] if topic in topics else [0.0] * len(words)
+        for topic, fit_words in fits.items()
+    }
+    found["other_number"] = [
+        float(own) + float(bool(own and numbers and numbers.isdisjoint(word.keys)))
+        for word, own in zip(words, number, strict=True)
+    ]
+    return found
+
+
+def _fit_places(words: Sequence[WhitespaceWord]) -> list[int]:
+    """Return 1 for each word with a capital, 3 if a preposition of place is one of the three words before it."""
+    leads = [not _PLACE_PREPOSITIONS.isdisjoint(word.parts[:1]) for word in words]
+    return [word.is_capitalized * (1 + 2 * any(leads[max(0, i - 3) : i])) for i, word in enumerate(words)]
+
+
+@lru_cache(maxsize=1 << 14)
+def _topics_in(word: str) -> tuple[str, ...]:
+    """Return the topics that a word of a comment stands for."""
+    return tuple(topic for topic, pattern in _TOPIC_PATTERNS.items() if pattern.fullmatch(word))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -196,12 +228,12 @@ def _evidence_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Colu
     weighted = blamed * np.where(wanted, 0.5, 1.5) + 0.5 * mentioned + 0.3 * quoted + 0.7 * novel * is_content
     evidence: Column = weighted.tolist()
     ranks = np.argsort(np.argsort(-weighted, kind="stable"))
-    hits = [i for i, blamed in enumerate(columns["blamed"]) if blamed]
-    before = [float(min((i - hit for hit in hits if hit <= i), default=_MAX_DISTANCE)) for i in range(len(words))]
-    after = [float(min((hit - i for hit in hits if hit >= i), default=_MAX_DISTANCE)) for i in range(len(words))]
+    total = sum(evidence) or 1.0
+    before = _distances(columns["blamed"])
+    after = _distances(columns["blamed"][::-1])[::-1]
     return {
         "evidence": evidence,
-        "evidence_share": [value / (sum(evidence) or 1.0) for value in evidence],
+        "evidence_share": [value / total for value in evidence],
         "evidence_rank": [rank / len(words) for rank in ranks.tolist()],
         "blame_before": before,
         "blame_after": after,
@@ -209,16 +241,28 @@ def _evidence_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Colu
     }
 
 
+def _distances(flags: Column) -> Column:
+    """Return how far the last flag is, the word itself included; the greatest distance before the first one."""
+    found: Column = []
+    distance: float | None = None
+    for flag in flags:
+        distance = 0.0 if flag else distance if distance is None else distance + 1
+        found.append(_MAX_DISTANCE if distance is None else distance)
+    return found
+
+
 def _group_columns(words: Sequence[WhitespaceWord], columns: Columns) -> Columns:
     """Aggregate evidence over the content words of each word's chunk and sentence."""
     chunks = _assign_chunks(words)
     sentences = [word.sentence for word in words]
     found: Columns = {"opens_chunk": [float(i == 0 or chunks[i] != chunks[i - 1]) for i in range(len(words))]}
+    members = _content_by_group(words, chunks)
     for name in ("evidence", "blamed", "wanted", "novel", "run_blamed"):
-        found[f"chunk_max_{name}"] = _aggregate(words, chunks, columns[name], max)
-        found[f"chunk_mean_{name}"] = _aggregate(words, chunks, columns[name], _mean)
+        found[f"chunk_max_{name}"] = _aggregate(members, chunks, columns[name], max)
+        found[f"chunk_mean_{name}"] = _aggregate(members, chunks, columns[name], _mean)
+    members = _content_by_group(words, sentences)
     for name in ("evidence", "blamed", "mentioned", "run"):
-        found[f"sentence_mean_{name}"] = _aggregate(words, sentences, columns[name], _mean)
+        found[f"sentence_mean_{name}"] = _aggregate(members, sentences, columns[name], _mean)
     means = found["sentence_mean_evidence"]
     best = max(means, default=0.0)
     found["sentence_evidence_of_best"] = [mean / best if best else 0.0 for mean in means]
@@ -257,38 +301,53 @@ def _assign_chunks(words: Sequence[WhitespaceWord]) -> list[int]:
     return list(accumulate(starts, initial=0))[: len(words)]
 
 
-def _aggregate(
-    words: Sequence[WhitespaceWord], groups: Sequence[int], column: Column, reduce: Callable[[list[float]], float]
-) -> Column:
-    members: defaultdict[int, list[float]] = defaultdict(list)
-    for word, group, value in zip(words, groups, column, strict=True):
+def _content_by_group(words: Sequence[WhitespaceWord], groups: Sequence[int]) -> list[list[int]]:
+    """Return the indices of the content words of each group. groups: their numbers, ascending from 0 without gaps."""
+    members: list[list[int]] = [[] for _ in range(groups[-1] + 1 if groups else 0)]
+    for i, (word, group) in enumerate(zip(words, groups, strict=True)):
         if word.is_content:
-            members[group].append(value)
-    reduced = {group: reduce(values) for group, values in members.items()}
-    return [reduced.get(group, 0.0) for group in groups]
+            members[group].append(i)
+    return members
 
 
-def _longest_runs(words: Sequence[WhitespaceWord], text: Sequence[str | None]) -> Column:
-    """Return, per word, the length in parts of the longest run of keys around it that also occurs in `text`."""
-    flat = [(key, i) for i, word in enumerate(words) for key in word.keys]
-    places: dict[str, list[int]] = {key: [] for key, _ in flat}
+def _aggregate(
+    members: Sequence[Sequence[int]], groups: Sequence[int], column: Column, reduce: Callable[[list[float]], float]
+) -> Column:
+    """Return for each word what a column is for the members of its group, together; 0 for a group without members."""
+    reduced = [reduce([column[i] for i in own]) if own else 0.0 for own in members]
+    return [reduced[group] for group in groups]
+
+
+def _places(words: Sequence[WhitespaceWord], text: Sequence[str]) -> dict[str, list[int]]:
+    """Return for each key of the words where it occurs in `text`, a sequence of keys."""
+    places: dict[str, list[int]] = {key: [] for word in words for key in word.keys}
     for position, key in enumerate(text):
         if key in places:
             places[key].append(position)
-    column = [0.0] * len(words)
-    ending: dict[int, int] = {}
-    for last, (key, _) in enumerate(flat):
-        ending = {position: ending.get(position - 1, 0) + 1 for position in places[key]}
-        if not ending:
-            continue
-        length = max(ending.values())
-        for _, i in flat[last + 1 - length : last + 1]:
-            column[i] = max(column[i], float(length))
-    return column
+    return places
 
 
-def _share_in(word: WhitespaceWord, keys: Collection[str]) -> float:
-    return sum([key in keys for key in word.keys]) / len(word.keys)
+def _longest_runs(words: Sequence[WhitespaceWord], places: Mapping[str, list[int]]) -> tuple[Column, list[bool]]:
+    """Return, per word, the length in parts of the longest run of keys around it that a text has too.
+
+    places: where in that text each key occurs. The second list: whether the text has the word's first key after the key
+    before it.
+    """
+    column, continues = [0.0] * len(words), [False] * len(words)
+    owners: list[int] = []  # the word of each key so far
+    ending: dict[int, int] = {}  # lengths of the runs that end with the last key, by where they end in the text
+    for i, word in enumerate(words):
+        for number, key in enumerate(word.keys):
+            owners.append(i)
+            ending = {position: ending.get(position - 1, 0) + 1 for position in places[key]}
+            if not ending:
+                continue
+            length = max(ending.values())
+            if number == 0:
+                continues[i] = length > 1
+            for owner in owners[-length:]:
+                column[owner] = max(column[owner], float(length))
+    return column, continues
 
 
 @lru_cache(maxsize=1 << 14)
