@@ -41,7 +41,11 @@ def plant(trainer: Text2GradTrainer, monkeypatch: pytest.MonkeyPatch) -> Rollout
         name: [row[:n] for row, n in zip(getattr(drawn, name), LENGTHS, strict=True)]
         for name in ("completions", "offsets")
     }
-    rollout = replace(drawn, **cut, sampled_logprobs=torch.full((4, 10), -6.0))
+    examples = [
+        example.model_copy(update={"completion": example.completion[: offsets[-1][1]]})
+        for example, offsets in zip(drawn.examples, cut["offsets"], strict=True)
+    ]
+    rollout = replace(drawn, **cut, examples=examples, sampled_logprobs=torch.full((4, 10), -6.0))
     after_end = 1 - rollout.mask
     current = trainer.score(rollout)
     current = current._replace(logprobs=current.logprobs + 9 * after_end)
