@@ -37,10 +37,16 @@ the full critic's number where the others get one comment.
 
 Samples per step: 32, on records 8, on code 16. The critics of questions and records know the right answer, so that
 their comments can correct; that of summaries does not see the references, and that of code does not have the test that
-decides.
-Corrections on code are names only. `best of n` and `reflection` train nothing and ask the critic about the held-out
-answers themselves. Runs of commit c8b3b5d have corrections as plain log-likelihoods after the sampled text, with a
-weight of 0.5; since then the [loss](corrections.md#loss-trainerlossespy) is robust and follows the corrected text."""
+decides. Corrections on code are names only. `best of n` and `reflection` train nothing and ask the critic about the
+held-out answers themselves.
+
+Where the critic names one fault per answer, scalar arms get the comment as a number: 0 less the severity of the fault.
+The other arms get the comment and no number, since it [does not judge the
+answer](credit.md#a-comment-on-one-fault-is-not-a-score); `as a score` means that they take that number for one.
+
+Runs of commit c8b3b5d are older. Their corrections are plain log-likelihoods after the sampled text, with a weight of
+0.5; since then the [loss](corrections.md#loss-trainerlossespy) is robust and follows the corrected text. Where one
+fault is named, their span arms took the number for a score."""
 COLUMNS = """- against scalar: difference from the better scalar arm, with its interval.
 - at equal length: what remains of it at equal lengths, where the mean lengths differ by more than 15%. Empty where
   hardly any answers of the two arms are of equal length.
