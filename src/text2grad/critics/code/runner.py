@@ -91,12 +91,21 @@ class ExecutionReport:
 def run_suites(
     programs: Sequence[tuple[str, Suite]], sandbox: Sandbox, test_timeout: float, total_timeout: float
 ) -> Iterator[ExecutionReport | SandboxError]:
-    """Run each source against its suite, in parallel; yield reports in order, an error where the sandbox failed."""
-    payloads = (make_payload(source, suite, test_timeout, total_timeout) for source, suite in programs)
+    """Run each source against its suite, in parallel; yield reports in order, an error where the sandbox failed.
+
+    The same source with the same suite runs once: siblings often write the same program.
+    """
+    distinct = list(dict.fromkeys(programs))
+    payloads = (make_payload(source, suite, test_timeout, total_timeout) for source, suite in distinct)
     scripts = (Script(judge_script(), stdin=json.dumps(payload)) for payload in payloads)
     limits = ResourceLimits(wall_seconds=_WALL_SECONDS, cpu_seconds=total_timeout + _JUDGE_CPU_SECONDS)
-    for result, (_, suite) in zip(sandbox.run_all(scripts, limits), programs, strict=True):
-        yield result if isinstance(result, SandboxError) else _parse_report(result, suite.cases)
+    finished = zip(distinct, sandbox.run_all(scripts, limits), strict=True)
+    reports: dict[tuple[str, Suite], ExecutionReport | SandboxError] = {}
+    for program in programs:
+        while program not in reports:
+            done, result = next(finished)
+            reports[done] = result if isinstance(result, SandboxError) else _parse_report(result, done[1].cases)
+        yield reports[program]
 
 
 @cache
