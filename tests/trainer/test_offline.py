@@ -120,6 +120,12 @@ def test_examples_without_valid_feedback_are_skipped(learn, tiny_model, tmp_path
         OfflineTrainer(tiny_model, Text2GradConfig(output_dir=tmp_path / "none"), [failed, Example(id="s", prompt="p")])
 
 
+def test_comments_that_are_too_uncertain_to_count_are_neutral():
+    span = commented().feedback.spans[0]
+    unsure = commented(spans=[span.model_copy(update={"confidence": 0.1})])
+    assert usable_feedback([commented(), unsure]).neutral == 1
+
+
 def test_rows_that_cannot_be_used_are_counted_with_the_reason():
     neutral = commented(1, spans=[])
     failed = [

@@ -31,7 +31,10 @@ class TerminalDisplay(PhaseDisplay, Callback):
         for reason, count in usable.unusable.items():
             self.console.print(f"  [yellow]{count} not[/yellow]: {escape(printable(reason))}", soft_wrap=True)
         if usable.neutral:
-            self.console.print(f"  {usable.neutral} of these neither praise nor blame: they only count as contrast.")
+            why = "neither praise nor blame, or not surely enough to count"
+            self.console.print(
+                f"  {usable.neutral} of these {why}: nothing is learned from them alone.", soft_wrap=True
+            )
 
     def on_start(self, step: int, max_steps: int) -> None:
         """Set the length of the bar; a resumed run starts at `step`."""

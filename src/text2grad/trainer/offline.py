@@ -25,6 +25,7 @@ from text2grad.errors import UserError
 from text2grad.models.policy import Scores
 from text2grad.models.prompts import encode_prompts
 from text2grad.models.special_tokens import encode_texts
+from text2grad.rewards.credit import DEFAULT_CREDIT, certain_omissions, signed_ranges
 from text2grad.rollout.samplers import Sampler
 from text2grad.schema import Example, Feedback
 from text2grad.trainer.batch import Rollout
@@ -49,7 +50,10 @@ DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class UsableFeedback:
-    """The examples to train on. neutral: how many of them neither praise nor blame. unusable: reasons with counts."""
+    """The examples to train on. neutral: how many of them neither praise nor blame with enough confidence to count.
+
+    unusable: reasons with counts.
+    """
 
     examples: list[Example]
     neutral: int
@@ -99,7 +103,9 @@ def _why_unusable(example: Example) -> str | None:
 def _is_neutral(example: Example) -> bool:
     feedback = example.feedback
     assert feedback is not None
-    return not feedback.spans and not feedback.omissions and not feedback.scores and feedback.score is None
+    floor = DEFAULT_CREDIT.min_confidence
+    counts = signed_ranges(feedback, floor) or certain_omissions(feedback, floor)
+    return not counts and feedback.score is None
 
 
 class OfflineTrainer(Text2GradTrainer):
