@@ -435,6 +435,20 @@ def partial_comments(results: Results) -> str:
     return _table(["faults", "learned from", *(f"step {step}" for step in steps), "worst seed"], rows)
 
 
+def partial_quickstart(results: Results) -> str:
+    """Means of each arm, and the differences of `spans` from the others."""
+    names = ("score", "rouge_l", "words", "faults")
+    rows = []
+    for arm, means in results["arms"].items():
+        found = [results.get(f"{metric} against {arm}") for metric in names[:2]]
+        gains = [f"{f['difference']:+.3f} [{f['low']:+.3f}, {f['high']:+.3f}]" if f else "" for f in found]
+        rows.append(
+            [arm, *(f"{means[name]:.2f}" if name != "rouge_l" else f"{means[name]:.3f}" for name in names), *gains]
+        )
+    columns = ["learned from", "critic's score", "ROUGE-L", "words", "faults", "spans against it: score", "ROUGE-L"]
+    return _table(columns, rows)
+
+
 def _map_cell(row: Results) -> str:
     ends = " / ".join(f"{row[f'{arm}_last']:.2f}" for arm in ("scalar", "spans", "corrections"))
     return f"{row['spans_gain']:+.2f}, {row['corrections_gain']:+.2f} ({ends})"
@@ -452,6 +466,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "evidence_map": evidence_map,
     "gradient_quality": gradient_quality,
     "partial_comments": partial_comments,
+    "partial_quickstart": partial_quickstart,
     "corrections_learning_copy_fields": corrections_learning,
     "corrections_learning_xquad": corrections_learning,
     "reward_model": reward_model,
