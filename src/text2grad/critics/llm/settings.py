@@ -63,8 +63,8 @@ class LLMSettings(Settings):
         first = error.errors(include_url=False)[0]
         if first["type"] == "missing" and first["loc"] == ("model",):
             return (
-                "no model is named; give its name on the server, as `annotate --llm-model qwen3`, `--option model=qwen3` "
-                "in other commands, or critic.options.model=qwen3 in a run"
+                "no model is named; give its name on the server, as `annotate --llm-model qwen3`, in other commands "
+                "`--option model=qwen3`, or critic.options.model=qwen3 in a run"
             )
         return super()._explain(error)
 
