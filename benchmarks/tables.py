@@ -389,8 +389,8 @@ def evidence(results: Results) -> str:
         table.append(
             [task, metric, named[said], *(f"{value:.3f}" for value in (ours[f"{metric}_before"], *values)), difference]
         )
-    columns = ["task", "metric", "the critic names", "before", "the number", "spans", "spans and corrections"]
-    return _table([*columns, "corrections against the number"], table)
+    columns = ["task", "metric", "the critic names", "before", "scalar reward", "spans", "spans and corrections"]
+    return _table([*columns, "corrections against scalar reward"], table)
 
 
 def evidence_map(results: Results) -> str:

@@ -187,6 +187,35 @@ def test_a_run_resumes_where_it_was_moved_to(config: Path, tmp_path: Path) -> No
     assert not folder.root.exists()
 
 
+def test_a_finished_run_has_nothing_to_do_with_other_settings(config: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = run(load_config(config, ONE_STEP), Silent())
+    before = {path: path.stat().st_mtime_ns for path in folder.root.rglob("*")}
+    for override in ("policy.learning_rate=1e-3", "policy.beta=0.7"):
+        caplog.clear()
+        run(load_config(config, [*ONE_STEP, override]), Silent(), resume=True)
+        assert "had finished at step 1, so nothing was done with other settings" in caplog.text
+    assert {path: path.stat().st_mtime_ns for path in folder.root.rglob("*")} == before
+    with pytest.raises(UserError, match=r"other settings \(policy.beta\)"):
+        run(load_config(config, [*ONE_STEP, "policy.beta=0.7", "policy.max_steps=2"]), Silent(), resume=True)
+    run(load_config(config, [*ONE_STEP, "policy.learning_rate=1e-3", "policy.max_steps=2"]), Silent(), resume=True)
+    assert len(folder.metrics.read_text().splitlines()) == 2
+
+
+def test_the_folder_and_the_prompts_of_a_run_are_checked_before_its_model_is_loaded(
+    config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("mine")
+    for overrides, said in (
+        (ONE_STEP, "not of a run"),
+        ([f"output_dir={tmp_path}/2", "data.train=none.jsonl"], "no such"),
+    ):
+        display = Mute()
+        with pytest.raises(UserError, match=said):
+            run(load_config(config, overrides), display)
+        assert not display.seen
+
+
 def test_lost_settings_are_named(config: Path) -> None:
     folder = run(load_config(config, ONE_STEP), Silent())
     folder.config.unlink()

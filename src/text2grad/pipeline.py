@@ -13,6 +13,7 @@ from text2grad.checkpoint.run_folder import RunFolder
 from text2grad.checkpoint.trained import find_model
 from text2grad.config.run import ModelSettings, RunConfig, changed_keys, load_config
 from text2grad.critics.registry import make_critic
+from text2grad.distributed.environment import is_main_process
 from text2grad.errors import UserError
 from text2grad.evaluation.comparison import compare
 from text2grad.files import replace_text
@@ -46,6 +47,8 @@ RESUMABLE_CHANGES = {
     "evaluate.resamples",
     "report.examples",
 }
+# Those that have an effect on a finished run: it is evaluated and reported again.
+NEEDS_NO_TRAINING = {"output_dir", "evaluate.resamples", "report.examples"}
 
 
 class Display(Callback, Protocol):
@@ -70,15 +73,13 @@ class Display(Callback, Protocol):
 
 def run(config: RunConfig, display: Display, resume: bool = False) -> RunFolder:
     """Train, compare held-out completions before and after, and write the report. Returns the folder of the run."""
-    if resume:
-        _check_settings(config)
+    if _is_finished(config, resume):
+        return RunFolder(config.output_dir)
     critic = make_critic(config.critic.name, config.critic.options)
-    heldout = config.data.load_eval()
+    heldout, train_dataset = config.data.load_eval(), config.data.load_train()
+    options = trainer_options(config, [display])
     display.on_phase("Loading the model")
-    train_dataset = config.data.load_train()
-    trainer = Text2GradTrainer(
-        critic=critic, train_dataset=train_dataset, eval_dataset=heldout, **trainer_options(config, [display])
-    )
+    trainer = Text2GradTrainer(critic=critic, train_dataset=train_dataset, eval_dataset=heldout, **options)
     with trainer.locked():
         return _train(trainer, config, display, resume)
 
@@ -88,21 +89,17 @@ def train_offline(config: RunConfig, display: Display, resume: bool = False) -> 
 
     Where `config.data.eval` is set, its prompts are answered before and after, and `config.critic` judges the answers.
     """
-    if resume:
-        _check_settings(config)
+    if _is_finished(config, resume):
+        return RunFolder(config.output_dir)
     critic, heldout = None, []
     if config.data.eval is not None:
         if config.critic.name == LOGGED:
             raise UserError("held-out prompts need a critic to judge the answers; name one, as in --critic grounding")
         critic = make_critic(config.critic.name, config.critic.options)
         heldout = config.data.load_eval()
+    train_dataset, options = list(read_examples(config.data.train)), trainer_options(config, [display])
     display.on_phase("Loading the model")
-    trainer = OfflineTrainer(
-        train_dataset=list(read_examples(config.data.train)),
-        critic=critic,
-        eval_dataset=heldout,
-        **trainer_options(config, [display]),
-    )
+    trainer = OfflineTrainer(train_dataset=train_dataset, critic=critic, eval_dataset=heldout, **options)
     display.on_feedback(trainer.usable)
     with trainer.locked():
         return _train(trainer, config, display, resume)
@@ -188,19 +185,46 @@ def _read_before(folder: RunFolder, heldout: Sequence[Example]) -> list[Example]
     return completions
 
 
-def _check_settings(config: RunConfig) -> None:
-    """Raise UserError if a resumed run would differ from its start in anything but RESUMABLE_CHANGES."""
+def _is_finished(config: RunConfig, resume: bool) -> bool:
+    """Whether other settings are given to a resumed run that has finished, so that nothing is left to do with them.
+
+    Raises UserError for a new run whose folder is in use, and if a resumed one would differ from its start in anything
+    but RESUMABLE_CHANGES.
+    """
     folder = RunFolder(config.output_dir)
+    if not resume:
+        if is_main_process():  # the others may be late, and find what this one has written by then
+            folder.check_new()
+        return False
+    before = _read_settings(folder)
+    changed = changed_keys(before, config)
+    last = max((metrics.get("step", 0) for metrics in folder.steps()), default=0)
+    is_over = last >= config.policy.max_steps and folder.final.is_dir() and folder.report.is_file()
+    if is_over and set(changed) - NEEDS_NO_TRAINING:
+        if is_main_process():
+            log.warning(
+                "the run in %s had finished at step %d, so nothing was done with other settings (%s): to train on, "
+                "raise policy.max_steps, or continue from its model in another output_dir with --model %s",
+                folder.root,
+                last,
+                ", ".join(changed),
+                folder.root,
+            )
+        return True
+    if forbidden := [key for key in changed if key not in RESUMABLE_CHANGES]:
+        raise UserError(
+            f"{folder.root} was started with other settings ({', '.join(forbidden)}); resume it with its own "
+            f"{folder.config}, or start a new run in another output_dir, from its model with --model {folder.root}"
+        )
+    return False
+
+
+def _read_settings(folder: RunFolder) -> RunConfig:
+    """Return the settings that a run was started with; raise UserError where there is none to resume."""
     if not folder.config.is_file() and folder.metrics.exists():
         raise UserError(f"{folder.config} is missing; restore it from a copy to resume the run")
     if not folder.config.is_file():
         raise UserError(
             f"{folder.root}: no run to resume; start it without --resume, or give the folder of a moved run with -o"
         )
-    before = load_config(folder.config)
-    changed = [key for key in changed_keys(before, config) if key not in RESUMABLE_CHANGES]
-    if changed:
-        raise UserError(
-            f"{folder.root} was started with other settings ({', '.join(changed)}); "
-            f"resume it with its own {folder.config}, or start a new run in another output_dir"
-        )
+    return load_config(folder.config)

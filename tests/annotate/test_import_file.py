@@ -60,6 +60,8 @@ def test_counts(write, tmp_path):
     summary = import_comments(path, tmp_path / "out" / "f.jsonl", {}, {})
     assert (summary.rows, summary.examples, summary.with_feedback, len(summary.skipped)) == (3, 2, 2, 1)
     assert (summary.spans, summary.unmatched, summary.aligned, summary.unaligned) == (1, 1, 1, 1)
+    (unread,) = summary.unread
+    assert unread.startswith(f"{path}:3: the critique has no effect on the answer")
     assert len(list(read_examples(tmp_path / "out" / "f.jsonl"))) == 2
 
 

@@ -38,6 +38,7 @@ def test_scored_words_count_as_spans():
 
 def test_the_means_of_an_empty_summary_are_zero():
     assert (Summary().spans_per_completion, Summary().coverage, Summary().records_per_second) == (0.0, 0.0, 0.0)
+    assert Summary().confidence is None
 
 
 def test_the_number_of_causes_is_bounded():

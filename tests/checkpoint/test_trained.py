@@ -44,6 +44,17 @@ def first(tiny_model: Path, tmp_path: Path) -> RunFolder:
     return run(config(tmp_path, tiny_model, "first"), Silent())
 
 
+def test_what_looks_like_a_folder_and_does_not_exist_is_no_name_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    for name in ("runs/nothing", "./nothing", "../nothing", f"{tmp_path}/nothing"):
+        with pytest.raises(UserError, match=f"{name}: no such folder; give a run"):
+            find_model(name)
+    assert find_model("Qwen/Qwen3-0.6B").base == "Qwen/Qwen3-0.6B"
+
+
 def test_a_continued_run_starts_as_the_exported_model(first: RunFolder, tiny_model: Path, tmp_path: Path) -> None:
     export(first.root, tmp_path / "plain", dtype="float32")
     args = {"max_steps": 1, "max_completion_length": 6, "per_device_train_batch_size": 4, "bf16": False}

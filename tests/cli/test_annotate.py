@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import re
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from text2grad.cli.annotate import annotate, count_lines
+from text2grad.annotate.summary import Summary
+from text2grad.cli.annotate import annotate, count_lines, summary_table
+from text2grad.cli.console import Console
 from text2grad.errors import UserError
 from text2grad.schema import Example, read_examples, write_examples
 
@@ -57,6 +61,12 @@ def test_options_reach_the_critic_and_the_summary_is_shown(run):
     assert {example.feedback.critique for example in read_examples(out)} == {"well m"}
     for row in ("20 (20 new)", "spans per completion", "1.00", "50.0%", "unmatched quotes", "feedback.jsonl"):
         assert row in result.output.replace("\n", "")
+
+
+def test_without_spans_there_is_no_confidence():
+    console = Console(record=True, file=io.StringIO())
+    console.print(summary_table(Summary()))
+    assert re.search(r"mean confidence of spans\W+–", console.export_text())
 
 
 def test_finished_records_are_kept_if_the_critic_fails(run):

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from rich.text import Text
 from typer.testing import CliRunner
 
 from text2grad.cli.app import app
+from text2grad.cli.compare import comparison_table
 from text2grad.critics.llm.safeguards import CostLedger
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, write_examples
@@ -63,8 +65,21 @@ def test_evaluations_are_compared(evaluated: tuple[Path, Path], tmp_path: Path) 
         "high": 1.0,
         "n": 2,
     }
+    assert "Only 2 prompts: the intervals say little" in done.output
+    assert "too few prompts" in page.read_text()
     with pytest.raises(UserError, match=r"page\.html exists"):
         compare(*evaluated, "-o", page)
+
+
+def test_a_difference_of_few_prompts_is_not_bold() -> None:
+    def is_bold(prompts: int) -> bool:
+        metric = {"before": 0.0, "after": 1.0, "difference": 1.0, "low": 1.0, "high": 1.0, "n": prompts}
+        table = comparison_table("a", "b", {"score": metric})
+        return any(
+            "bold" in str(cell.style) for column in table.columns for cell in column.cells if isinstance(cell, Text)
+        )
+
+    assert (is_bold(7), is_bold(8)) == (False, True)
 
 
 def test_runs_are_compared_by_their_answers_after_training(tmp_path: Path) -> None:

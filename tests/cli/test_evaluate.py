@@ -39,7 +39,15 @@ def test_answers_and_summary_are_written_and_shown(evaluate: Evaluate, data: Pat
     folder = tmp_path / "evaluated"
     done = evaluate(data, "-o", folder, "--critic", "support:VowelCritic")
     assert done.exit_code == 0, done.output
-    for shown in ("4 prompts", "critic's score", "ROUGE-L", "token F1", "exact match", str(folder)):
+    for shown in (
+        "Only 4 prompts: the intervals say little",
+        "4 prompts",
+        "critic's score",
+        "ROUGE-L",
+        "token F1",
+        "exact match",
+        str(folder),
+    ):
         assert shown in done.output
     answers = list(read_examples(folder / "answers.jsonl"))
     assert [answer.id for answer in answers] == ["0", "1", "2", "3"]

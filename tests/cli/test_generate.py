@@ -17,7 +17,7 @@ from text2grad.schema import Example, Message, read_examples, write_examples
 from text2grad.text.printable import printable
 
 
-def generate(model: Path, *arguments: object, stdin: str | None = None) -> Result:
+def generate(model: Path | str, *arguments: object, stdin: str | None = None) -> Result:
     given = ["generate", str(model), *map(str, arguments), "--max-tokens", "6"]
     return CliRunner().invoke(app, given, input=stdin, catch_exceptions=False)
 
@@ -56,6 +56,13 @@ def test_samples_and_system_messages(tiny_model: Path) -> None:
     answers = [json.loads(line) for line in lines.splitlines()]
     assert len({answer["completion"] for answer in answers}) > 1
     assert [message["role"] for message in answers[0]["prompt"]] == ["system", "user"]
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    with pytest.raises(UserError, match="runs/nothing: no such folder"):
+        generate("runs/nothing", "--prompt", "Hi")
 
 
 def test_what_does_not_fit_together_is_refused(tiny_model: Path, tmp_path: Path) -> None:

@@ -57,6 +57,8 @@ def test_comments_are_read_one_by_one(comments, tmp_path):
     ]
     assert third.feedback.status == "failed"
     assert "words were not found" in done.output
+    assert "not read" in done.output
+    assert "comments.csv:6: the critique has no effect" in done.output
 
 
 def test_an_unknown_label_skips_its_row_and_says_how_to_name_it(comments, tmp_path):

@@ -36,6 +36,16 @@ def test_the_written_folder_can_be_run(tmp_path, tiny_model, monkeypatch):
     assert json.loads((tmp_path / "mine/runs/first/evaluation.json").read_text())["n"] == 4
 
 
+def test_a_run_finds_its_critic_and_prompts_from_another_folder(tmp_path, tiny_model, monkeypatch):
+    assert invoke("init", tmp_path / "mine").exit_code == 0
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "my_critic", raising=False)
+    ran = invoke("run", "mine/config.yaml", "--model", tiny_model, *SMALL)
+    assert ran.exit_code == 0, ran.output
+    assert json.loads((tmp_path / "runs/first/evaluation.json").read_text())["n"] == 4
+
+
 def test_existing_files_are_never_overwritten(tmp_path):
     (tmp_path / "my_critic.py").write_text("mine")
     with pytest.raises(UserError, match=r"my_critic\.py already there; nothing was written"):
@@ -83,7 +93,7 @@ def test_comments_that_cannot_start_a_run_are_a_sentence(comments, tmp_path):
     comments.write_text("".join(comments.read_text().splitlines(keepends=True)[:2]))
     with pytest.raises(UserError, match=r"all comments are on one prompt"):
         invoke("init", tmp_path / "mine", "--comments", comments)
-    assert not list((tmp_path / "mine").iterdir())
+    assert not (tmp_path / "mine").exists()
 
 
 @pytest.fixture

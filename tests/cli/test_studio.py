@@ -33,7 +33,9 @@ def test_annotations_are_exported_without_a_server(tmp_path: Path) -> None:
     assert f"1 answers with feedback: {out}" in run(answers, "--export", out)
     (example,) = read_examples(out)
     assert example.feedback == feedback
-    assert "0 answers" in run(answers, "--export", out, "--annotator", "Tom", "--overwrite")
+    with pytest.raises(UserError, match=r"is not written: no answer was marked by Tom in the studio"):
+        run(answers, "--export", out, "--annotator", "Tom", "--overwrite")
+    assert list(read_examples(out)) == [example]
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ def test_logged_feedback_trains_a_model_that_can_be_exported(feedback, tiny_mode
     metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert len(metrics) == 4  # two epochs of two steps
     assert (run / "report.html").is_file()
+    assert f'text2grad generate {run} --prompt "..."' in done.output.replace("\n", "")
+    assert f"text2grad evaluate {run} PROMPTS.jsonl" in done.output
     assert (run / "checkpoints" / "final" / "adapter_config.json").is_file()
     exported = CliRunner().invoke(app, ["export", str(run), "-o", str(tmp_path / "plain")], catch_exceptions=False)
     assert exported.exit_code == 0
@@ -53,6 +55,25 @@ def test_steps_can_be_set_and_a_run_resumed(feedback, tiny_model, tmp_path):
     assert invoke(*given, "policy.max_steps=1").exit_code == 0
     assert invoke(*given, "policy.max_steps=3", "--resume").exit_code == 0
     assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize("problem", ["folder", "critic", "prompts", "model"])
+def test_what_is_wrong_is_said_before_the_model_is_loaded(feedback, tiny_model, tmp_path, problem):
+    (tmp_path / "run").mkdir()
+    changes = {
+        "folder": ("already holds a run", []),
+        "critic": ("unknown critic", ["--critic", "groundin", "--eval", feedback]),
+        "prompts": ("no such file", ["--critic", "qa", "--eval", tmp_path / "none.jsonl"]),
+        "model": ("runs/none: no such folder", ["--model", tmp_path / "runs/none"]),
+    }
+    if problem == "folder":
+        (tmp_path / "run" / "metrics.jsonl").write_text("")
+    said, options = changes[problem]
+    done = CliRunner().invoke(
+        app, ["train", "--feedback", *map(str, [feedback, "--model", tiny_model, "-o", tmp_path / "run", *options])]
+    )
+    assert said in str(done.exception)
+    assert "Loading the model" not in done.output
 
 
 def test_a_run_without_data_is_refused(tmp_path):

@@ -41,6 +41,24 @@ def test_a_missing_config_is_named(tmp_path: Path) -> None:
         load_config(tmp_path / "nowhere.yaml")
 
 
+def test_data_beside_the_file_is_found_where_the_current_folder_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine", "data: {train: here.jsonl, eval: beside.jsonl}")
+    for place in ("here.jsonl", "mine/here.jsonl", "mine/beside.jsonl", "mine/summaries"):
+        (tmp_path / place).touch()
+    monkeypatch.chdir(tmp_path)
+    (path,) = Path("mine").glob("*.yaml")
+    assert load_config(path).data.model_dump(include={"train", "eval"}) == {
+        "train": "here.jsonl",
+        "eval": "mine/beside.jsonl",
+    }
+    assert load_config(path, ["data.eval=beside.jsonl"]).data.eval == "beside.jsonl"  # the user's own folder
+    path.write_text("data: {train: summaries}")
+    assert load_config(path).data.train == "summaries"
+
+
 def test_overrides_reach_every_section(tmp_path: Path) -> None:
     path = write(tmp_path, "policy: {max_steps: 5, beta: 0.1}\nmodel: {lora: null}")
     config = load_config(path, ["policy.learning_rate=1e-5", "seed=3", "model.lora.r=8", "data.eval=null"])

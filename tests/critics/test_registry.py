@@ -2,11 +2,12 @@ import os
 import sys
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 
 import pytest
 from reward_support import tiny_reward_model, unlabelled
 
-from text2grad.critics.registry import CRITICS, ENTRY_POINTS, available_critics, make_critic
+from text2grad.critics.registry import CRITICS, ENTRY_POINTS, available_critics, look_beside, make_critic
 from text2grad.critics.rules.grounding import GroundingCritic
 from text2grad.errors import UserError
 from text2grad.reward_model.model import SpanRewardModel
@@ -42,11 +43,30 @@ def test_the_users_own_go_by_import_string() -> None:
 @pytest.mark.usefixtures("separate_path")
 def test_a_module_of_the_current_folder_can_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "critics_of_this_folder.py").write_text(CRITIC_MODULE)
-    with pytest.raises(UserError, match=f"must be installed or in {os.getcwd()}"):
+    with pytest.raises(UserError, match=f"must be installed, in {os.getcwd()}, or beside"):
         make_critic("critics_of_this_folder:LengthCritic", {})
     monkeypatch.chdir(tmp_path)
     assert vars(make_critic("critics_of_this_folder:LengthCritic", {"max_words": 5})) == {"max_words": 5}
     monkeypatch.delitem(sys.modules, "critics_of_this_folder")
+
+
+@pytest.mark.usefixtures("separate_path")
+def test_a_module_beside_the_configuration_comes_before_one_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("here", "mine"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "critics_in_two_places.py").write_text(f"{CRITIC_MODULE}\n    place = '{folder}'\n")
+    monkeypatch.chdir(tmp_path / "here")
+    look_beside(tmp_path / "mine" / "config.yaml")  # no such file
+    assert str(tmp_path / "mine") not in sys.path
+    (tmp_path / "mine" / "config.yaml").touch()
+    for path in (sys.path, ["", *sys.path]):  # as of the command, and of python -m
+        monkeypatch.setattr(sys, "path", [*path])
+        look_beside(tmp_path / "mine" / "config.yaml")
+        made: Any = make_critic("critics_in_two_places:LengthCritic", {"max_words": 5})
+        assert made.place == "mine"
+        monkeypatch.delitem(sys.modules, "critics_in_two_places")
 
 
 @pytest.mark.usefixtures("separate_path")
@@ -116,7 +136,7 @@ def test_a_reward_model_goes_by_its_folder(tiny_model: Path, tmp_path: Path) -> 
         ("support:VowelCritic.critique.__globals__", {}, "VowelCritic has no class method critique.__globals__"),
         ("human", {}, 'critic "human" needs the option "path": give critic.options.path=..., or --option path=...'),
         ("combined", {}, 'critic "combined" needs the option "critics"'),
-        ("llm", {}, 'critic llm: key "model" is missing'),
+        ("llm", {}, "critic llm: no model is named"),
         (
             "support:VowelCritic",
             {"failing": 3},

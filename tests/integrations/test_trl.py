@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import runpy
 import sys
 from collections.abc import Sequence
@@ -25,8 +27,9 @@ from text2grad.rewards.credit import Credit
 from text2grad.rollout.sampling import Sampled
 from text2grad.schema import Example, Feedback
 from text2grad.trainer.batch import make_batch, make_rollout, rollout_rewards
-from text2grad.trainer.config import PolicySettings
+from text2grad.trainer.config import PolicySettings, Text2GradConfig
 from text2grad.trainer.state import KLController, RunningScale, TrainerState
+from text2grad.trainer.trainer import Text2GradTrainer
 
 pytest.importorskip("trl", reason="the extra [trl] is not installed")
 
@@ -393,3 +396,19 @@ def test_the_critic_of_the_example_blames_what_shouts() -> None:
     assert feedback.score == -0.5
     assert calm.comment("A kettle.").score == 1
     assert calm.comment("").score == -1
+
+
+def test_the_table_for_users_of_trl_names_what_there_is() -> None:
+    from trl import GRPOConfig, GRPOTrainer
+
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \| (.*) \|$", page.partition("## Coming from TRL")[2], re.MULTILINE)
+    theirs = GRPOConfig.__dataclass_fields__.keys() | inspect.signature(GRPOTrainer).parameters.keys()
+    ours = Text2GradConfig.model_fields.keys() | inspect.signature(Text2GradTrainer).parameters.keys()
+    assert len(rows) > 15
+    for left, right in rows:
+        assert set(names := re.findall(r"`(\w+)`", left)) <= theirs
+        if right.startswith("none"):
+            assert not set(names) & ours
+        elif named := re.match(r"`(\w+)`", right):
+            assert named[1] in ours

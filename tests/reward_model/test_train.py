@@ -105,6 +105,17 @@ def test_the_summary_describes_the_data(train: Train, tmp_path: Path) -> None:
         assert entry["loss"] == pytest.approx(entry["head_loss"] + 0.3 * entry["lm_loss"], abs=1e-3)
 
 
+def test_a_small_share_to_calibrate_on_is_warned_of(
+    train: Train, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(max_steps=1)
+    assert "too few completions are held out to calibrate" in caplog.text
+    caplog.clear()
+    monkeypatch.setattr("text2grad.reward_model.train.FEW_HELDOUT", 1)
+    train("other", max_steps=1)
+    assert not caplog.text
+
+
 def test_without_lm_weight_only_the_head_is_trained(train: Train, tmp_path: Path) -> None:
     train(max_steps=1, lm_weight=0)
     (entry,) = (e for e in json.loads((tmp_path / "rm" / "training.json").read_text())["log"] if "head_loss" in e)

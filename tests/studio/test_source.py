@@ -98,6 +98,13 @@ def test_broken_rows_are_named_and_files_without_answers_refused(tmp_path: Path)
         read_answers(path)
 
 
+def test_a_file_of_broken_rows_says_what_is_wrong_with_which_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"prompt": "When?"\n[1]\n')
+    with pytest.raises(UserError, match=r"bad\.jsonl:1: not valid JSON .*; .*bad\.jsonl:2: not a JSON object"):
+        read_answers(path)
+
+
 def test_the_key_depends_on_prompt_and_completion() -> None:
     keys = {record_key(example) for example in examples()}
     assert len(keys) == len(examples())

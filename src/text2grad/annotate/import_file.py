@@ -69,8 +69,7 @@ def _align(examples: Iterable[Example], summary: ImportSummary) -> Iterator[Exam
             yield example
             continue
         (found,) = aligner.critique([example])
-        summary.aligned += found.status == "ok"
-        summary.unaligned += found.status == "failed"
+        summary.note_alignment(example.id, found)
         yield example.model_copy(update={"feedback": _keep_score(example.feedback, found)})
 
 

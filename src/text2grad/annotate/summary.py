@@ -53,9 +53,9 @@ class Summary:
         return self._sum_coverage / self.ok if self.ok else 0.0
 
     @property
-    def confidence(self) -> float:
-        """Mean confidence of the spans; 1 where critics compute them exactly."""
-        return self._sum_confidence / self._num_certain if self._num_certain else 1.0
+    def confidence(self) -> float | None:
+        """Mean confidence of the spans, 1 where critics compute them exactly; None without any."""
+        return self._sum_confidence / self._num_certain if self._num_certain else None
 
     @property
     def records_per_second(self) -> float:

@@ -46,8 +46,8 @@ class RunFolder:
             finally:
                 self._is_locked = False
 
-    def start(self) -> None:
-        """Create the folder. Neither an existing run nor files of others are overwritten.
+    def check_new(self) -> None:
+        """Raise UserError where a new run would overwrite an existing one or files of others.
 
         A first checkpoint alone is left by a run that was killed before it had written its settings.
         """
@@ -56,6 +56,10 @@ class RunFolder:
             raise UserError(f"{self.root} already holds a run; continue it with --resume, or choose another output_dir")
         if others := sorted(found - {"checkpoints"} | checkpoints - {self.checkpoint.name}):
             raise UserError(f"{self.root} has files that are not of a run ({others[0]}); choose another output_dir")
+
+    def start(self) -> None:
+        """Create the folder of a new run, see `check_new`."""
+        self.check_new()
         with disk_errors(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
 

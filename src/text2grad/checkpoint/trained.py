@@ -40,13 +40,14 @@ class ModelSource:
 def find_model(name: str | Path) -> ModelSource:
     """Find the weights of a model name, a folder with a model or an adapter, or a run folder.
 
-    Raises UserError for a run without a trained model, or with a damaged one.
+    Raises UserError for a folder that does not exist, and for a run without a trained model or with a damaged one.
     """
     run = RunFolder(Path(name))
     if not is_run(run):
         folder = Path(name)
         if (folder / ADAPTER_CONFIG).is_file() and not (folder / "config.json").is_file():
             return ModelSource(_named_base(folder), folder, str(folder))
+        _check_exists(str(name))
         return ModelSource(str(name), None, str(name))
     final = run.final
     if not (final / "config.json").is_file() and not (final / ADAPTER_CONFIG).is_file():
@@ -56,6 +57,13 @@ def find_model(name: str | Path) -> ModelSource:
     if (final / ADAPTER_CONFIG).is_file():
         return ModelSource(_base_of_run(run), final, str(final))
     return ModelSource(str(final), None, str(final))
+
+
+def _check_exists(name: str) -> None:
+    """Refuse what looks like a folder and does not exist; any other name may be one of the hub."""
+    path, is_explicit = Path(name), name.startswith(("./", "../", "/"))
+    if "/" in name and not path.exists() and (is_explicit or Path(path.parts[0]).is_dir()):
+        raise UserError(f"{name}: no such folder; give a run, a folder with a model, {DEFAULT_MODEL}, or a hub name")
 
 
 def is_run(run: RunFolder) -> bool:

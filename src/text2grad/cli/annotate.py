@@ -161,7 +161,7 @@ def summary_table(summary: Summary) -> Table:
         *((f"  {escape(printable(cause))}", str(count)) for cause, count in summary.causes.most_common()),
         ("spans per completion", f"{summary.spans_per_completion:.2f}"),
         ("coverage", f"{summary.coverage:.1%}"),
-        ("mean confidence of spans", f"{summary.confidence:.2f}"),
+        ("mean confidence of spans", "–" if summary.confidence is None else f"{summary.confidence:.2f}"),
         ("omissions", str(summary.omissions)),
         ("unmatched quotes", str(summary.unmatched)),
     ]

@@ -49,8 +49,10 @@ def bench(
     """
     from text2grad.bench import advise, measure
     from text2grad.config.run import load_config
+    from text2grad.critics.registry import look_beside
 
     silence_libraries()
+    look_beside(config)
     settings = load_config(config, [*(overrides or []), *to_overrides({"model.name": model})])
     console = terminal()
     with PhaseDisplay(console) as display:

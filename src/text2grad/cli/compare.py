@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from text2grad.cli.console import Console
-from text2grad.cli.evaluate import Bleu, Resamples
+from text2grad.cli.evaluate import Bleu, Resamples, warn_of_few
 from text2grad.cli.options import Debug, Overwrite, check_output, given
 from text2grad.cli.progress import PhaseDisplay
 from text2grad.errors import UserError
@@ -89,6 +89,7 @@ def compare(
         console.print("The runs have no held-out answers: only their curves can be compared, on the page (-o).")
     for contender in contenders:
         _show(console, baseline, contender)
+    warn_of_few(console, len(prompts))
     left_out = sum(len(one.groups) for one in sets) - len(sets) * len(prompts)
     if left_out:
         console.print(f"[yellow]{left_out} answered prompts[/yellow] are not common to all, and left out.")
@@ -171,15 +172,19 @@ def _show(console: Console, baseline: AnswerSet, contender: Contender) -> None:
 
 
 def comparison_table(first: str, second: str, metrics: dict[str, dict[str, float]]) -> Table:
-    """Return the metrics of two sets of answers, with the interval of each difference; bold: it excludes zero."""
+    """Return the metrics of two sets of answers, with the interval of each difference.
+
+    Bold: the interval excludes zero, and there are enough prompts for that to mean something.
+    """
     from text2grad.evaluation.answers import LABELS
+    from text2grad.evaluation.significance import FEW
 
     names = [printable(first), printable(second), "difference", "95% interval", "prompts"]
     right = [Column(Text(name), justify="right") for name in names]
     table = Table(Column(no_wrap=True), *right, title=Text(printable(f"{second} against {first}")))
     for name, metric in metrics.items():
         interval = f"[{metric['low']:+.3f}, {metric['high']:+.3f}]"
-        is_clear = metric["low"] > 0 or metric["high"] < 0
+        is_clear = metric["n"] >= FEW and (metric["low"] > 0 or metric["high"] < 0)
         difference = Text(f"{metric['difference']:+.3f}", style="bold" if is_clear else "")
         values = [f"{metric[side]:.3f}" for side in ("before", "after")]
         table.add_row(LABELS.get(name, name), *values, difference, Text(interval), str(metric["n"]))

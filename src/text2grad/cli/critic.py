@@ -136,11 +136,12 @@ def _describe(answer: ScoredAnswer) -> str:
 def _make_critic(name: str, options: dict[str, Any]) -> Critic:
     """Return the critic of that name, else the critic of the run configuration of that name."""
     from text2grad.config.packaged import resolve_config
-    from text2grad.critics.registry import available_critics, make_critic
+    from text2grad.critics.registry import available_critics, look_beside, make_critic
 
     if name not in available_critics() and resolve_config(Path(name)).is_file():
         from text2grad.config.run import load_config
 
+        look_beside(Path(name))
         settings = load_config(Path(name)).critic
         return make_critic(settings.name, settings.options | options)
     return make_critic(name, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,14 +62,18 @@ class TerminalDisplay(PhaseDisplay, Callback):
         self.console.print(f"step {metrics['step']}  {line}{_format_failed(metrics['eval/failed'])}")
 
     def on_finish(self, evaluation: dict[str, Any] | None, report: Path, num_examples: int) -> None:
-        """Print the held-out metrics, the first examples, and the path of the report."""
+        """Print the held-out metrics, the first examples, the path of the report, and what to type next."""
         self.progress.update(self.task, visible=False)
         self.progress.stop()
         if evaluation is not None:
             self.console.print(metrics_table(evaluation))
             for example in evaluation["examples"][:num_examples]:
                 self.console.print(comparison_table(example))
+        run = escape(shlex.quote(str(report.parent)))
         self.console.print(f"Report: {escape(str(report))}", soft_wrap=True)
+        self.console.print(f'Ask the model: text2grad generate {run} --prompt "..."', soft_wrap=True)
+        if evaluation is None:
+            self.console.print(f"Measure it: text2grad evaluate {run} PROMPTS.jsonl", soft_wrap=True)
 
 
 def metrics_table(evaluation: dict[str, Any]) -> Table:

@@ -125,10 +125,19 @@ def _show(summary: dict[str, Any], output: Path | None, as_json: bool) -> None:
         return
     console = Console()
     console.print(summary_table(summary))
+    warn_of_few(console, summary["prompts"])
     if summary["failed"]:
         console.print(f"[yellow]{summary['failed']} critiques failed[/yellow] and are left out of the critic's score.")
     if output is not None:
         console.print(f"Answers and summary: {escape(str(output))}", soft_wrap=True)
+
+
+def warn_of_few(console: Console, prompts: int) -> None:
+    """Print a warning where there are too few prompts for the intervals to mean much."""
+    from text2grad.evaluation.significance import FEW
+
+    if 0 < prompts < FEW:
+        console.print(f"[yellow]Only {prompts} prompts:[/yellow] the intervals say little; use {FEW} or many more.")
 
 
 def summary_table(summary: dict[str, Any]) -> Table:

@@ -19,7 +19,7 @@ from text2grad.text.printable import printable
 if TYPE_CHECKING:
     from text2grad.annotate.import_file import GuessedColumn
 
-_SHOWN = 10  # broken rows that are printed
+_SHOWN = 10  # broken rows, and comments that could not be read, that are printed
 _EXCERPT = 60  # characters of a cell
 
 
@@ -50,7 +50,7 @@ def import_(
     """Turn people's comments, or a public feedback set, into feedback to train on.
 
     Columns are recognised by their names, and what was recognised is shown. Offsets are checked against the text. A
-    row that is broken is left out and named.
+    row that is broken is left out and named, as is a comment whose words are not found in the answer.
 
     Example: text2grad import comments.csv -o feedback.jsonl, or text2grad import ragtruth response.jsonl -o
     feedback.jsonl
@@ -98,7 +98,8 @@ def _print_summary(summary: ImportSummary, source: str, output: Path) -> None:
         raise UserError(f"{source}: there are no rows; {output} is not written")
     console = Console()
     console.print(summary_table(summary))
-    _print_skipped(console, summary.skipped)
+    _print_named(console, "skipped", summary.skipped, "more rows")
+    _print_named(console, "not read", summary.unread, "more comments")
     if not summary.examples:
         raise UserError(f"{source}: no row could be imported; {output} is not written")
 
@@ -134,8 +135,8 @@ def summary_table(summary: ImportSummary) -> Table:
     return table
 
 
-def _print_skipped(console: Console, skipped: list[str]) -> None:
-    for sentence in skipped[:_SHOWN]:
-        console.print(f"[yellow]skipped[/yellow] {escape(printable(sentence))}", soft_wrap=True, highlight=False)
-    if len(skipped) > _SHOWN:
-        console.print(f"[yellow]skipped[/yellow] {len(skipped) - _SHOWN} more rows")
+def _print_named(console: Console, what: str, sentences: list[str], more: str) -> None:
+    for sentence in sentences[:_SHOWN]:
+        console.print(f"[yellow]{what}[/yellow] {escape(printable(sentence))}", soft_wrap=True, highlight=False)
+    if len(sentences) > _SHOWN:
+        console.print(f"[yellow]{what}[/yellow] {len(sentences) - _SHOWN} {more}")

@@ -52,7 +52,13 @@ def init(
     if existing:
         raise UserError(f"{', '.join(existing)} already there; nothing was written: choose another folder")
     if comments is not None:
-        _write_comments(comments, folder, column)
+        existed = folder.exists()
+        try:
+            _write_comments(comments, folder, column)
+        except UserError:
+            if not existed and folder.exists():
+                folder.rmdir()
+            raise
     elif column:
         raise UserError("--column is for the table of --comments; give both or neither")
     folder.mkdir(parents=True, exist_ok=True)

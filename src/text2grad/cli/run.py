@@ -32,10 +32,12 @@ def run(
     """
     from text2grad.cli.display import TerminalDisplay
     from text2grad.config.run import load_config
+    from text2grad.critics.registry import look_beside
     from text2grad.pipeline import run as run_pipeline
 
     silence_libraries()
     options = to_overrides({"model.name": model, "output_dir": output_dir})
+    look_beside(config)
     settings = load_config(config, [*(overrides or []), *options])
     with watching(settings.output_dir, watch), TerminalDisplay(terminal()) as display:
         run_pipeline(settings, display, resume)

@@ -54,6 +54,7 @@ def train(
     """
     from text2grad.cli.display import TerminalDisplay
     from text2grad.config.run import load_config
+    from text2grad.critics.registry import look_beside
     from text2grad.pipeline import LOGGED, run, train_offline
     from text2grad.schema import read_examples
     from text2grad.trainer.offline import DEFAULTS, steps_for, usable_feedback
@@ -61,6 +62,7 @@ def train(
     if feedback is None and config is None:
         raise UserError("nothing to train on: give --feedback FILE, or --config FILE with prompts and a critic")
     silence_libraries()
+    look_beside(config)
     options = to_overrides(
         {
             "model.name": model,

@@ -11,7 +11,7 @@ import yaml
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, ValidationError
 
 from text2grad.config.packaged import preset_names, resolve_config
-from text2grad.data.registry import load_examples
+from text2grad.data.registry import DATASETS, load_examples
 from text2grad.errors import UserError
 from text2grad.models.loading import DEFAULT_MODEL
 from text2grad.models.lora import LoraSettings
@@ -105,7 +105,8 @@ def load_config(
 ) -> RunConfig:
     """Read a YAML file or preset, apply `section.key=value` overrides, and validate the result.
 
-    path: None for no file. defaults: values per section that neither the file nor an override sets.
+    path: None for no file. Its relative data.train and data.eval are of the current folder, or else of the file's own.
+    defaults: values per section that neither the file nor an override sets.
     """
     values = _read(path) if path is not None else {}
     alone = copy.deepcopy(values)
@@ -161,7 +162,21 @@ def _read(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(values, dict):
         raise UserError(f"{path}: expected sections such as `model:` and `policy:`, found a {type(values).__name__}")
-    return values
+    return _find_data(values, path.parent)
+
+
+def _find_data(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the values with the data files that are beside the configuration, and not in the current folder."""
+    data = values.get("data")
+    if not isinstance(data, dict):
+        return values
+    beside = {
+        key: str(folder / source)
+        for key in ("train", "eval")
+        if isinstance(source := data.get(key), str)
+        if source not in DATASETS and not Path(source).exists() and (folder / source).exists()
+    }
+    return {**values, "data": {**data, **beside}}
 
 
 def changed_keys(old: RunConfig, new: RunConfig) -> list[str]:

@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from text2grad.critics.base import NOT_A_CRITIC, Critic, check_critic
@@ -37,7 +38,7 @@ def available_critics() -> dict[str, str]:
 def make_critic(name: str, options: dict[str, Any]) -> Critic:
     """Create a critic from its registered name, `reward:FOLDER`, or an import string `package.module:Class`.
 
-    Classes may also be in a module of the current folder.
+    Classes may also be in a module of the current folder, or beside the configuration, see `look_beside`.
     """
     critics = available_critics()
     head, colon, argument = name.partition(":")
@@ -56,6 +57,17 @@ def make_critic(name: str, options: dict[str, Any]) -> Critic:
         raise UserError(f'critic "{name}" cannot be created: {describe_exception(error)}') from error
     check_critic(critic, f'critic "{name}": {type(critic).__name__}')
     return critic
+
+
+def look_beside(config: Path | None) -> None:
+    """Let import strings find modules in the folder of a configuration, before those of the current folder."""
+    if config is None or not config.is_file():
+        return
+    folder = str(config.resolve().parent)
+    if folder not in sys.path:
+        last = len(sys.path)  # so that no file there hides an installed package
+        here = next((i for i, entry in enumerate(sys.path) if entry in ("", os.getcwd())), last)
+        sys.path.insert(here, folder)
 
 
 def _check_options(factory: Any, arguments: tuple[str, ...], options: dict[str, Any], name: str) -> None:
@@ -92,7 +104,8 @@ def _load_factory(path: str, name: str) -> Any:
     except Exception as error:  # any: importing runs the module
         reason = str(error) if isinstance(error, ImportError | AttributeError) else describe_exception(error)
         raise UserError(
-            f'critic "{name}" cannot be imported: {reason}; its module must be installed or in {os.getcwd()}'
+            f'critic "{name}" cannot be imported: {reason}; its module must be installed, in {os.getcwd()}, or beside '
+            "the configuration of the run"
         ) from error
     # before it is called: "os:system" is callable too
     if not isinstance(critic_class, type) or not callable(getattr(critic_class, "critique", None)):

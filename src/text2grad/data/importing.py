@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from text2grad.data.rows import Row, read_rows_of
 from text2grad.errors import UserError
-from text2grad.schema import Example, describe
+from text2grad.schema import Example, Feedback, describe
 from text2grad.settings import did_you_mean
 
 Convert = Callable[[Row], Iterable[Example]]
@@ -29,7 +29,8 @@ class ImportSummary:
 
     relocated: spans of a feedback set whose offsets were wrong, but whose words are in the completion exactly once.
     aligned, unaligned: comments without a position whose words were found, and were not. unmatched: quotations that are
-    not in the completion. skipped: the position and the fault of each row that was left out.
+    not in the completion. skipped: the position and the fault of each row that was left out. unread: the position of
+    each comment that counts as unaligned, and the reason.
     """
 
     rows: int = 0
@@ -42,10 +43,19 @@ class ImportSummary:
     unaligned: int = 0
     unmatched: int = 0
     skipped: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     def skip(self, where: str, reason: str) -> None:
         """Note a row that is left out."""
         self.skipped.append(f"{where}: {reason}")
+
+    def note_alignment(self, where: str, feedback: Feedback) -> None:
+        """Count a comment without a position; note why its words were not found."""
+        if feedback.status == "ok":
+            self.aligned += 1
+        else:
+            self.unaligned += 1
+            self.unread.append(f"{where}: {feedback.error}")
 
     def add(self, example: Example) -> None:
         """Count an example that is written."""

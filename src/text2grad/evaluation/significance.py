@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+FEW = 8  # items, with fewer of which an interval says little: two equal differences have one of width zero
 _MAX_PICKS = 1 << 22  # numbers that are held at once
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from text2grad.evaluation.significance import FEW
 from text2grad.report.read import MetricChange
 
 TITLES = {
@@ -43,6 +44,8 @@ def describe_change(metric: MetricChange) -> str:
     """Return the direction of a significant change in words; whether a rise is good depends on the metric."""
     if metric.low is None or metric.high is None:
         return "not measured"
+    if metric.n is not None and metric.n < FEW:
+        return "too few prompts"
     if metric.low > 0:
         return "rose"
     return "fell" if metric.high < 0 else "no significant change"

@@ -75,13 +75,14 @@ class Sample(BaseModel):
 
 
 class MetricChange(BaseModel):
-    """A held-out metric before and after training, with the 95% interval of the difference."""
+    """A held-out metric before and after training, with the 95% interval of the difference; n: its prompts."""
 
     before: float | None = None
     after: float | None = None
     difference: float | None = None
     low: float | None = None
     high: float | None = None
+    n: int | None = None
 
 
 class Completion(BaseModel):

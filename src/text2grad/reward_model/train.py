@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from transformers import PreTrainedTokenizerBase, PrinterCallback, ProgressCallb
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from text2grad.data.split import split_by_prompt
+from text2grad.distributed.environment import is_main_process
 from text2grad.errors import UserError
 from text2grad.files import replace_text
 from text2grad.models.backbone import check_projection
@@ -36,6 +38,8 @@ from text2grad.reward_model.trainer import SpanRewardTrainer, StopOnSignal
 from text2grad.schema import Example
 from text2grad.settings import Settings, flatten
 
+log = logging.getLogger(__name__)
+FEW_HELDOUT = 20  # completions to calibrate on, with fewer of which there is a warning
 CHECKPOINTS, RUN_FILE, SUMMARY_FILE = "checkpoints", "run.json", "training.json"
 
 
@@ -105,6 +109,12 @@ def train_reward_model(
         for part in split_by_prompt(examples, settings.heldout_share)
     )
     _check_trainable(train)
+    if settings.heldout_share and len(heldout.rows) < FEW_HELDOUT and is_main_process():
+        log.warning(
+            "too few completions are held out to calibrate the probabilities well (%d): give more feedback, or raise "
+            "heldout_share",
+            len(heldout.rows),
+        )
     model = _initialize_model(settings, tokenizer)
     model.network.class_weights = class_weights(train.class_counts(), settings.class_balance)
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from text2grad.critics.combined import merge_feedback
+from text2grad.errors import UserError
 from text2grad.files import replace_text
 from text2grad.schema import Example, Feedback, Message
 from text2grad.studio.project import Project
@@ -62,9 +63,16 @@ def render(project: Project, form: Format, annotator: str | None = None) -> str:
 
 
 def write(project: Project, path: Path, form: Format, annotator: str | None = None) -> int:
-    """Write an export, replacing an older one, and return how many answers it has."""
+    """Write an export, replacing an older one, and return how many answers it has; UserError where there is none."""
+    count = sum(1 for _ in annotated(project, annotator))
+    if not count:
+        who = f" by {annotator}" if annotator else ""
+        raise UserError(
+            f"{path} is not written: no answer was marked{who} in the studio; `text2grad import` reads the comments "
+            f"that a file has already"
+        )
     replace_text(path, render(project, form, annotator))
-    return sum(1 for _ in annotated(project, annotator))
+    return count
 
 
 def _prompt(example: Example) -> str:

@@ -75,7 +75,7 @@ def read_answers(path: Path, columns: Mapping[str, str] | None = None) -> Answer
 def _file_examples(path: Path, columns: dict[str, str], summary: ImportSummary) -> Iterator[Example]:
     first = next((row for row in read_rows_of(path) if row.error is None), None)
     if first is None:
-        return iter(())
+        return _plain_examples(read_rows_of(path), {}, summary)  # to name what is wrong with each row
     if is_export(first.fields):
         return read_feedback(path, columns=columns, summary=summary)
     has_feedback = isinstance(first.fields.get("feedback"), dict)

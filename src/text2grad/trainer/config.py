@@ -139,7 +139,10 @@ class PolicySettings(Settings):
         description="recompute activations in the backward pass; null: on a GPU, where larger micro-batches are faster",
     )
     torch_compile: bool = Field(False, description="compile scoring and update; slow first steps, needs a C++ compiler")
-    logging_steps: PositiveInt = Field(1, description="steps between metrics in the terminal and the trackers")
+    logging_steps: PositiveInt = Field(
+        1,
+        description="steps between metrics in the trackers, in the terminal of a command, and in `on_log` of callbacks",
+    )
     log_completions_steps: PositiveInt = Field(1, description="steps between completions saved for the report")
     num_logged_completions: NonNegativeInt = Field(4, description="completions saved at each of these steps")
     save_steps: PositiveInt = Field(1, description="steps between checkpoints; a killed run loses at most this many")

@@ -58,6 +58,12 @@ def test_answers_to_a_question():
     assert "pass" not in answers
 
 
+def test_a_prompt_without_a_document_is_copied_once():
+    answers = made(Example(id="g", prompt="Greet the team!"), "Hello, team!")
+    assert answers["prompt copied"] == ["Greet the team!"]
+    assert not {"source copied", "lead sentence", "source fragments"} & answers.keys()
+
+
 def test_answers_to_a_programming_task():
     answers = made(PROGRAM, "def add(a, b):\n    return a - b\n")
 

@@ -527,7 +527,8 @@ def test_comments_without_effect_keep_their_text(tmp_path: Path) -> None:
     assert (lost.feedback.status, lost.feedback.critique) == ("failed", "Hm, well.\nThe soup in Zanzibar is bad.")
     for reason in ("it says nothing about the answer", '"The soup in Zanzibar is bad.": it fits no part of the answer'):
         assert reason in str(lost.feedback.error)
-    assert (found.feedback.status, found.feedback.error) == ("ok", None)
+    assert found.feedback.status == "ok"
+    assert "it says nothing about the answer" in str(found.feedback.error)  # why one of the two has no effect
     assert found.feedback.critique == "Hm, well.\nWrong day."
     assert [text for text, *_ in marked(found)] == ["Friday"]
 

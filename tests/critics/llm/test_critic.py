@@ -341,6 +341,7 @@ def test_a_lone_surrogate_does_not_break_the_record(server, critic, completion, 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        ({}, "critic llm: no model is named; give its name on the server, as `annotate --llm-model qwen3`"),
         ({"model": "m", "timout": 1}, 'critic llm: unknown key "timout"; did you mean "timeout"?'),
         ({"model": "m", "base_url": "localhost:8000"}, "base_url: not an http or https address"),
         ({"model": "m", "base_url": "http://me:sk-1@host/v1"}, "must contain no key"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from text2grad.schema import Example, Feedback, Omission, Span
+from text2grad import Example, Feedback, Omission, Span
 
 WORD = re.compile(r"\w+")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 
 from text2grad.critics.check.kinds import Kind, Task
@@ -26,12 +27,21 @@ def _copied_instruction(task: Task) -> list[str]:
     return [instruction] if instruction else []
 
 
+def _not_the_prompt(task: Task, answers: list[str]) -> list[str]:
+    """Leave out answers with the words of the prompt, which is the source where there is no document."""
+    return [answer for answer in answers if _words(answer) != _words(task.prompt)]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
 def _copied_document(task: Task) -> list[str]:
-    return [task.document] if task.document else []
+    return _not_the_prompt(task, [task.document] if task.document else [])
 
 
 def _lead_sentence(task: Task) -> list[str]:
-    return [f"{task.sentence(0)}."] if task.document and task.source.sentences else []
+    return _not_the_prompt(task, [f"{task.sentence(0)}."] if task.document and task.source.sentences else [])
 
 
 def _source_fragments(task: Task) -> list[str]:
@@ -41,7 +51,7 @@ def _source_fragments(task: Task) -> list[str]:
         return []
     count = min(NUM_FRAGMENTS, total)
     chosen = [task.sentence(i * total // count).split()[:FRAGMENT_WORDS] for i in range(count)]
-    return [" ".join(f"{' '.join(words)}." for words in chosen)]
+    return _not_the_prompt(task, [" ".join(f"{' '.join(words)}." for words in chosen)])
 
 
 def _cut_source(task: Task) -> list[str]:

@@ -109,16 +109,16 @@ def _merge_examples(examples: Iterable[Example]) -> Iterator[Example]:
 
 
 def _merge_comments(feedbacks: Sequence[Feedback]) -> Feedback:
-    """Merge what was said about one completion; the text of a comment whose words were not found is kept.
+    """Merge what was said about one completion; of a comment whose words were not found, text and reason are kept.
 
     It is a failure only where no comment's words were found.
     """
-    errors = [feedback.error for feedback in feedbacks if feedback.status == "failed"]
+    failed = [feedback for feedback in feedbacks if feedback.status == "failed"]
     texts = [feedback.model_copy(update={"status": "ok", "error": None}) for feedback in feedbacks]
     merged = merge_feedback(texts)
-    if len(errors) < len(feedbacks):
-        return merged
-    return merged.model_copy(update={"status": "failed", "error": "; ".join(dict.fromkeys(filter(None, errors)))})
+    errors = "; ".join(dict.fromkeys(feedback.error for feedback in feedbacks if feedback.error))
+    status = "failed" if len(failed) == len(feedbacks) else "ok"
+    return merged.model_copy(update={"status": status, "error": errors or None})
 
 
 class _Reader:
@@ -151,34 +151,34 @@ class _Reader:
         try:
             exported = parse_export(row.fields, self.field_names, self.labels)
             if exported is not None:
-                return self._from_export(exported, row.name)
+                return self._from_export(exported, row)
             if isinstance(row.fields.get("feedback"), dict):
                 return Example.model_validate({"id": row.name, **row.fields})
             found = guess_columns(row.fields, self.columns)
             require_columns(found, row.fields)
-            return self._from_flat(apply_columns(row.fields, found), row.name)
+            return self._from_flat(apply_columns(row.fields, found), row)
         except ValidationError as error:
             raise UserError(describe(error)) from error
         except ValueError as error:
             raise UserError(str(error)) from error
 
-    def _from_flat(self, flat: dict[str, Any], default_id: str) -> Example:
+    def _from_flat(self, flat: dict[str, Any], row: Row) -> Example:
         """Parse a record with the fields of an example and of one comment on it."""
         comment = HumanComment.model_validate({key: flat.pop(key) for key in _COMMENT_FIELDS if key in flat})
         if not comment.comment and comment.label is None and comment.replacement is None:
             raise UserError("comment is empty, and so are label and replacement; give one of them")
-        example = _make_example(flat, default_id)
-        return example.model_copy(update={"feedback": self._feedback(comment, example)})
+        example = _make_example(flat, row.name)
+        return example.model_copy(update={"feedback": self._feedback(comment, example, row.where)})
 
-    def _from_export(self, parsed: AnnotatedCompletion, default_id: str) -> Example:
-        example = _make_example(parsed.fields | parsed.meta, default_id)
-        feedbacks = [self._feedback(comment, example) for comment in parsed.comments]
+    def _from_export(self, parsed: AnnotatedCompletion, row: Row) -> Example:
+        example = _make_example(parsed.fields | parsed.meta, row.name)
+        feedbacks = [self._feedback(comment, example, row.where) for comment in parsed.comments]
         for annotator, label in parsed.ratings:
             score = 1.0 if self.labels.resolve(label) == "good" else -1.0
             feedbacks.append(Feedback(critic=HumanComment(annotator=annotator).critic, score=score))
         return example.model_copy(update={"feedback": _merge_comments(feedbacks) if feedbacks else None})
 
-    def _feedback(self, comment: HumanComment, example: Example) -> Feedback:
+    def _feedback(self, comment: HumanComment, example: Example, where: str) -> Feedback:
         meaning = self.labels.resolve(comment.label)
         is_placed = comment.start is not None or comment.end is not None or bool(comment.quote)
         has_more = is_placed or meaning == "missing" or comment.replacement is not None
@@ -187,8 +187,7 @@ class _Reader:
             return Feedback(critic=comment.critic, score=comment.severity if meaning == "good" else -comment.severity)
         feedback = comment_to_feedback(comment, example.completion, self.labels, example.prompt_text)
         if self.summary is not None and text and not is_placed and meaning != "missing":
-            self.summary.aligned += feedback.status == "ok"
-            self.summary.unaligned += feedback.status == "failed"
+            self.summary.note_alignment(where, feedback)
         return feedback
 
 

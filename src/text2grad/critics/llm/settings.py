@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from text2grad.critics.llm.prompt_templates import PromptTemplate, Task
 from text2grad.settings import Settings
@@ -57,6 +57,16 @@ class LLMSettings(Settings):
     price_in: Annotated[float, Field(ge=0)] = 0.0
     price_out: Annotated[float, Field(ge=0)] = 0.0
     max_cost: Annotated[float, Field(gt=0)] | None = None
+
+    @classmethod
+    def _explain(cls, error: ValidationError) -> str:
+        first = error.errors(include_url=False)[0]
+        if first["type"] == "missing" and first["loc"] == ("model",):
+            return (
+                "no model is named; give its name on the server, as `annotate --llm-model qwen3`, in other commands "
+                "`--option model=qwen3`, or critic.options.model=qwen3 in a run"
+            )
+        return super()._explain(error)
 
     @field_validator("base_url")
     @classmethod
