@@ -171,12 +171,14 @@ def test_what_is_missing_can_be_taught(teacher: Teacher) -> None:
     assert "".join(row.text for row in correction.tokens).startswith(" in a dog")
 
 
-def test_a_saved_adapter_can_be_exported(teacher: Teacher, tmp_path: Path) -> None:
+def test_a_saved_adapter_can_be_exported(tiny_model: Path, tmp_path: Path) -> None:
+    exact = FAST.model_copy(update={"bf16": False})  # in bfloat16 two tokens of a random model may be equally probable
+    teacher = Teacher(str(tiny_model), device="cpu", settings=exact)
     teacher.keep(teacher.teach([(EXAMPLE, FEEDBACK)]).id)
     answer = teacher.generate("Write a sentence.")
     teacher.save(tmp_path / "taught")
     export(tmp_path / "taught", tmp_path / "merged", "float32")
-    again = Teacher(str(tmp_path / "merged"), device="cpu", settings=FAST)
+    again = Teacher(str(tmp_path / "merged"), device="cpu", settings=exact)
     assert again.generate("Write a sentence.") == answer
     assert load_tokenizer(tmp_path / "merged").eos_token == "<|im_end|>"
     base, merged = load_model(teacher.model_name).state_dict(), load_model(tmp_path / "merged").state_dict()
