@@ -137,6 +137,10 @@ def test_a_value_of_another_thing_replaces_nothing(comment: str) -> None:
     assert not blames(COST, reading, "$40")
 
 
+def test_a_clause_on_another_thing_is_not_sure() -> None:
+    assert [reason for _, reason in read_comment("delivery costs $5", COST).refused] == [NOT_SURE]
+
+
 @pytest.mark.parametrize("comment", ["It costs $45.", "The cost is $45."])
 def test_a_value_of_the_same_thing_replaces_it(comment: str) -> None:
     assert corrected(COST, read_comment(comment, COST)) == [("$40", "$45")]
@@ -368,6 +372,22 @@ def test_a_cell_without_a_comment_is_refused(comment: str) -> None:
     reading = read_comment(comment, SHOP)
     assert (reading.spans, reading.omissions) == ([], [])
     assert [reason for _, reason in reading.refused] == [NO_OPINION]
+
+
+@pytest.mark.parametrize("comment", ["== instead of >=", "=> is wrong", "None of it is true."])
+def test_a_comment_that_starts_like_a_cell_is_a_comment(comment: str) -> None:
+    assert NO_OPINION not in [reason for _, reason in read_comment(comment, SHOP).refused]
+
+
+@pytest.mark.parametrize("comment", ["Remove the phone number and add the order number."])
+def test_what_should_come_beside_what_should_go_is_missing(comment: str) -> None:
+    reading = read_comment(comment, LETTER)
+    assert all("order number" in omission.text for omission in reading.omissions)
+
+
+@pytest.mark.parametrize("comment", ["Should it remove the phone number?", "Perhaps remove the phone number?"])
+def test_who_asks_whether_something_should_go_praises_nothing(comment: str) -> None:
+    assert not any(label == "good" for _, label in labels(LETTER, read_comment(comment, LETTER)))
 
 
 @pytest.mark.parametrize(("comment", "label"), [("👍", "good"), ("+1", "good"), ("-1", "poor"), ("Bad", "poor")])

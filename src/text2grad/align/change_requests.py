@@ -88,7 +88,7 @@ _SHOULD = r"(?:should|must|ought\s+to|needs?\s+to|has\s+to|have\s+to)"
 # What follows "should be" and is no wording: "should be removed", "should be clearer".
 _NO_WORDING = (
     r"spel|remov|delet|left|omit|cut|more|less|clear|able|a\s+bit|chang|replac|rewri|correct|includ|mention|add|writ|stat|"
-    r"fix|in\s+the\s+(?:summary|answer)|to\b|not\b|no\b"
+    r"fix|in\s+the\s+(?:summary|answer)|is\b|are\b|to\b|not\b|no\b"
 )
 _CHANGES = "chang modify correct renam turn convert updat edit alter fix"
 _REMOVES = "remov delet drop omit leav tak eras get eliminat strik cut scrap"

@@ -26,6 +26,9 @@ _ELLIPSIS = re.compile(
     rf"(?P<right>(?!(?:it|this|that|they|there|he|she|you|as|so|i)\b)(?:[\w'’$%:.-]+\s+){{1,4}}?(?:is|are|was|were)(?P<second>{_NOT})?)[.!\s]*",
     re.IGNORECASE,
 )
+_GIVEN = re.compile(
+    r"\b(?:in|there|here|given|mentioned|included|covered|listed|stated|named)$", re.IGNORECASE
+)  # of lacks
 _CONTRAST = re.compile(
     r"(?:\s*,\s*|\s+|\s*[-–—]+\s*)(?P<word>but|yet(?!\s+to\b)|however|although|though|even though|even if|whereas|while"
     r"|except that|only that|nevertheless|nonetheless)\b(?!\s+(?:also|rather|instead|for)\b),?\s+(?=\S)",
@@ -146,7 +149,7 @@ def _split(text: str, piece: Piece, judge: Judge) -> list[Piece]:
 def _split_ellipsis(text: str, piece: Piece, judge: Judge) -> list[Piece]:
     """Split "Monday is right, Friday isn't": what has the verb alone says the opposite of the rest."""
     match = _ELLIPSIS.fullmatch(text, piece.start, piece.end)
-    if match is None or bool(match["first"]) == bool(match["second"]):
+    if match is None or bool(match["first"]) == bool(match["second"]) or _GIVEN.search(match["left"]):
         return []
     left = Piece(piece.start, match.end("left"), piece.before)
     return [left, Piece(match.start("right"), piece.end, "", piece.after, is_exception=True)]

@@ -87,7 +87,8 @@ class Correction:
         if bounds is None or bounds[1] <= self.phrase[0] or self.phrase[1] <= bounds[0]:
             return False
         words = {key for word in split_words(self.replacement) if word.is_content for key in word.keys}
-        return not words.isdisjoint(key_set(comment[slice(*bounds)]))
+        text = comment[slice(*bounds)]
+        return not words.isdisjoint(key_set(text)) if words else self.replacement.lower() in text.lower()
 
     def apply(self, completion: str) -> str:
         """Return the completion with the correction made."""

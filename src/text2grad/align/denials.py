@@ -23,7 +23,7 @@ _PRAISE = frozenset("PF")
 
 
 def find_denied(comment: str, clause: Range, document: Document) -> Range | None:
-    """Return the words that a clause denies, if exactly one sentence of the answer says that, and not that it is not."""
+    """Return the words that a clause denies, if exactly one sentence of the answer says that, without a negation."""
     match = _DENIAL.fullmatch(comment, *clause)
     if match is None or document.program is not None:
         return None

@@ -225,6 +225,7 @@ def _settle(comment: str, clause: Clause, label: Label | None, document: Documen
         clause = replace(clause, missing=what, lacks=max(clause.lacks, _STATED_LACK))
     if label is not None:
         return replace(clause, stance=label, probability=1.0)
+    is_order = is_order and "?" not in comment[slice(*bounds)]
     if clause.stance == "unsure" and (is_order or _INSTRUCTION.search(comment, *bounds)):
         return replace(clause, stance="poor", probability=_INSTRUCTION_PROBABILITY)
     if _ENOUGH.search(comment, *bounds):
@@ -249,6 +250,8 @@ def _read_clause(
     if not any(bounds[0] <= start and end <= bounds[1] for (start, end), _ in quotations):
         value = find_restated_value(comment, bounds, document) or find_restated_name(comment, bounds, document)
         if value is not None and (clause.stance != "good" or clause.probability < _SURE_PRAISE):
+            if value.is_of_other:
+                return ReadClause(clause, refused=NOT_SURE)
             blame = replace(clause, stance="poor", probability=_VALUE_PROBABILITY)
             return ReadClause(blame, [Target("value", value.place, value.phrase, _VALUE_CONFIDENCE)])
     found = find_targets(comment, bounds, document, quotations)
@@ -260,7 +263,7 @@ def _read_clause(
 
 
 def _read_denial(comment: str, clause: Clause, document: Document) -> ReadClause | None:
-    """Read a clause that says nothing but that something in the answer is not so, where it is read as something else."""
+    """Read a clause that says nothing but that something in the answer is not so, if it was not read as blame."""
     bounds = (clause.start, clause.end)
     if clause.stance == "poor" and clause.lacks < MIN_MISSING:
         return None

@@ -41,10 +41,14 @@ _MAX_OTHER_WORDS = 1  # of a clause that is hardly more than the value
 
 
 class RestatedValue(NamedTuple):
-    """phrase: the value in the comment. place: the value of the answer in whose place it belongs."""
+    """phrase: the value in the comment. place: the value of the answer in whose place it belongs.
+
+    is_of_other: another sentence of the answer tells of what the clause gives the value of.
+    """
 
     phrase: Range
     place: Range
+    is_of_other: bool = False
 
 
 def find_restated_value(comment: str, clause: Range, document: Document) -> RestatedValue | None:
@@ -63,7 +67,17 @@ def find_restated_value(comment: str, clause: Range, document: Document) -> Rest
         written = day[0]
     if _is_same(given, written) or not _says_little_else(comment, clause, phrase, place, document):
         return None
-    return RestatedValue(phrase, place)
+    return RestatedValue(phrase, place, _is_of_other(comment[clause[0] : phrase[0]], place, document))
+
+
+def _is_of_other(before: str, place: Range, document: Document) -> bool:
+    """Whether only other sentences have what a clause starts with: "Delivery" of "Delivery costs $5", say."""
+    subject = next((key for word in split_words(before) if word.is_content for key in word.keys), None)
+    if subject is None or subject in _vague_keys() or "," in before:
+        return False
+    own = document.sentence_at(place[0])
+    with_subject = [each for each in document.sentences if subject in key_set(document.text[slice(*each)])]
+    return bool(with_subject) and own not in with_subject
 
 
 def find_restated_name(comment: str, clause: Range, document: Document) -> RestatedValue | None:
@@ -72,7 +86,8 @@ def find_restated_name(comment: str, clause: Range, document: Document) -> Resta
     if said is None or document.program is not None or _is_word(said["name"]):
         return None
     role = re.escape(said["role"])
-    held = rf"(?P<name>{_NAME})(?:,| is| was| became)(?: now)? {_THE}{role}(?!\w)|(?<!\w){role}(?:,| is| was|:)? (?P<last>{_NAME})"
+    before, after = "(?:,| is| was| became)(?: now)?", "(?:,| is| was|:)?"
+    held = rf"(?P<name>{_NAME}){before} {_THE}{role}(?!\w)|(?<!\w){role}{after} (?P<last>{_NAME})"
     found = list(re.finditer(held, document.text))
     if len(found) != 1 or not key_set(said["name"]).isdisjoint(key_set(document.text)):
         return None
@@ -90,13 +105,7 @@ def _says_little_else(comment: str, clause: Range, phrase: Range, place: Range, 
     rest = f"{comment[clause[0] : phrase[0]]} {comment[phrase[1] : clause[1]]}"
     keys = {key for word in split_words(rest) if word.is_content for key in word.keys}
     keys -= _vague_keys()
-    own = document.sentence_at(place[0])
-    sentence = key_set(document.text[slice(*own)])
-    others = (key_set(document.text[slice(*other)]) for other in document.sentences if other != own)
-    if any(keys & other - sentence for other in others):
-        return (
-            False  # it may be about what that sentence tells: "Delivery costs $5" of "It costs $40. Delivery is free."
-        )
+    sentence = key_set(document.text[slice(*document.sentence_at(place[0]))])
     return len(keys) <= _MAX_OTHER_WORDS or len(keys & sentence) >= _MIN_SHARED * len(keys)
 
 

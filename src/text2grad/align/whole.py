@@ -66,7 +66,7 @@ _MAX_STARS = 5
 _MAX_POOR, _MIN_GOOD = 0.4, 0.7  # of the points that there are
 _NO_COMMENT = re.compile(
     r"[\W_]*(?:n[/.]?a\.?|none|null|nan|nil|undefined|tbd|(?:no|without) (?:comments?|remarks?|feedback)|blank|empty"
-    r"|#(?:ref|name|value|num|div/0|n/a))?[\W_]*|=.*",
+    r"|#(?:ref|name|value|num|div/0|n/a))?[\W_]*|=\s?(?:[\w.]+\(|\$?[a-z]{1,3}\$?\d).*",
     re.IGNORECASE | re.DOTALL,
 )  # the cell of a table that is empty, or a formula
 _MAX_OTHER_WORDS = 1  # content words beyond those about answers and opinions, if the answer is named
