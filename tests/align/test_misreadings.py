@@ -220,6 +220,12 @@ def test_two_corrections_in_one_sentence(comment: str) -> None:
     assert (reading.omissions, reading.refused) == ([], [])
 
 
+def test_an_amount_does_not_take_the_place_of_a_word() -> None:
+    reading = read_comment("Monday should be Tuesday and the cost should be $4 million", BRIDGE)
+    assert ("Monday", "Tuesday") in corrected(BRIDGE, reading)
+    assert "cost" not in [words for words, _ in corrected(BRIDGE, reading)]
+
+
 @pytest.mark.parametrize(
     "comment", ['"Monday" should be "Monday and Tuesday".', "Monday should be Monday and Tuesday."]
 )
@@ -256,6 +262,10 @@ def test_what_is_missed_is_missing(comment: str, missing: str) -> None:
     reading = read_comment(comment, BRIDGE)
     assert [omission.text for omission in reading.omissions] == [missing]
     assert reading.spans == []
+
+
+def test_a_thing_of_a_kind_that_the_answer_has_is_not_missed_for_sure() -> None:
+    assert all(omission.confidence < 0.9 for omission in read_comment("Misses the date.", BRIDGE).omissions)
 
 
 @pytest.mark.parametrize(
@@ -361,6 +371,11 @@ def test_what_would_have_been_enough_is_not_blamed(comment: str) -> None:
     reading = read_comment(comment, BRIDGE)
     assert reading.spans == []
     assert [reason for _, reason in reading.refused] == [NOT_SURE]
+
+
+@pytest.mark.parametrize("comment", ["Delete everything after the first sentence.", "Cut all but the first sentence."])
+def test_what_should_stay_alone_is_not_blamed(comment: str) -> None:
+    assert not blames(BRIDGE, read_comment(comment, BRIDGE), "The bridge closes")
 
 
 def test_what_is_not_enough_is_blamed() -> None:

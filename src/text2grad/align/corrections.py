@@ -231,9 +231,9 @@ def _replace_term(
         return None
     if not text or fuzz.ratio(text.lower(), replaced) == 100:
         return None
-    if new.edge is not None and locate_quote(text, completion, threshold=1.0) is not None:
-        if not _TWO_WORDS.fullmatch(comment, *phrase) or _num_uses(words, completion) != 1:
-            return None  # the answer says both; which of them is wrong is not certain
+    names_both = new.edge is not None and locate_quote(text, completion, threshold=1.0) is not None
+    if names_both and not (_TWO_WORDS.fullmatch(comment, *phrase) and _num_uses(words, completion) == 1):
+        return None  # the answer says both; which of them is wrong is not certain
     has_determiner = comment[old.start : old.end].split()[0].lower() in DETERMINERS
     place = (match.start, match.end)
     if Document(completion).program is not None:
@@ -306,6 +306,8 @@ def _alike(text: str, model: str, at_end: bool) -> str:
     run = text[chosen[0].start() : chosen[-1].end()]
     if first not in FUNCTION_WORDS and chosen[0][0].lower() in FUNCTION_WORDS - {"no"}:
         return ""
+    if run[:1] in "$€£" and not model[-1:].isdigit():
+        return ""  # "the cost should be $25": an amount takes the place of an amount, not of the word
     return run
 
 

@@ -20,6 +20,7 @@ from text2grad.align.corrected_spans import add_corrections
 from text2grad.align.corrections import Correction, find_corrections
 from text2grad.align.denials import find_contrasted, find_denied
 from text2grad.align.document import Document
+from text2grad.align.kinds import find_kinds
 from text2grad.align.learned import aligner
 from text2grad.align.learned.roles import content_keys, parse_mentions
 from text2grad.align.missing import find_stated_lack
@@ -78,6 +79,9 @@ _ENOUGH = re.compile(
     re.IGNORECASE,
 )  # praise of this and blame of the others
 _ENOUGH_PROBABILITY = 0.9
+_ALL_BUT = re.compile(
+    r"\b(?:everything|anything|all|the\s+rest)\s+(?:after|before|but|except|below|above|following)\b", re.IGNORECASE
+)
 _DENIED_PROBABILITY, _DENIED_CONFIDENCE = 0.95, 0.75
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 _SENTENCE_CONFIDENCE = 0.5
@@ -221,16 +225,23 @@ def _settle(comment: str, clause: Clause, label: Label | None, document: Documen
     is_order = is_removal(comment, *bounds)
     if is_order or is_unwanted(comment, *bounds):
         clause = replace(clause, missing=None, lacks=0.0)
-    elif clause.stance == "poor" and document.program is None and (what := find_stated_lack(comment, *bounds)):
+    elif clause.stance == "poor" and (what := find_stated_lack(comment, *bounds)) and not _has(comment, what, document):
         clause = replace(clause, missing=what, lacks=max(clause.lacks, _STATED_LACK))
     if label is not None:
         return replace(clause, stance=label, probability=1.0)
     is_order = is_order and "?" not in comment[slice(*bounds)]
+    if is_order and _ALL_BUT.search(comment, *bounds):
+        return replace(clause, stance="unsure", probability=_ENOUGH_PROBABILITY)
     if clause.stance == "unsure" and (is_order or _INSTRUCTION.search(comment, *bounds)):
         return replace(clause, stance="poor", probability=_INSTRUCTION_PROBABILITY)
     if _ENOUGH.search(comment, *bounds):
         return replace(clause, stance="unsure", probability=_ENOUGH_PROBABILITY)
     return clause
+
+
+def _has(comment: str, what: Range, document: Document) -> bool:
+    """Whether the answer is a program, or has something of the kind that these words of a comment name."""
+    return document.program is not None or any(True for _ in find_kinds(comment, *what, document))
 
 
 def _read_clause(
