@@ -42,6 +42,7 @@ _SUPERLATIVE = re.compile(
     re.IGNORECASE,
 )
 _SUPERLATIVE_PROBABILITY = 0.95
+_MAX_SUPERLATIVE = 80  # characters of a clause; longer ones say more
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,8 @@ def _read_group(
 
 def _read_superlative(masked: str, group: Sequence[tuple[Piece, Piece | None]]) -> tuple[ClauseStance, float] | None:
     """Return the stance of "It couldn't be worse", which is that of the adjective."""
-    match = _SUPERLATIVE.search(masked, group[0][0].start, group[-1][0].end)
+    start, end = group[0][0].start, group[-1][0].end
+    match = _SUPERLATIVE.search(masked, start, end) if end - start <= _MAX_SUPERLATIVE else None
     letter = "".join(find_roles([match["adjective"].lower()])[0]) if match else ""
     if match is None or letter not in ("P", "F", "B", "S", "m"):
         return None

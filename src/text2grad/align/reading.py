@@ -234,7 +234,7 @@ def _settle(comment: str, clause: Clause, label: Label | None, document: Documen
         return replace(clause, stance="unsure", probability=_ENOUGH_PROBABILITY)
     if clause.stance == "unsure" and (is_order or _INSTRUCTION.search(comment, *bounds)):
         return replace(clause, stance="poor", probability=_INSTRUCTION_PROBABILITY)
-    if _ENOUGH.search(comment, *bounds):
+    if " would " in comment and _ENOUGH.search(comment, *bounds):
         return replace(clause, stance="unsure", probability=_ENOUGH_PROBABILITY)
     return clause
 
