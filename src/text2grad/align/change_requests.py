@@ -28,6 +28,11 @@ _SENTENCE_END = re.compile(
     re.IGNORECASE,
 )
 
+_CUES = tuple(
+    re.compile(cue, re.IGNORECASE) for cue in (r"\b(?:should|must|ought\s+to)\s+(?:be|read|say)\b", r"->|=>|→")
+)
+_JOINT = re.compile(r"\s*,\s+(?:and\s+)?|\s+and\s+", re.IGNORECASE)
+
 
 @dataclass(frozen=True)
 class Term:
@@ -83,7 +88,7 @@ _SHOULD = r"(?:should|must|ought\s+to|needs?\s+to|has\s+to|have\s+to)"
 # What follows "should be" and is no wording: "should be removed", "should be clearer".
 _NO_WORDING = (
     r"spel|remov|delet|left|omit|cut|more|less|clear|able|a\s+bit|chang|replac|rewri|correct|includ|mention|add|writ|stat|"
-    r"fix|in\s+the\s+(?:summary|answer)|to\b|not\b|no\b"
+    r"fix|in\s+the\s+(?:summary|answer)|is\b|are\b|to\b|not\b|no\b"
 )
 _CHANGES = "chang modify correct renam turn convert updat edit alter fix"
 _REMOVES = "remov delet drop omit leav tak eras get eliminat strik cut scrap"
@@ -227,9 +232,22 @@ def _mask(comment: str) -> str:
 def _sentences(masked: str) -> Iterator[Range]:
     start = 0
     for match in _SENTENCE_END.finditer(masked):
-        yield start, match.start()
+        yield from _coordinates(masked, start, match.start())
         start = match.end()
-    yield start, len(masked)
+    yield from _coordinates(masked, start, len(masked))
+
+
+def _coordinates(masked: str, start: int, end: int) -> Iterator[Range]:
+    """Yield the requests of "A should be B, C should be D and E should be F", else the sentence."""
+    for cue in _CUES:
+        if len(places := [match.start() for match in cue.finditer(masked, start, end)]) > 1:
+            for joint in _JOINT.finditer(masked, start, end):
+                before = sum(start <= place < joint.start() for place in places)
+                if before == 1 and any(place >= joint.end() for place in places):
+                    yield start, joint.start()
+                    start = joint.end()
+            break
+    yield start, end
 
 
 def _read(

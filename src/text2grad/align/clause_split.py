@@ -19,6 +19,17 @@ _SENTENCE_END = re.compile(
 )
 _BRACKETS = re.compile(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]|\{[^{}]{0,200}\}")
 
+_NOT = r"(?:n['’]t\b|\s+not\b)"
+_ELLIPSIS = re.compile(
+    rf"(?P<left>[^,;:]{{2,60}}?\b(?:is|are|was|were)(?P<first>{_NOT})?\s+(?!(?:what|as|how|where)\b)[^,;:]{{2,30}}?)"
+    rf"(?:\s*[,;]\s*(?:(?:and|but|while|yet|though)\s+)?|\s+(?:and|but|while|whereas)\s+)"
+    rf"(?P<right>(?!(?:it|this|that|they|there|he|she|you|as|so|i)\b)(?:[\w'’$%:.-]+\s+){{1,4}}?(?:is|are|was|were)(?P<second>{_NOT})?)[.!\s]*",
+    re.IGNORECASE,
+)
+_ELLIPTIC = (" is", " are", " was", " were", "not", "n't", "n’t")
+_GIVEN = re.compile(
+    r"\b(?:in|there|here|given|mentioned|included|covered|listed|stated|named)$", re.IGNORECASE
+)  # of lacks
 _CONTRAST = re.compile(
     r"(?:\s*,\s*|\s+|\s*[-–—]+\s*)(?P<word>but|yet(?!\s+to\b)|however|although|though|even though|even if|whereas|while"
     r"|except that|only that|nevertheless|nonetheless)\b(?!\s+(?:also|rather|instead|for)\b),?\s+(?=\S)",
@@ -58,7 +69,7 @@ _VERBS = (
     r"|looks?|seems?|makes?|takes?|gets?|gives?|goes|comes?|says?|tells?|explains?|like[sd]?|love[sd]?"
     r"|hate[sd]?|miss(?:es|ed)?|want(?:ed)?|found|find|think|thought|got|gave|went|came|said|told|made|took"
     r"|lost|left|leaves?|ends?|starts?|adds?|lacks?|forg[eo]ts?|omits?|ignores?|repeats?|crash(?:es)?|breaks?"
-    r"|loops?|covers?|mentions?|answers?|captures?|flows?|drags?|helps?|keeps?|stops?|confus(?:es|ed)"
+    r"|loops?|covers?|mentions?|asked|answers?|captures?|flows?|drags?|helps?|keeps?|stops?|confus(?:es|ed)"
     r"|bor(?:es|ed)|know|understand|understood|enjoyed|appreciated?|agree|disagree|remove|cut|drop|fix|change"
     r"|shorten|add|keep|replace|delete|stands?|falls?|hits?|nails?|nailed|overdoes|contradicts?|matches|sticks"
     r"|stays|uses?|contains?|includes?|states?|claims?|shows?|checks?|swallows|raises"
@@ -129,11 +140,22 @@ def split_clauses(masked: str, judge: Judge) -> list[Piece]:
 
 
 def _split(text: str, piece: Piece, judge: Judge) -> list[Piece]:
-    for split in (_split_exception, _split_concession, _split_contrast, _split_joint):
+    for split in (_split_ellipsis, _split_exception, _split_concession, _split_contrast, _split_joint):
         parts = split(text, piece, judge)
         if parts:
             return parts
     return [piece]
+
+
+def _split_ellipsis(text: str, piece: Piece, judge: Judge) -> list[Piece]:
+    """Split "Monday is right, Friday isn't": what has the verb alone says the opposite of the rest."""
+    if not text[piece.start : piece.end].rstrip(" .!").endswith(_ELLIPTIC):  # most sentences; the pattern is slow
+        return []
+    match = _ELLIPSIS.fullmatch(text, piece.start, piece.end)
+    if match is None or bool(match["first"]) == bool(match["second"]) or _GIVEN.search(match["left"]):
+        return []
+    left = Piece(piece.start, match.end("left"), piece.before)
+    return [left, Piece(match.start("right"), piece.end, "", piece.after, is_exception=True)]
 
 
 def _split_exception(text: str, piece: Piece, judge: Judge) -> list[Piece]:

@@ -13,7 +13,7 @@ from text2grad.align.clause_split import Judge, Piece, main_parts, mask_quotatio
 from text2grad.align.document import Document
 from text2grad.align.missing import find_missing
 from text2grad.align.stance_context import relate_to_answer
-from text2grad.align.stance_features import MASK
+from text2grad.align.stance_features import MASK, find_roles
 from text2grad.align.stance_model import StanceProbabilities, predict_stance, predict_stances_of_answer
 from text2grad.schema import Range
 
@@ -35,6 +35,14 @@ _COURTESIES = (
     r"|first(?:ly)?(?: of all)?|secondly|finally"
 )
 _SAYS_NOTHING = re.compile(rf"(?:[^\w{MASK}]|_|\b(?:{_COURTESIES})\b)+", re.IGNORECASE)
+
+_SUPERLATIVE = re.compile(
+    r"\b(?:could(?:n['’]?t|\s+not|\s+hardly|\s+scarcely)|can(?:['’]?t|not|\s+hardly)|(?:does|do)(?:n['’]?t|\s+not))\s+(?:possibly\s+)?(?:be|get|have\s+been)\s+"
+    r"(?:(?:any|much)\s+)?(?:(?P<degree>more|less)\s+)?(?P<adjective>(?<=more\s)\w+|(?<=less\s)\w+|\w+er|worse)\b(?!\s+(?:for|to|at)\b)",
+    re.IGNORECASE,
+)
+_SUPERLATIVE_PROBABILITY = 0.95
+_MAX_SUPERLATIVE = 80  # characters of a clause; longer ones say more
 
 
 @dataclass(frozen=True)
@@ -133,13 +141,25 @@ def _read_group(
     piece, main = group[0]
     if main is not None:
         return Clause(piece.start, piece.end, *_except(*decide(found)))
-    stance, probability = decide(found)
+    stance, probability = _read_superlative(masked, group) or decide(found)
     missing = None
     if stance == "poor" and found.missing >= MAYBE_MISSING:
         namer = max((piece for piece, _ in group), key=lambda piece: judge(*piece[:4]).missing)
         missing = find_missing(masked, namer.start, namer.end)
     whole = _span_pieces(group)
     return Clause(whole.start, whole.end, stance, probability, missing, found.missing if missing else 0.0)
+
+
+def _read_superlative(masked: str, group: Sequence[tuple[Piece, Piece | None]]) -> tuple[ClauseStance, float] | None:
+    """Return the stance of "It couldn't be worse", which is that of the adjective."""
+    start, end = group[0][0].start, group[-1][0].end
+    match = _SUPERLATIVE.search(masked, start, end) if end - start <= _MAX_SUPERLATIVE else None
+    letter = "".join(find_roles([match["adjective"].lower()])[0]) if match else ""
+    if match is None or letter not in ("P", "F", "B", "S", "m"):
+        return None
+    is_good = letter in "PF" if letter != "m" else match["adjective"].lower() != "worse"
+    is_good = is_good != ((match["degree"] or "").lower() == "less")
+    return "good" if is_good else "poor", _SUPERLATIVE_PROBABILITY
 
 
 def combine_stances(clauses: Sequence[Clause]) -> tuple[ClauseStance, float]:

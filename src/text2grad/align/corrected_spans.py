@@ -33,6 +33,8 @@ def add_corrections(
             missing.append(_insertion(correction))
             continue
         place = (correction.start, correction.end)
+        if correction.replacement:
+            missing = [omission for omission in missing if not correction.is_asked_by(comment, omission.phrase)]
         touching = [span for span in found if _overlap((span.start, span.end), place)]
         blame = [span for span in touching if span.label == "poor" and span.replacement is None]
         found = [span for span in found if span not in touching or span.replacement is not None]

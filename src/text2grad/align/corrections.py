@@ -17,6 +17,7 @@ from rapidfuzz import fuzz
 
 from text2grad.align.change_requests import ChangeRequest, Term, find_requests
 from text2grad.align.cuts import cut, still_reads
+from text2grad.align.document import Document
 from text2grad.align.fitting import DETERMINERS, fit_replacement
 from text2grad.align.learned.removals import find_removals
 from text2grad.align.program import extract_program
@@ -60,6 +61,7 @@ _DESCRIPTION = re.compile(
 _SENTENCE_START = re.compile(
     r"(?:please\s+)?(?:use|say|write|try|put|it|this|that|the|prefer|i|we)\b['’]?\w*\s+", re.IGNORECASE
 )
+_TWO_WORDS = re.compile(r"(?:it['’]s\s+|it\s+(?:is|was)\s+)?[\w'’-]+,?\s+not\s+[\w'’-]+\W*", re.IGNORECASE)
 _CLAUSE_END = re.compile(
     r"[,.;:!?()]\s|[.!?]$|\s(?:because|since|as|but|and|which|who|according|in\s+the\s+(?:source|article|text))\b"
 )
@@ -79,6 +81,14 @@ class Correction:
     confidence: float
     phrase: Range
     is_quoted: bool = False
+
+    def is_asked_by(self, comment: str, bounds: Range | None) -> bool:
+        """Whether comment[start:end] is a part of the sentence that asks for it, and has some of the new words."""
+        if bounds is None or bounds[1] <= self.phrase[0] or self.phrase[1] <= bounds[0]:
+            return False
+        words = {key for word in split_words(self.replacement) if word.is_content for key in word.keys}
+        text = comment[slice(*bounds)]
+        return not words.isdisjoint(key_set(text)) if words else self.replacement.lower() in text.lower()
 
     def apply(self, completion: str) -> str:
         """Return the completion with the correction made."""
@@ -214,16 +224,26 @@ def _replace_term(
     if new.edge is not None:
         text = _alike(text, words, at_end=new.edge == "end")
         certainty *= _NAMED
-    if not new.is_quoted and not _is_wording(text):
+    replaced = completion[match.start : match.end].lower()
+    if {text.lower(), replaced} == {"right", "left"}:
+        text = text.lower()  # no description of what is right, and no name
+    elif not new.is_quoted and not _is_wording(text):
         return None
-    if not text or fuzz.ratio(text.lower(), completion[match.start : match.end].lower()) == 100:
+    if not text or fuzz.ratio(text.lower(), replaced) == 100:
         return None
-    if new.edge is not None and locate_quote(text, completion, threshold=1.0) is not None:
+    names_both = new.edge is not None and locate_quote(text, completion, threshold=1.0) is not None
+    if names_both and not (_TWO_WORDS.fullmatch(comment, *phrase) and _num_uses(words, completion) == 1):
         return None  # the answer says both; which of them is wrong is not certain
     has_determiner = comment[old.start : old.end].split()[0].lower() in DETERMINERS
     place = (match.start, match.end)
+    if Document(completion).program is not None:
+        return Correction(*place, text, certainty, phrase)  # code has no grammar to fit words to
     start, end, replacement = fit_replacement(*place, text, completion, source, has_determiner=has_determiner)
     return Correction(start, end, replacement, certainty, phrase)
+
+
+def _num_uses(words: str, completion: str) -> int:
+    return len(re.findall(rf"(?<!\w){re.escape(words)}(?!\w)", completion, re.IGNORECASE))
 
 
 def _locate(term: Term, comment: str, completion: str, phrase: Range) -> tuple[Match, str] | None:
@@ -286,6 +306,8 @@ def _alike(text: str, model: str, at_end: bool) -> str:
     run = text[chosen[0].start() : chosen[-1].end()]
     if first not in FUNCTION_WORDS and chosen[0][0].lower() in FUNCTION_WORDS - {"no"}:
         return ""
+    if run[:1] in "$€£" and not model[-1:].isdigit():
+        return ""  # "the cost should be $25": an amount takes the place of an amount, not of the word
     return run
 
 

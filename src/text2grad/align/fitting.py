@@ -52,7 +52,7 @@ def fit_replacement(
     elif (needed := _date_preposition(new)) and not _date_preposition(old) and lead not in PREPOSITIONS | DETERMINERS:
         new = f"{needed} {new}"
     if not text[:start].strip() or text[:start].rstrip(" \t\"'“‘(")[-1:] in _SENTENCE_MARKS:
-        new = new[:1].upper() + new[1:]
+        new = new if text[start : start + 1].islower() else new[:1].upper() + new[1:]
     elif first in PREPOSITIONS | DETERMINERS and new.split()[0].capitalize() == new.split()[0]:
         new = new[:1].lower() + new[1:]
     before = _WORD_BEFORE.search(text[:start])

@@ -111,7 +111,7 @@ _ANY_NUMBER_PATTERN = re.compile(_ANY_NUMBER, re.IGNORECASE)
 _NAME_NOUN = re.compile(r"(?<![\w'’-])(?P<name>names?)(?![\w-])", re.IGNORECASE)
 _DETERMINED = re.compile(
     r"\b(?:the|this|that|its|his|her|their|your|wrong|incorrect|right|correct|made-up|invented|both|these|those|all|which|what"
-    r"|same|different|other|exact|an?|with|of|more|fewer|many|so much)\s+(?:\w+\s+){0,2}$",
+    r"|same|different|other|exact|an?|with|of|more|fewer|many|so much|nice|good|great|lovely|bad|weak|poor)\s+(?:\w+\s+){0,2}$",
     re.IGNORECASE,
 )
 _MAX_PLACES = 3  # that a kind may mean without words that tell them apart

@@ -12,7 +12,7 @@ from text2grad.align.stance_features import MASK
 from text2grad.schema import Range
 from text2grad.text.lexicon import word_set
 
-_WORD = re.compile(rf"[\w'’-]+(?:\.\d+)?(?:\(\))?|{MASK}+|[?,;:.!]")
+_WORD = re.compile(rf"[\w'’-]+(?:[.,]\d+)*(?:\(\))?|{MASK}+|[?,;:.!]")
 _FRAME = word_set("""
     a about absent add added adding address after again all also altogether am an and answer answered any anything
     anywhere apparently appear appears appreciate appreciated are aren't as at attempt attention avoids bad be been
@@ -58,6 +58,19 @@ _TELLING = word_set("""
     """)
 _NOT_A_THING = word_set("it this that these those them him her so one much many anything everything nothing all else")
 _MAX_WORDS = 14
+_STATED_LACK = re.compile(
+    r"\W*(?:(?:but|and|also|however|it|this|that|still|completely|even|the\s+(?:answer|summary|text|response|letter|article))\s+)*"
+    r"(?:misses|lacks|omits|skips|leaves\s+out|overlooks)\s+"
+    r"(?!the\s+(?:point|mark|target|boat|beat|goal|nuances?|tone|spirit|essence|first|last|whole|rest)\b)"
+    r"(?P<what>(?:the|any|all|both|an?|his|her|its|their|our|my)\s+[\w'’-]+(?:[.,]\d+)*(?:\s+[\w'’-]+(?:[.,]\d+)*){0,8})[\s.!]*",
+    re.IGNORECASE,
+)
+
+
+def find_stated_lack(comment: str, start: int, end: int) -> Range | None:
+    """Return the range of what is missing in a clause that says nothing else: "Skips the detour"."""
+    match = _STATED_LACK.fullmatch(comment, start, end)
+    return match.span("what") if match else None
 
 
 def find_missing(masked: str, start: int, end: int) -> Range | None:

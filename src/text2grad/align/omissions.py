@@ -59,6 +59,44 @@ _VAGUE = frozenset(
     ]
 )
 
+_GO = (
+    r"(?:remove|delete|drop|cut|omit|erase|strike|scrap|ditch|eliminate|skip|lose|get\s+rid\s+of"
+    r"|(?:take|leave|cut)\s+(?:\w+\s+){0,4}?out)\b(?!.*\b(?:and|but)\s+(?:add|include|mention|give|put|say|write)\b)"
+    r"(?!.*\b(?:forgets?|forgot|missing|never\s+(?:mentioned|said))\b)"
+)
+_GONE = r"(?:removed|deleted|dropped|cut|omitted|erased|struck|scrapped|eliminated|taken\s+out|left\s+out)\b"
+_ORDER = re.compile(
+    r"\W*(?:(?:but|and|also|then|so|please|pls|just|kindly|maybe|now|you|we|i|i['’]d|let['’]s|should|could|can|would|must)\s+)*"
+    rf"{_GO}",
+    re.IGNORECASE | re.DOTALL,
+)
+_SHOULD_GO = re.compile(
+    rf"\b(?:should|must|could|can|needs?\s+to|ha(?:s|ve)\s+to|ought\s+to)\s+(?:really\s+|just\s+)?be\s+{_GONE}",
+    re.IGNORECASE,
+)
+_PROHIBITION = re.compile(
+    r"\W*(?:please\s+)?(?:do\s+not|don['’]?t|never|stop|avoid|no\s+need\s+to)\s+(?:\w+ing|tell|say|mention|use|add|include"
+    r"|call|write|put|claim|recommend|suggest|promise|ask|make|let|give)\b",
+    re.IGNORECASE,
+)
+_NOT_ASKED = re.compile(
+    r"\b(?:(?:no[\s-]?one|nobody)\s+(?:(?:ever|even|has|had)\s+)*asked\b"
+    r"|who\s+(?:ever\s+)?asked\b(?:\s+(?:for|about)\b)?[^,.;]*\?"
+    r"|not\s+(?:(?:really|quite|exactly|at\s+all)\s+)?what\s+(?:was|(?:i|we|you|they)(?:\s+was|\s+were|\s+had)?)\s+asked\b)",
+    re.IGNORECASE,
+)
+
+
+def is_removal(comment: str, start: int, end: int) -> bool:
+    """Whether comment[start:end] asks to remove something."""
+    return bool(_ORDER.match(comment, start, end) or _SHOULD_GO.search(comment, start, end))
+
+
+def is_unwanted(comment: str, start: int, end: int) -> bool:
+    """Whether comment[start:end] does not want something: it is there, not missing. "Nobody asked for a receipt."."""
+    prohibition = _PROHIBITION.match(comment, start, end)
+    return bool(prohibition or ("asked" in comment and _NOT_ASKED.search(comment, start, end)))
+
 
 def is_present(missing: str, completion: str) -> bool:
     """Whether the completion has what these words name: nearly all of their content words, close together."""

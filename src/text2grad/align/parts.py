@@ -101,6 +101,7 @@ _AT_END = re.compile(
 _AMBIGUOUS = re.compile(
     r"start|beginning|end|close|list|points?|items?|lines?|words?|instructions?|subject|header|questions?", re.I
 )
+_OF_A_TIME = re.compile(r"(?<=ing)\s+(?:times?|hours?|dates?|days?)\b", re.IGNORECASE)  # "the closing time"
 _CONFIDENCE, _ONLY_ONE = 0.9, 0.75
 
 
@@ -110,7 +111,7 @@ def find_parts(comment: str, start: int, end: int, document: Document) -> Iterat
     compiled = _COMPILED if _ANY_UNIT.search(comment, start, end) else ()  # most clauses name none
     matches = [(match, unit) for pattern, unit in compiled for match in pattern.finditer(comment, start, end)]
     for match, unit in sorted(matches, key=lambda pair: pair[0].start() - pair[0].end()):
-        if any(overlap(match.span(), other) for other in taken):
+        if any(overlap(match.span(), other) for other in taken) or _OF_A_TIME.match(comment, match.end("unit")):
             continue
         places = _resolve(match, unit, document)
         if places:

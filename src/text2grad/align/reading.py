@@ -14,22 +14,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from text2grad.align.clauses import MIN_MISSING, Clause, read_clauses
+from text2grad.align.clauses import MIN_MISSING, Clause, ClauseStance, read_clauses
 from text2grad.align.comments import cited_quotations
 from text2grad.align.corrected_spans import add_corrections
 from text2grad.align.corrections import Correction, find_corrections
+from text2grad.align.denials import find_contrasted, find_denied
 from text2grad.align.document import Document
+from text2grad.align.kinds import find_kinds
 from text2grad.align.learned import aligner
 from text2grad.align.learned.roles import content_keys, parse_mentions
-from text2grad.align.omissions import is_present, omission_text
+from text2grad.align.missing import find_stated_lack
+from text2grad.align.omissions import is_present, is_removal, is_unwanted, omission_text
 from text2grad.align.places import rank_places
 from text2grad.align.proposals import Proposal, Source
 from text2grad.align.quotes import Match
-from text2grad.align.restated_values import find_restated_value
+from text2grad.align.restated_values import find_restated_name, find_restated_value
 from text2grad.align.restatements import doubt_restatements
 from text2grad.align.stance import detect_stances
 from text2grad.align.targets import MIN_LONG, find_hints, find_targets
-from text2grad.align.whole import read_marks, speaks_of_whole
+from text2grad.align.whole import is_no_comment, read_marks, speaks_of_whole
 from text2grad.schema import Label, MatchKind, Omission, Range, Span
 from text2grad.text.whitespace import PUNCTUATION, split_words
 from text2grad.text.words import consecutive_runs
@@ -60,15 +63,26 @@ _NOT_SAID = re.compile(
     r"\s*(?P<what>\S.*)$",
     re.MULTILINE | re.IGNORECASE,
 )
+_WANTED_AT_EDGE = re.compile(
+    r"^\W*(?:please\s+)?(?:(?:it|you|the \w+) (?:should|must|could|needs? to)\s+)?(?:start|begin|open|end|finish|close)"
+    r"(?:\s+(?:it|(?:the|your)\s+\w+))?\s+with:?\s+[\"“](?P<what>[^\"”\n]+)[\"”]\W*$",
+    re.MULTILINE | re.IGNORECASE,
+)
 _EVIDENCE = re.compile(r"^\W*\".+?\" (?:\w+ ){1,7}(?:says?|said|states?):(?P<what> .+)$", re.MULTILINE)
 _NOT_SAID_PROBABILITY = 0.95
 _INTERJECTION = re.compile(r"(?:\W|\b(?:yes|no|well|sure|indeed|really|hm+|oh|ah|right then|anyway)\b)+", re.IGNORECASE)
 _INSTRUCTION_PROBABILITY = 0.85
-_PROHIBITION = re.compile(
-    r"\W*(?:please\s+)?(?:do\s+not|don['’]?t|never|stop|avoid|no\s+need\s+to)\s+(?:\w+ing|tell|say|mention|use|add|include"
-    r"|call|write|put|claim|recommend|suggest|promise|ask|make|let|give)\b",
+_STATED_LACK = 0.9  # probability that something is missing by a clause that says nothing else
+_ENOUGH = re.compile(
+    r"\b(?:sentences?|lines?|paragraphs?|bullets?|words?|parts?|one|two|three|alone)\b[^.;]*\bwould\s+(?:have\s+)?(?:be(?:en)?\s+"
+    r"(?:quite\s+|more\s+than\s+)?(?:enough|sufficient|plenty)|suffic(?:ed?))\b",
     re.IGNORECASE,
-)  # what is said not to do is there, not missing
+)  # praise of this and blame of the others
+_ENOUGH_PROBABILITY = 0.9
+_ALL_BUT = re.compile(
+    r"\b(?:everything|anything|all|the\s+rest)\s+(?:after|before|but|except|below|above|following)\b", re.IGNORECASE
+)
+_DENIED_PROBABILITY, _DENIED_CONFIDENCE = 0.95, 0.75
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 _SENTENCE_CONFIDENCE = 0.5
 # Probability of blame on words that are not quoted: praise is taken for blame more often than blame for praise.
@@ -135,13 +149,15 @@ def read_comment(
     label: overrides the stance of all clauses. A span's confidence is the probability that place and stance are right.
     """
     original, document = comment, Document(completion, prompt or "")
-    if completion.strip() and (verdict := read_marks(comment)):
+    if completion.strip() and (verdict := read_marks(comment, completion)):
         return _read_verdict(comment, label or verdict, document, critic)
+    if comment.strip() and is_no_comment(comment):
+        return Reading([], [], [], [((0, len(comment)), NO_OPINION)], [])
     comment = _blank(comment, [match.span("what") for match in _EVIDENCE.finditer(comment)])
     stated = list(_stated_omissions(comment, document)) if completion.strip() else []
     comment = _blank(comment, [(item.clause.start, item.clause.end) for item in stated])
     found = read_clauses(comment, document, prompt or "") if completion.strip() else []
-    clauses = [_settle(comment, clause, label) for clause in found]
+    clauses = [_settle(comment, clause, label, document) for clause in found]
     clauses = doubt_restatements(comment, clauses, document, prompt) if label is None else clauses
     quotations = cited_quotations(comment, completion) if clauses else []
     read = [*stated, *(_read_clause(comment, clause, document, quotations) for clause in clauses)]
@@ -166,6 +182,10 @@ def read_comment(
             corrections = [each for each in corrections if each.start == each.end or each.is_quoted]
         keep_rest = explains and not is_ranked  # the ranker places each clause by itself: a correction says it all
         spans, omissions = add_corrections(spans, omissions, corrections, original, critic=critic, keep_rest=keep_rest)
+        for item in read:
+            bounds = (item.clause.start, item.clause.end)
+            if item.refused and any(each.is_asked_by(original, bounds) for each in corrections):
+                item.refused = None
     return Reading(
         spans=spans,
         omissions=omissions,
@@ -189,22 +209,39 @@ def _overlaps(correction: Correction, others: Sequence[Correction]) -> bool:
     return any(correction.start < other.end and other.start < correction.end for other in others)
 
 
-def _read_verdict(comment: str, stance: Label, document: Document, critic: str) -> Reading:
+def _read_verdict(comment: str, stance: ClauseStance, document: Document, critic: str) -> Reading:
     bounds = (0, len(comment))
+    if stance == "unsure":
+        read = [ReadClause(Clause(*bounds, stance, 1.0), refused=NOT_SURE)]
+        return Reading([], [], [], [(bounds, NOT_SURE)], read)
     target = Target("whole", document.whole, bounds, _WHOLE_CONFIDENCE)
     read = [ReadClause(Clause(*bounds, stance, 1.0), [target])]
     return Reading(_spans(comment, read, critic), omissions=[], unmatched=[], refused=[], clauses=read)
 
 
-def _settle(comment: str, clause: Clause, label: Label | None) -> Clause:
+def _settle(comment: str, clause: Clause, label: Label | None, document: Document) -> Clause:
     """Return the clause with the label where one is given; an instruction to change something blames it."""
-    if _PROHIBITION.match(comment, clause.start, clause.end):
+    bounds = (clause.start, clause.end)
+    is_order = is_removal(comment, *bounds)
+    if is_order or is_unwanted(comment, *bounds):
         clause = replace(clause, missing=None, lacks=0.0)
+    elif clause.stance == "poor" and (what := find_stated_lack(comment, *bounds)) and not _has(comment, what, document):
+        clause = replace(clause, missing=what, lacks=max(clause.lacks, _STATED_LACK))
     if label is not None:
         return replace(clause, stance=label, probability=1.0)
-    if clause.stance == "unsure" and _INSTRUCTION.search(comment, clause.start, clause.end):
+    is_order = is_order and "?" not in comment[slice(*bounds)]
+    if is_order and _ALL_BUT.search(comment, *bounds):
+        return replace(clause, stance="unsure", probability=_ENOUGH_PROBABILITY)
+    if clause.stance == "unsure" and (is_order or _INSTRUCTION.search(comment, *bounds)):
         return replace(clause, stance="poor", probability=_INSTRUCTION_PROBABILITY)
+    if " would " in comment and _ENOUGH.search(comment, *bounds):
+        return replace(clause, stance="unsure", probability=_ENOUGH_PROBABILITY)
     return clause
+
+
+def _has(comment: str, what: Range, document: Document) -> bool:
+    """Whether the answer is a program, or has something of the kind that these words of a comment name."""
+    return document.program is not None or any(True for _ in find_kinds(comment, *what, document))
 
 
 def _read_clause(
@@ -212,6 +249,8 @@ def _read_clause(
 ) -> ReadClause:
     """Read what the clause says by itself: what is missing, or what it points at explicitly."""
     bounds = (clause.start, clause.end)
+    if denial := _read_denial(comment, clause, document):
+        return denial
     if clause.missing is not None and clause.lacks >= MIN_MISSING and clause.stance != "good":
         text = omission_text(comment, clause.missing)
         rest = comment[clause.start : clause.missing[0]] + comment[clause.missing[1] : clause.end]
@@ -220,8 +259,10 @@ def _read_clause(
         if len(rest.split()) <= _MAX_AROUND_MISSING:
             return ReadClause(clause, refused=NOT_MISSING)
     if not any(bounds[0] <= start and end <= bounds[1] for (start, end), _ in quotations):
-        value = find_restated_value(comment, bounds, document)
+        value = find_restated_value(comment, bounds, document) or find_restated_name(comment, bounds, document)
         if value is not None and (clause.stance != "good" or clause.probability < _SURE_PRAISE):
+            if value.is_of_other:
+                return ReadClause(clause, refused=NOT_SURE)
             blame = replace(clause, stance="poor", probability=_VALUE_PROBABILITY)
             return ReadClause(blame, [Target("value", value.place, value.phrase, _VALUE_CONFIDENCE)])
     found = find_targets(comment, bounds, document, quotations)
@@ -232,9 +273,23 @@ def _read_clause(
     return ReadClause(clause, [target for proposal in found for target in _targets(proposal)])
 
 
+def _read_denial(comment: str, clause: Clause, document: Document) -> ReadClause | None:
+    """Read a clause that says nothing but that something in the answer is not so, if it was not read as blame."""
+    bounds = (clause.start, clause.end)
+    if clause.stance == "poor" and clause.lacks < MIN_MISSING:
+        return None
+    if clause.stance != "poor" and len(uses := find_contrasted(comment, bounds, document)) > 1:
+        return ReadClause(replace(clause, stance="unsure"), refused=NOT_SURE)
+    denied = uses[0] if clause.stance != "poor" and uses else find_denied(comment, bounds, document)
+    if denied is None:
+        return None
+    blame = replace(clause, stance="poor", probability=_DENIED_PROBABILITY, missing=None, lacks=0.0)
+    return ReadClause(blame, [Target("value", denied, None, _DENIED_CONFIDENCE)])
+
+
 def _stated_omissions(comment: str, document: Document) -> Iterator[ReadClause]:
     """Yield the lines that state what the answer lacks ("It does not say: ..."), however many sentences that has."""
-    for match in _NOT_SAID.finditer(comment):
+    for match in [*_NOT_SAID.finditer(comment), *_WANTED_AT_EDGE.finditer(comment)]:
         clause = Clause(*match.span(), "poor", _NOT_SAID_PROBABILITY, match.span("what"), lacks=1.0)
         text = omission_text(comment, match.span("what"))
         if is_present(text, document.text):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from text2grad.align.document import Document
 from text2grad.align.kinds import MONTH, WEEKDAY, find_contradicted_values
 from text2grad.schema import Range
-from text2grad.text.lexicon import word_set
+from text2grad.text.lexicon import FUNCTION_WORDS, word_set
 from text2grad.text.whitespace import key_set, part_key, split_words
 
 _NAMED_DAY = re.compile(rf"\b(?:{WEEKDAY}|{MONTH})(?!\w)", re.IGNORECASE)
@@ -28,16 +28,27 @@ _OF_VALUES = word_set("""
     wrong incorrect off right correct actually really rather change make should must year date day weekday time hour
     price cost fee number figure amount value
     """)  # which say no more than that a value is wrong
+_NAME = r"[A-ZÀ-Þ][\w'’-]*(?: [A-ZÀ-Þ][\w'’-]*){0,2}"
+_THE = r"(?:(?:[Tt]he|[Oo]ur|[Tt]heir|[Ii]ts|[Yy]our|an?) )?"
+_LEAD = r"\W*(?:(?:[Bb]ut|[Nn]o|[Aa]ctually)\b,? )*"
+_NAME_OF_ROLE = re.compile(
+    rf"{_LEAD}(?P<name>{_NAME}) (?:is|was) (?=the |our |their |its |your ){_THE}(?P<role>\w[\w' -]{{1,40}})\W*"
+)
+_ROLE_OF_NAME = re.compile(rf"{_LEAD}{_THE}(?P<role>\w[\w' -]{{1,40}}?) (?:is|was) (?P<name>{_NAME})\W*")
 _MIN_SHARED = 0.5  # of the other content words, which the sentence with the value has too
 _MAX_WORDS = 24  # of a clause; longer ones say more
 _MAX_OTHER_WORDS = 1  # of a clause that is hardly more than the value
 
 
 class RestatedValue(NamedTuple):
-    """phrase: the value in the comment. place: the value of the answer in whose place it belongs."""
+    """phrase: the value in the comment. place: the value of the answer in whose place it belongs.
+
+    is_of_other: another sentence of the answer tells of what the clause gives the value of.
+    """
 
     phrase: Range
     place: Range
+    is_of_other: bool = False
 
 
 def find_restated_value(comment: str, clause: Range, document: Document) -> RestatedValue | None:
@@ -56,7 +67,37 @@ def find_restated_value(comment: str, clause: Range, document: Document) -> Rest
         written = day[0]
     if _is_same(given, written) or not _says_little_else(comment, clause, phrase, place, document):
         return None
-    return RestatedValue(phrase, place)
+    return RestatedValue(phrase, place, _is_of_other(comment[clause[0] : phrase[0]], place, document))
+
+
+def _is_of_other(before: str, place: Range, document: Document) -> bool:
+    """Whether only other sentences have what a clause starts with: "Delivery" of "Delivery costs $5", say."""
+    subject = next((key for word in split_words(before) if word.is_content for key in word.keys), None)
+    if subject is None or subject in _vague_keys() or "," in before:
+        return False
+    own = document.sentence_at(place[0])
+    with_subject = [each for each in document.sentences if subject in key_set(document.text[slice(*each)])]
+    return bool(with_subject) and own not in with_subject
+
+
+def find_restated_name(comment: str, clause: Range, document: Document) -> RestatedValue | None:
+    """Return the name that a clause corrects by saying who has a role: "Ann Lee is the CFO" of "Bob Ray is the CFO"."""
+    said = _NAME_OF_ROLE.fullmatch(comment, *clause) or _ROLE_OF_NAME.fullmatch(comment, *clause)
+    if said is None or document.program is not None or _is_word(said["name"]):
+        return None
+    role = re.escape(said["role"])
+    before, after = "(?:,| is| was| became)(?: now)?", "(?:,| is| was|:)?"
+    held = rf"(?P<name>{_NAME}){before} {_THE}{role}(?!\w)|(?<!\w){role}{after} (?P<last>{_NAME})"
+    found = list(re.finditer(held, document.text))
+    if len(found) != 1 or not key_set(said["name"]).isdisjoint(key_set(document.text)):
+        return None
+    group = "name" if found[0]["name"] else "last"
+    return None if _is_word(found[0][group]) else RestatedValue(said.span("name"), found[0].span(group))
+
+
+def _is_word(name: str) -> bool:
+    """Whether a name is a word at the start of a sentence."""
+    return name.split()[0].lower() in FUNCTION_WORDS
 
 
 def _says_little_else(comment: str, clause: Range, phrase: Range, place: Range, document: Document) -> bool:

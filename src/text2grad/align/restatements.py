@@ -23,7 +23,7 @@ _SUPPORT = re.compile(
 )
 _OBJECTION = re.compile(
     r"\b(?:but|however|except|although|though|yet|apart|wrong\w*|incorrect\w*|errors?|mistakes?|false\w*|inaccura\w+"
-    r"|should|remove|replace|change|never|too|invent\w*|made up|unsupported)\b",
+    r"|should|remove|replace|change|never|too|invent\w*|made up|unsupported)\b|(?:n['’]t|\bnot)\W*$",
     re.IGNORECASE,
 )
 _CLEAR_OBJECTION = re.compile(

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from text2grad.align.clauses import Clause
 from text2grad.align.document import Document
@@ -48,12 +49,61 @@ _MARKS: dict[Label, str] = {
 _VERDICTS: dict[Label, re.Pattern[str]] = {
     label: re.compile(rf"{_AROUND}*(?:(?:{marks}){_AROUND}*)+", re.IGNORECASE) for label, marks in _MARKS.items()
 }
+_RATED = r"[^\w*★☆⭐]*(?:(?:my |overall )?(?:rating|score|verdict|overall)\b|(?:i['’]d|i would|i) (?:give|rate) (?:it|this)\b)?(?: an?\b)?"
+_POINTS = r"(?P<points>\d{1,3}(?:[.,]\d)?)"
+_RATINGS = tuple(
+    re.compile(rf"{_RATED}[^\w*★☆⭐]*{points}\W*", re.IGNORECASE)
+    for points in (
+        rf"{_POINTS}\s?/\s?(?P<most>5|10|20|100)(?:\s(?:stars?|points?))?",
+        rf"{_POINTS}\s(?:out )?of\s(?P<most>5|10|20|100)(?:\s(?:stars?|points?))?",
+        rf"{_POINTS}[\s-]stars?(?:\s(?:out )?of\s(?P<most>5|10))?",
+        r"(?P<stars>[★⭐][★⭐\s\ufe0f]*)(?P<empty>[☆\s\ufe0f]*)",
+        r"(?P<stars>\*{2,5})(?P<empty>)",  # a single asterisk is a footnote
+    )
+)
+_FRACTION = re.compile(r"\d\s?/\s?\d")
+_MAX_STARS = 5
+_MAX_POOR, _MIN_GOOD = 0.4, 0.7  # of the points that there are
+_NO_COMMENT = re.compile(
+    r"[\W_]*(?:n[/.]?a\.?|none|null|nan|nil|undefined|tbd|(?:no|without) (?:comments?|remarks?|feedback)|blank|empty"
+    r"|#(?:ref|name|value|num|div/0|n/a))?[\W_]*|=\s?(?:[\w.]+\(|\$?[a-z]{1,3}\$?\d).*",
+    re.IGNORECASE | re.DOTALL,
+)  # the cell of a table that is empty, or a formula
 _MAX_OTHER_WORDS = 1  # content words beyond those about answers and opinions, if the answer is named
 
 
-def read_marks(comment: str) -> Label | None:
-    """Return the verdict of a comment that has none but marks: a raised thumb, a cross, "+1"; None for all others."""
-    return next((label for label, pattern in _VERDICTS.items() if pattern.fullmatch(comment)), None)
+def read_marks(comment: str, completion: str = "") -> Label | Literal["unsure"] | None:
+    """Return the verdict of a comment that has none but marks or points; None for all others.
+
+    Marks are a raised thumb, a cross, "+1". Points are "8/10", unless the answer has such numbers too, "4 out of 5",
+    "two stars" in digits or signs; neither few nor many are "unsure".
+    """
+    for label, pattern in _VERDICTS.items():
+        if pattern.fullmatch(comment):
+            return label
+    share = _read_points(comment, completion)
+    if share is None:
+        return None
+    return "poor" if share <= _MAX_POOR else "good" if share >= _MIN_GOOD else "unsure"
+
+
+def _read_points(comment: str, completion: str) -> float | None:
+    """Return the share of points that a comment gives, if it does nothing else."""
+    rating = next((found for pattern in _RATINGS if (found := pattern.fullmatch(comment))), None)
+    if rating is None or ("/" in rating[0] and _FRACTION.search(completion)):
+        return None
+    groups = rating.groupdict()
+    if groups.get("stars"):
+        stars, empty = (sum(char in "★⭐☆*" for char in groups[name]) for name in ("stars", "empty"))
+        points, most = float(stars), max(_MAX_STARS, stars + empty)
+    else:
+        points, most = float(groups["points"].replace(",", ".")), int(groups["most"] or _MAX_STARS)
+    return points / most if points <= most else None
+
+
+def is_no_comment(comment: str) -> bool:
+    """Whether there is no prose: marks that say nothing, what a table has in place of a text ("n/a"), a formula."""
+    return _NO_COMMENT.fullmatch(comment) is not None
 
 
 def speaks_of_whole(comment: str, clause: Clause, document: Document) -> bool:

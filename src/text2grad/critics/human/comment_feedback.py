@@ -87,7 +87,8 @@ class LabelMeanings:
 
     def _find(self, label: str) -> Meaning | None:
         meaning: Meaning | None = self._meanings.get(_normalize(label))
-        return meaning or read_marks(label)
+        verdict = read_marks(label)
+        return meaning or (None if verdict == "unsure" else verdict)
 
 
 def comment_to_feedback(

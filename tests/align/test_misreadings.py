@@ -1,0 +1,410 @@
+"""Comments that were read the wrong way round, in several wordings, each beside comments that only look alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from text2grad.align.reading import NO_OPINION, NOT_SURE, Reading, read_comment
+
+BANK = "Turn left at the bank. The library is the second building on the street. It opens at nine."
+STREET = "Turn left at the bank. The library is on the right. It opens at nine."
+VOTE = "The council met on Wednesday. The vote was on Monday."
+SHUT = "We are closed on Wednesday and Monday."
+SHOP = "We are open every day. We close at 6 pm on weekdays. You can reach us at info@shop.com."
+COST = "It costs $40. Delivery is free."
+LETTER = (
+    "Dear Ms Hill, we are sorry for the delay. Call us on 555-123-4567 or write to help@shop.com. "
+    "We will send your receipt by 4 March."
+)
+BRIDGE = "The bridge closes on Monday. Repairs cost 3.2 million dollars. The work takes eleven weeks."
+PROGRAM = "def sum_all(xs):\n    total = 0\n    for n in xs:\n        total = n\n    return total\n"
+INSTALL = "Run the following:\n\nnpm install\n\nThen start the server."
+CUSTOMS = "We ship abroad. Customs fees are included in the price. Delivery is free."
+OFFICER = "Bob Ray is the CFO of the company. It was founded in 1990."
+
+
+def labels(answer: str, reading: Reading) -> set[tuple[str, str]]:
+    """Return (words, label) of the spans."""
+    return {(answer[span.start : span.end], span.label) for span in reading.spans}
+
+
+def corrected(answer: str, reading: Reading) -> list[tuple[str, str | None]]:
+    """Return (words, replacement) of the spans with one."""
+    return [(answer[s.start : s.end], s.replacement) for s in reading.spans if s.replacement is not None]
+
+
+def blames(answer: str, reading: Reading, words: str) -> bool:
+    """Whether a span that holds these words is blamed, and none of them praised."""
+    own = [span for span in reading.spans if words in answer[span.start : span.end]]
+    return bool(own) and all(span.label == "poor" for span in own)
+
+
+def praises(answer: str, reading: Reading, words: str) -> bool:
+    own = [span for span in reading.spans if words in answer[span.start : span.end]]
+    return bool(own) and all(span.label == "good" for span in own)
+
+
+@pytest.mark.parametrize("comment", ["right, not left", "Right, not left!", "It's right, not left.", "right not left"])
+@pytest.mark.parametrize("answer", [BANK, STREET])
+def test_the_second_of_two_contrasted_words_is_wrong(comment: str, answer: str) -> None:
+    assert corrected(answer, read_comment(comment, answer)) == [("left", "right")]
+
+
+@pytest.mark.parametrize("comment", ["right, not left", "right not left"])
+def test_which_of_several_is_contrasted_is_not_guessed(comment: str) -> None:
+    answer = "Turn left at the bank. Then turn left at the church and right at the pub."
+    reading = read_comment(comment, answer)
+    assert not corrected(answer, reading)
+    assert not any(span.label == "good" for span in reading.spans)
+
+
+@pytest.mark.parametrize("comment", ["Clear, not boring.", "Honestly not bad.", "Short, not dull!"])
+def test_praise_with_a_negation_stays_praise(comment: str) -> None:
+    assert {label for _, label in labels(BANK, read_comment(comment, BANK))} <= {"good"}
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "Couldn't be worse",
+        "It could hardly be worse.",
+        "Could not have been more confusing.",
+        "It couldn't be less clear.",
+    ],
+)
+def test_what_cannot_be_worse_is_blamed(comment: str) -> None:
+    assert {label for _, label in labels(SHOP, read_comment(comment, SHOP))} == {"poor"}
+
+
+@pytest.mark.parametrize("comment", ["This can't get any worse.", "It doesn't get worse than this"])
+def test_what_cannot_get_worse_is_not_praised(comment: str) -> None:
+    assert {label for _, label in labels(SHOP, read_comment(comment, SHOP))} <= {"poor"}
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["Couldn't be better", "It could hardly be clearer.", "Couldn't be more helpful.", "Can't get any better!"],
+)
+def test_what_cannot_be_better_is_praised(comment: str) -> None:
+    assert {label for _, label in labels(SHOP, read_comment(comment, SHOP))} == {"good"}
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "Wednesday is correct, Monday isn't.",
+        "Wednesday is right, Monday is not",
+        "Wednesday is right, Monday is wrong",
+        "Wednesday is correct and Monday isn't.",
+        "Wednesday is right but Monday isn't",
+        "Monday isn't right, Wednesday is.",
+        "Monday is wrong, Wednesday isn't.",
+    ],
+)
+@pytest.mark.parametrize("answer", [VOTE, SHUT])
+def test_a_verb_without_its_adjective_contrasts(comment: str, answer: str) -> None:
+    reading = read_comment(comment, answer)
+    assert not any(span.label == "good" and "Monday" in answer[span.start : span.end] for span in reading.spans)
+    assert not any(span.label == "poor" and "Wednesday" in answer[span.start : span.end] for span in reading.spans)
+    if answer == VOTE:
+        assert blames(answer, reading, "Monday")
+        assert praises(answer, reading, "Wednesday")
+
+
+@pytest.mark.parametrize("comment", ["Wednesday is correct, as it is.", "Wednesday and Monday are correct, they are."])
+def test_what_is_confirmed_is_not_contrasted(comment: str) -> None:
+    assert not any(label == "poor" for _, label in labels(VOTE, read_comment(comment, VOTE)))
+
+
+@pytest.mark.parametrize(
+    "comment", ["Wrong closing time: we close at 5", "The closing time is wrong.", "Wrong closing hour!"]
+)
+def test_closing_hours_are_no_closing_words(comment: str) -> None:
+    reading = read_comment(comment, SHOP)
+    assert blames(SHOP, reading, "6 pm")
+    assert not blames(SHOP, reading, "info@shop.com")
+
+
+@pytest.mark.parametrize("comment", ["The closing is weak.", "Weak closing line."])
+def test_closing_words_are_still_found(comment: str) -> None:
+    assert blames(SHOP, read_comment(comment, SHOP), "info@shop.com")
+
+
+@pytest.mark.parametrize("comment", ["👍 but delivery costs $5", "delivery costs $5", "But the delivery costs $5."])
+def test_a_value_of_another_thing_replaces_nothing(comment: str) -> None:
+    reading = read_comment(comment, COST)
+    assert ("$40", "$5") not in corrected(COST, reading)
+    assert not blames(COST, reading, "$40")
+
+
+def test_a_clause_on_another_thing_is_not_sure() -> None:
+    assert [reason for _, reason in read_comment("delivery costs $5", COST).refused] == [NOT_SURE]
+
+
+@pytest.mark.parametrize("comment", ["It costs $45.", "The cost is $45."])
+def test_a_value_of_the_same_thing_replaces_it(comment: str) -> None:
+    assert corrected(COST, read_comment(comment, COST)) == [("$40", "$45")]
+
+
+@pytest.mark.parametrize(
+    ("comment", "words"),
+    [
+        ("Remove the phone number.", "555-123-4567"),
+        ("Please delete the email address", "help@shop.com"),
+        ("Take out the phone number please", "555-123-4567"),
+        ("Leave out the apology.", "sorry"),
+        ("drop the date", "4 March"),
+        ("You should cut the phone number", "555-123-4567"),
+        ("The phone number should be removed.", "555-123-4567"),
+        ("Omit the e-mail address.", "help@shop.com"),
+        ("Nobody asked about a receipt.", "receipt"),
+    ],
+)
+def test_what_should_go_is_blamed_and_not_missing(comment: str, words: str) -> None:
+    reading = read_comment(comment, LETTER)
+    assert blames(LETTER, reading, words)
+    assert reading.omissions == []
+
+
+@pytest.mark.parametrize("comment", ["Remove the poem.", "Delete the picture of a cat.", "Leave out the raisins."])
+def test_what_should_go_and_is_not_there_is_not_missing(comment: str) -> None:
+    assert read_comment(comment, LETTER).omissions == []
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["It leaves out the name of the product.", "The product name should not be left out.", "Add the order number."],
+)
+def test_what_was_left_out_is_missing(comment: str) -> None:
+    assert len(read_comment(comment, LETTER).omissions) == 1
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "Nice apology, but no one asked about a receipt.",
+        "Nice apology, but nobody asked for a receipt.",
+        "Good apology, but who asked about a receipt?",
+    ],
+)
+def test_what_nobody_asked_for_is_blamed(comment: str) -> None:
+    reading = read_comment(comment, LETTER)
+    assert blames(LETTER, reading, "receipt")
+    assert praises(LETTER, reading, "sorry")
+    assert reading.omissions == []
+
+
+@pytest.mark.parametrize("comment", ["A receipt is not what was asked.", "The receipt is not what I asked for."])
+def test_what_is_not_what_was_asked_is_blamed(comment: str) -> None:
+    assert blames(LETTER, read_comment(comment, LETTER), "receipt")
+
+
+@pytest.mark.parametrize("comment", ["The receipt is what was asked for.", "The receipt is exactly what I asked for."])
+def test_what_was_asked_for_is_not_blamed(comment: str) -> None:
+    assert not any(label == "poor" for _, label in labels(LETTER, read_comment(comment, LETTER)))
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "Monday should be Tuesday and 3.2 should be 2.3",
+        "Monday should be Tuesday, and 3.2 should be 2.3.",
+        "Monday should be Tuesday, 3.2 should be 2.3",
+        "Monday -> Tuesday, 3.2 -> 2.3",
+        "Monday -> Tuesday and 3.2 -> 2.3",
+    ],
+)
+def test_two_corrections_in_one_sentence(comment: str) -> None:
+    reading = read_comment(comment, BRIDGE)
+    assert corrected(BRIDGE, reading) == [("Monday", "Tuesday"), ("3.2", "2.3")]
+    assert (reading.omissions, reading.refused) == ([], [])
+
+
+def test_an_amount_does_not_take_the_place_of_a_word() -> None:
+    reading = read_comment("Monday should be Tuesday and the cost should be $4 million", BRIDGE)
+    assert ("Monday", "Tuesday") in corrected(BRIDGE, reading)
+    assert "cost" not in [words for words, _ in corrected(BRIDGE, reading)]
+
+
+@pytest.mark.parametrize(
+    "comment", ['"Monday" should be "Monday and Tuesday".', "Monday should be Monday and Tuesday."]
+)
+def test_new_words_with_and_are_one_correction(comment: str) -> None:
+    assert len(corrected(BRIDGE, read_comment(comment, BRIDGE))) <= 1
+
+
+@pytest.mark.parametrize(
+    ("comment", "answer", "expected"),
+    [
+        ("total = n should be total += n", PROGRAM, ("total = n", "total += n")),
+        ("npm install -> yarn add", INSTALL, ("npm install", "yarn add")),
+        ('"npm" should be "yarn"', INSTALL, ("npm", "yarn")),
+        ('"Turn" should be "walk"', BANK, ("Turn", "Walk")),
+    ],
+)
+def test_new_words_keep_the_case_of_the_old(comment: str, answer: str, expected: tuple[str, str]) -> None:
+    reading = read_comment(comment, answer)
+    assert corrected(answer, reading) == [expected]
+    assert (reading.omissions, reading.refused) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("comment", "missing"),
+    [
+        ("Misses the 4,000 signatures.", "the 4,000 signatures"),
+        ("Skips the detour.", "the detour"),
+        ("Omits the 1,200 jobs", "the 1,200 jobs"),
+        ("Lacks the name of the engineer.", "the name of the engineer"),
+        ("It misses the 4,000 signatures", "the 4,000 signatures"),
+    ],
+)
+def test_what_is_missed_is_missing(comment: str, missing: str) -> None:
+    reading = read_comment(comment, BRIDGE)
+    assert [omission.text for omission in reading.omissions] == [missing]
+    assert reading.spans == []
+
+
+def test_a_thing_of_a_kind_that_the_answer_has_is_not_missed_for_sure() -> None:
+    assert all(omission.confidence < 0.9 for omission in read_comment("Misses the date.", BRIDGE).omissions)
+
+
+@pytest.mark.parametrize(
+    "comment", ["Misses the point.", "Misses the mark completely", "Lacks nothing.", "Lacks clarity."]
+)
+def test_idioms_of_missing_miss_no_thing(comment: str) -> None:
+    assert not any(
+        "point" in o.text or "mark" in o.text or "nothing" in o.text for o in read_comment(comment, BRIDGE).omissions
+    )
+
+
+@pytest.mark.parametrize(
+    ("comment", "words"),
+    [
+        ("Customs fees are NOT included", "Customs fees are included"),
+        ("Customs fees aren't included in the price.", "Customs fees are included"),
+        ("delivery isn't free", "Delivery is free"),
+        ("But the delivery is not free!", "Delivery is free"),
+    ],
+)
+def test_a_denial_of_what_the_answer_says_blames_it(comment: str, words: str) -> None:
+    reading = read_comment(comment, CUSTOMS)
+    assert blames(CUSTOMS, reading, words)
+    assert not blames(CUSTOMS, reading, "We ship abroad")
+    assert (reading.omissions, reading.refused) == ([], [])
+
+
+@pytest.mark.parametrize("comment", ["Delivery isn't free", "Customs fees are not included"])
+def test_who_agrees_with_a_denial_blames_nothing(comment: str) -> None:
+    answer = "We ship abroad. Customs fees are not included in the price. Delivery isn't free."
+    assert not any(label == "poor" for _, label in labels(answer, read_comment(comment, answer)))
+
+
+@pytest.mark.parametrize("comment", ["The insurance is not mentioned.", "Insurance isn't included."])
+def test_what_is_not_there_is_missing_and_not_denied(comment: str) -> None:
+    assert not any(label == "good" for _, label in labels(CUSTOMS, read_comment(comment, CUSTOMS)))
+    assert not blames(CUSTOMS, read_comment(comment, CUSTOMS), "Delivery is free")
+
+
+@pytest.mark.parametrize(
+    "comment", ["2/10", "1/5", "4 out of 10.", "2 stars", "**", "⭐⭐", "★★☆☆☆", "I'd give it 3/10"]
+)
+def test_few_points_are_a_bad_verdict(comment: str) -> None:
+    assert labels(SHOP, read_comment(comment, SHOP)) == {(SHOP, "poor")}
+
+
+@pytest.mark.parametrize(
+    "comment", ["8/10", "5 stars", "4 out of 5 stars", "10/10!", "⭐⭐⭐⭐⭐", "Rating: 7/10", "90/100"]
+)
+def test_many_points_are_a_good_verdict(comment: str) -> None:
+    assert labels(SHOP, read_comment(comment, SHOP)) == {(SHOP, "good")}
+
+
+@pytest.mark.parametrize("comment", ["3 out of 5 stars", "5/10", "6/10", "⭐⭐⭐"])
+def test_middling_points_are_no_verdict(comment: str) -> None:
+    reading = read_comment(comment, SHOP)
+    assert (reading.spans, reading.omissions) == ([], [])
+    assert [reason for _, reason in reading.refused] == [NOT_SURE]
+
+
+@pytest.mark.parametrize("comment", ["3/4", "12/10", "24/7"])
+def test_other_fractions_are_no_verdict(comment: str) -> None:
+    assert (SHOP, "good") not in labels(SHOP, read_comment(comment, SHOP))
+
+
+def test_a_fraction_is_no_verdict_on_an_answer_with_fractions() -> None:
+    answer = "The show starts on 9/10. Doors open at seven."
+    assert (answer, "good") not in labels(answer, read_comment("8/10", answer))
+
+
+@pytest.mark.parametrize("comment", ['Start with "Hello".', 'Begin with "Hello"', 'It should end with "Hello".'])
+def test_quoted_words_to_start_with_are_missing(comment: str) -> None:
+    reading = read_comment(comment, LETTER)
+    assert [omission.text for omission in reading.omissions] == ["Hello"]
+    assert (reading.spans, reading.refused) == ([], [])
+
+
+@pytest.mark.parametrize("comment", ['Starts with "Dear", lovely.', 'I liked that you start with "Dear".'])
+def test_quoted_words_that_it_starts_with_are_not_missing(comment: str) -> None:
+    assert read_comment(comment, LETTER).omissions == []
+
+
+@pytest.mark.parametrize("comment", ["Ann Lee is the CFO", "Ann Lee is the CFO.", "The CFO is Ann Lee."])
+def test_another_name_for_a_role_replaces_the_name(comment: str) -> None:
+    assert corrected(OFFICER, read_comment(comment, OFFICER)) == [("Bob Ray", "Ann Lee")]
+
+
+@pytest.mark.parametrize("comment", ["Bob Ray is the CFO", "Ann Lee is the mayor", "Ann Lee wrote this well"])
+def test_names_of_other_roles_replace_nothing(comment: str) -> None:
+    assert corrected(OFFICER, read_comment(comment, OFFICER)) == []
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "The last sentence would have been enough.",
+        "Just one sentence would have been enough",
+        "The last sentence alone would have sufficed.",
+        "The first line would be enough",
+    ],
+)
+def test_what_would_have_been_enough_is_not_blamed(comment: str) -> None:
+    reading = read_comment(comment, BRIDGE)
+    assert reading.spans == []
+    assert [reason for _, reason in reading.refused] == [NOT_SURE]
+
+
+@pytest.mark.parametrize("comment", ["Delete everything after the first sentence.", "Cut all but the first sentence."])
+def test_what_should_stay_alone_is_not_blamed(comment: str) -> None:
+    assert not blames(BRIDGE, read_comment(comment, BRIDGE), "The bridge closes")
+
+
+def test_what_is_not_enough_is_blamed() -> None:
+    assert blames(BRIDGE, read_comment("The last sentence is not good enough.", BRIDGE), "eleven weeks")
+
+
+@pytest.mark.parametrize("comment", ["=SUM(A1)", "n/a", "N/A", "-", "?", "#REF!", "...", "none", "null", "No comment."])
+def test_a_cell_without_a_comment_is_refused(comment: str) -> None:
+    reading = read_comment(comment, SHOP)
+    assert (reading.spans, reading.omissions) == ([], [])
+    assert [reason for _, reason in reading.refused] == [NO_OPINION]
+
+
+@pytest.mark.parametrize("comment", ["== instead of >=", "=> is wrong", "None of it is true."])
+def test_a_comment_that_starts_like_a_cell_is_a_comment(comment: str) -> None:
+    assert NO_OPINION not in [reason for _, reason in read_comment(comment, SHOP).refused]
+
+
+@pytest.mark.parametrize("comment", ["Remove the phone number and add the order number."])
+def test_what_should_come_beside_what_should_go_is_missing(comment: str) -> None:
+    reading = read_comment(comment, LETTER)
+    assert all("order number" in omission.text for omission in reading.omissions)
+
+
+@pytest.mark.parametrize("comment", ["Should it remove the phone number?", "Perhaps remove the phone number?"])
+def test_who_asks_whether_something_should_go_praises_nothing(comment: str) -> None:
+    assert not any(label == "good" for _, label in labels(LETTER, read_comment(comment, LETTER)))
+
+
+@pytest.mark.parametrize(("comment", "label"), [("👍", "good"), ("+1", "good"), ("-1", "poor"), ("Bad", "poor")])
+def test_short_verdicts_are_still_read(comment: str, label: str) -> None:
+    assert labels(SHOP, read_comment(comment, SHOP)) == {(SHOP, label)}
