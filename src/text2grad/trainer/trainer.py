@@ -28,11 +28,9 @@ from text2grad.distributed.sharding import place_policy
 from text2grad.errors import UserError
 from text2grad.folders import remove_leftovers
 from text2grad.models import loading
-from text2grad.models.lora import disable_input_casts
-from text2grad.models.policy import Policy, Scores
+from text2grad.models.policy import Scores
 from text2grad.models.prompts import encode_prompts
 from text2grad.rollout.completing import BATCH_SIZE, OnProgress, complete_prompts, ignore_progress
-from text2grad.rollout.fast.modules import fuse_modules
 from text2grad.rollout.samplers import HFSampler, Sampler, SamplingRequest, gather_samples
 from text2grad.rollout.sampling import Sampled
 from text2grad.rollout.vllm.completions import TrainedPolicy
@@ -53,6 +51,7 @@ from text2grad.trainer.metrics import (
     step_metrics,
 )
 from text2grad.trainer.monitor import RewardHackingMonitor
+from text2grad.trainer.policy_setup import make_optimizer, make_policy
 from text2grad.trainer.scoring import collect_feedback_during, score, score_with_branches
 from text2grad.trainer.state import KLController, RunningScale, TrainerState
 from text2grad.trainer.trackers import Trackers, require_trackers
@@ -118,9 +117,11 @@ class Text2GradTrainer:
             self.encode_prompts(eval_examples)  # reject a prompt that does not fit now, not after hours of training
         self.eval_examples = fixed_subset(eval_examples, args.max_eval_samples)
 
-        policy = self._make_policy(model, peft_config)
+        policy = make_policy(model, peft_config, args, self.accelerator.device)
         self.policy, self.full_policy = policy, place_policy(policy, self.accelerator, self.processes)
-        self.base_learning_rates, self.optimizer = self._make_optimizer()
+        optimizer = make_optimizer(policy, args, fused=self.accelerator.device.type == "cuda")
+        self.base_learning_rates = [group["lr"] for group in optimizer.param_groups]
+        self.optimizer = self.accelerator.prepare_optimizer(optimizer)
         self.learner = Learner(policy, self.optimizer, self.accelerator, self.processes)
         self.hf_sampler = HFSampler(
             self.full_policy, args.bf16, self.end_ids, self.tokenizer.pad_token_id, args.fast_decoding
@@ -445,31 +446,6 @@ class Text2GradTrainer:
         """Steps that the current weights were trained for: fewer than all where the best weights are loaded."""
         best = self.best_checkpoint.best if self.best_is_loaded else None
         return self.state.step if best is None else best.step
-
-    def _make_policy(self, model: PreTrainedModel | PeftModel, peft_config: LoraConfig | None) -> Policy:
-        """Return the policy with its adapter and value head, set up for the precision and memory of this run."""
-        args = self.args
-        torch.manual_seed(args.seed)  # the adapter's initial weights
-        policy = Policy(model, peft_config, share_prompts=args.share_prompts, torch_compile=args.torch_compile)
-        if args.bf16:
-            disable_input_casts(policy.model)
-            if self.accelerator.device.type == "cuda" and not args.torch_compile:  # which fuses them itself
-                fuse_modules(policy)  # the reference's too
-        if args.gradient_checkpointing:
-            policy.model.gradient_checkpointing_enable({"use_reentrant": False})
-        return policy
-
-    def _make_optimizer(self) -> tuple[list[float], Any]:
-        """Return the learning rates before a schedule, and AdamW on the policy and, at its own rate, the value head."""
-        args, policy = self.args, self.policy
-        groups: list[dict[str, Any]] = [
-            {"params": [p for n, p in policy.trainable().items() if not n.startswith("value_head")]},
-            {"params": list(policy.value_head.parameters()), "lr": args.value_learning_rate},
-        ]
-        # Fused, AdamW needs no temporary copies of all weights. On the CPU it is no faster.
-        fused = self.accelerator.device.type == "cuda"
-        optimizer = torch.optim.AdamW(groups, lr=args.learning_rate, weight_decay=args.weight_decay, fused=fused)
-        return [group["lr"] for group in optimizer.param_groups], self.accelerator.prepare_optimizer(optimizer)
 
     def _prompt_indices(self, step: int) -> list[int]:
         num_prompts = self.samples_per_step // self.args.num_generations
