@@ -28,6 +28,7 @@ from evidence_plan import (
     read_settings,
     settings_key,
 )
+from harness import commit
 
 SCRIPT = str(Path(__file__).with_name("evidence.py"))
 REWARD_MODEL_JOB = "reward-model"
@@ -129,6 +130,8 @@ def run_plan(
     """
     logs = out / "logs"
     logs.mkdir(parents=True, exist_ok=True)
+    # Said once: the runs that are written are changes of the tree, and would call all later ones dirty.
+    env = {**os.environ, "OMP_NUM_THREADS": "2", "TOKENIZERS_PARALLELISM": "false", "TEXT2GRAD_COMMIT": commit()}
     processes: list[tuple[Job, subprocess.Popen[bytes], float]] = []
     began, failures = time.monotonic(), 0
     try:
@@ -137,7 +140,6 @@ def run_plan(
                 plan.running.append(job)
                 with (logs / f"{job.name}.log").open("w") as log:
                     command = [sys.executable, SCRIPT, *job.arguments, *options]
-                    env = {**os.environ, "OMP_NUM_THREADS": "2", "TOKENIZERS_PARALLELISM": "false"}
                     process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=env)
                 processes.append((job, process, time.monotonic()))
             if not processes:

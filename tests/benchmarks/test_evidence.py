@@ -286,9 +286,13 @@ def test_a_campaign_counts_what_failed_and_keeps_its_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "script.py"
-    script.write_text("import sys; print(sys.argv[1:]); sys.exit(sys.argv[1] == 'warm-up')", encoding="utf-8")
+    script.write_text(
+        "import os, sys; print(sys.argv[1:], os.environ['TEXT2GRAD_COMMIT']); sys.exit(sys.argv[1] == 'warm-up')",
+        encoding="utf-8",
+    )
     monkeypatch.setattr(evidence_campaign, "SCRIPT", str(script))
     monkeypatch.setattr(evidence_campaign, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(evidence_campaign, "commit", lambda: "0123abcd")
     wanted = plan_report(["questions", "code"], ["spans local"], [], ["all"], [10])
     (tmp_path / "settings.json").write_text(
         '{"chosen": {"questions, spans local": {"settings": {}}}}', encoding="utf-8"
@@ -299,7 +303,7 @@ def test_a_campaign_counts_what_failed_and_keeps_its_output(
     assert failed == 1
     assert "1 runs not started, 0 jobs cut off, 1 failed" in capsys.readouterr().out
     log = (tmp_path / "logs" / "report-questions-all-spans_local-10.log").read_text(encoding="utf-8")
-    assert "'--device', 'x'" in log
+    assert "'--device', 'x'] 0123abcd" in log
 
 
 def test_the_best_and_the_worst_answer_of_a_prompt_are_a_pair() -> None:
