@@ -272,6 +272,9 @@ def test_outcomes_by_hand() -> None:
     # with a decay of 1, a reward reaches both tokens and is halved
     result = add_outcomes(rewards, rewards, torch.tensor([0.5, 0.5]), torch.ones(2, 2), group_size=2, decay=1.0)
     assert result.tolist() == [[-0.75, -1.25], [0.75, 1.25]]
+    # with half the weight, only the mean changes
+    result = add_outcomes(rewards, rewards, torch.tensor([0.5, 0.5]), torch.ones(2, 2), 2, 1.0, weight=0.5)
+    assert result.tolist() == [[-0.25, -0.75], [0.25, 0.75]]
 
 
 def test_a_sample_without_an_outcome_keeps_its_advantages_and_is_not_compared_with() -> None:
@@ -288,15 +291,18 @@ def test_a_sample_without_an_outcome_keeps_its_advantages_and_is_not_compared_wi
 def test_the_mean_advantage_of_a_completion_is_its_total_against_its_siblings(estimator: Any, data: Any) -> None:
     lengths = data.draw(st.lists(st.integers(1, 6), min_size=4, max_size=4))
     numbers = st.floats(-1, 1, width=32)
+    weight = data.draw(st.sampled_from([1.0, 0.25]))
     mask = torch.tensor([[1.0] * n + [0.0] * (6 - n) for n in lengths])
     rewards = (
         torch.tensor(data.draw(st.lists(st.lists(numbers, min_size=6, max_size=6), min_size=4, max_size=4))) * mask
     )
     outcomes = torch.tensor(data.draw(st.lists(numbers, min_size=4, max_size=4)))
     values = torch.zeros(4, 6)
-    advantages, _ = span_advantages(rewards, mask, estimator, values, group_size=2, outcomes=outcomes)
+    advantages, _ = span_advantages(
+        rewards, mask, estimator, values, group_size=2, outcomes=outcomes, outcome_weight=weight
+    )
     totals = rewards.sum(1) + outcomes
-    expected = totals - totals.view(2, 2).flip(1).flatten()
+    expected = weight * (totals - totals.view(2, 2).flip(1).flatten())
     assert (advantages.sum(1) / mask.sum(1)).tolist() == pytest.approx(expected.tolist(), abs=1e-4)
 
 

@@ -64,6 +64,7 @@ def span_advantages(
     gamma: float | None = None,
     lam: float | None = None,
     outcomes: Tensor | None = None,
+    outcome_weight: float = 1.0,
 ) -> AdvantageEstimate:
     """Compute advantages from token rewards, for any trainer.
 
@@ -74,6 +75,7 @@ def span_advantages(
     gamma, lam: discount and trace decay; None is the estimator's default. `rloo` does not use them.
     outcomes: (samples,), what each whole completion earned besides its token rewards, as `token_rewards` returns it;
         NaN where it has none. `add_outcomes` says how they are credited.
+    outcome_weight: of the whole completion beside its spans, where it has an outcome.
     Raises ValueError for an unknown estimator, and for arguments that do not fit each other.
     Returns (advantages, returns), both (samples, tokens), not normalised; returns are the targets of the value head.
     """
@@ -100,12 +102,18 @@ def span_advantages(
     if outcomes is None:
         return estimate
     return estimate._replace(
-        advantages=add_outcomes(estimate.advantages, rewards, outcomes, mask, group_size, gamma * lam)
+        advantages=add_outcomes(estimate.advantages, rewards, outcomes, mask, group_size, gamma * lam, outcome_weight)
     )
 
 
 def add_outcomes(
-    advantages: Tensor, rewards: Tensor, outcomes: Tensor, mask: Tensor, group_size: int, decay: float
+    advantages: Tensor,
+    rewards: Tensor,
+    outcomes: Tensor,
+    mask: Tensor,
+    group_size: int,
+    decay: float,
+    weight: float = 1.0,
 ) -> Tensor:
     """Turn the advantages of token rewards into those of completions with an outcome.
 
@@ -114,11 +122,13 @@ def add_outcomes(
     (of the batch where it is the only one), a the estimator's advantages, and m the mean a of the other samples of the
     batch at the same index,
 
-        A_t = (S_i - b_i) + (c_t - mean_t c_t) / n_i,    c_t = a_t - m_t,    n_i = sum_{t < T_i} decay^t
+        A_t = weight * (S_i - b_i) + (c_t - mean_t c_t) / n_i,    c_t = a_t - m_t,    n_i = sum_{t < T_i} decay^t
 
     The whole completion is compared by its total, as in scalar RL; the estimator decides how that is distributed over
-    its tokens. The mean advantage is S_i - b_i whatever the estimator's reach: a completion with a lower total is not
-    raised over one with a higher total, and ending early is worth what the total says. A token reward reaches up to n_i
+    its tokens. The mean advantage is weight * (S_i - b_i) whatever the estimator's reach: a completion with a lower
+    total is not raised over one with a higher total, and ending early is worth what the total says. A smaller weight
+    leaves that order as it is and lets spans decide more of the gradient: the total is what scalar RL knows, as noisy
+    as there. A token reward reaches up to n_i
     tokens; divided by that, it weighs as much with a long reach as with a short one, and less than a difference in
     score, which every token gets. Otherwise blame would drive a policy away from all that is ever blamed, such as
     writing code, where most completions score alike. Without m, a long reach would favour late tokens over early ones
@@ -131,7 +141,7 @@ def add_outcomes(
     credit = (advantages - leave_one_out_baseline(advantages, mask, len(mask))) * mask
     credit = credit - (credit.sum(1) / lengths.clamp(min=1)).unsqueeze(1)
     reach = (decay ** torch.arange(mask.shape[1], dtype=mask.dtype, device=mask.device) * mask).sum(1).clamp(min=1)
-    shaped = levels.unsqueeze(1) + credit / reach.unsqueeze(1)
+    shaped = weight * levels.unsqueeze(1) + credit / reach.unsqueeze(1)
     return torch.where(scored.unsqueeze(1), shaped, advantages) * mask
 
 

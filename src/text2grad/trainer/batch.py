@@ -166,7 +166,15 @@ def make_batch(
     scaled = scale_rewards(rewards, state.reward_scale, args.reward_clip)
     penalised = scaled.tokens - beta * (old.logprobs - reference.logprobs) if in_reward else scaled.tokens
     advantages, returns = span_advantages(
-        penalised, mask, args.estimator, old.values, args.num_generations, args.gamma, args.lam, scaled.outcomes
+        penalised,
+        mask,
+        args.estimator,
+        old.values,
+        args.num_generations,
+        args.gamma,
+        args.lam,
+        scaled.outcomes,
+        args.outcome_weight,
     )
     clip_max, sampled = args.importance_sampling_clip_max, rollout.sampled_logprobs
     weights = None

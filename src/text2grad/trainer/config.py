@@ -97,6 +97,9 @@ class PolicySettings(Settings):
     estimator: EstimatorName = Field("local", description="advantages from token rewards: docs/estimators.md")
     gamma: float | None = Field(None, ge=0, le=1, description="discount; null: the estimator's default")
     lam: float | None = Field(None, ge=0, le=1, description="trace decay (lambda); null: the estimator's default")
+    outcome_weight: PositiveFloat = Field(
+        1.0, description="of a completion's score beside its spans, in the advantages; smaller: spans decide more"
+    )
     advantage_normalization: Normalization = Field(
         "scale", description="`scale` divides by the standard deviation, `whiten` subtracts the mean as well"
     )
