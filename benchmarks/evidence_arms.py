@@ -74,7 +74,7 @@ ARMS = {
     "spans local": Arm({"estimator": "local", **NO_CORRECTIONS}, SCALE),
     "spans local, as a score": Arm({"estimator": "local", **NO_CORRECTIONS}, score="comment"),
     "spans local, light outcome": Arm({"estimator": "local", **LIGHT, **NO_CORRECTIONS}),
-    "corrections local, light outcome": Arm({"estimator": "local", **LIGHT}),
+    "corrections local, light outcome": Arm({"estimator": "local", **LIGHT}, SCALE),
     "spans first": Arm({"estimator": "local", "credit": Credit(mode="first"), **NO_CORRECTIONS}, SCALE),
     "spans rloo_tokens": Arm({"estimator": "rloo_tokens", **NO_CORRECTIONS}, SCALE),
     "spans moved": Arm({"estimator": "rloo_tokens", "credit": Credit(mode="shuffled"), **NO_CORRECTIONS}, SCALE),

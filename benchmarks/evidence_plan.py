@@ -20,15 +20,14 @@ SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 1
 MAIN_TASKS = ("questions", "records16", "summaries", "code")  # with 8 fields, all arms end near 1: nothing to tell
 FURTHER_TASKS = {  # of the further arms, all others on one
     "spans local, light outcome": MAIN_TASKS,
-    "corrections local, light outcome": MAIN_TASKS,
     "spans local, as a score": ("questions", "summaries"),
     "corrections local, as a score": ("questions", "summaries"),
-    "corrections rloo_tokens": ("questions", "summaries"),
     "corrections rloo": ("questions", "summaries"),
     "ILF": ("questions", "records16"),
 }
 FURTHER_TASK = "questions"
-OURS = "corrections local"  # the trainer's defaults
+CANDIDATES = ("corrections local", "corrections local, light outcome", "corrections rloo_tokens")
+OURS = "corrections local"  # of these the trainer's defaults
 SPANS_ALONE = "spans local"
 MAIN_ARMS = (
     "scalar rloo",
@@ -39,14 +38,14 @@ MAIN_ARMS = (
     "spans rloo_tokens",
     "spans moved",
     "corrections local",
+    "corrections local, light outcome",
+    "corrections rloo_tokens",
 )
 FURTHER_ARMS = (
     "spans first",
     "spans local, light outcome",
-    "corrections local, light outcome",
     "spans local, as a score",
     "corrections local, as a score",
-    "corrections rloo_tokens",
     "corrections rloo",
     "ILF",
     "DPO",
@@ -72,16 +71,14 @@ HOLISTIC = "scalar rloo, holistic"  # the same as `scalar rloo` where everything
 # reported, but a campaign makes them anew.
 OLD_COMMIT = "c8b3b5d"
 REWARD_MODEL = ("reward model, spans", "reward model, scalar")  # taught by a critic that says everything
-LIGHT_OUTCOME = ("spans local, light outcome", "corrections local, light outcome")
-# Arms that are run with that critic only; the others of one fault have no score to weigh.
-EVERYTHING_SAID = (*REWARD_MODEL, *LIGHT_OUTCOME, "DPO", "best of n", "reflection", *ALONE)
+# Arms that are run with that critic only.
+EVERYTHING_SAID = (*REWARD_MODEL, "spans local, light outcome", "DPO", "best of n", "reflection", *ALONE)
 ONE_FAULT_SAID = ("spans local, as a score", "corrections local, as a score")  # arms that are run with that critic only
 SAME_SETTINGS = {  # arms that take the settings chosen for another, of which they are a variant
     HOLISTIC: "scalar rloo",
     "reward model, spans": SPANS_ALONE,
     "reward model, scalar": "scalar rloo",
     "spans local, light outcome": SPANS_ALONE,
-    "corrections local, light outcome": OURS,
     "spans local, as a score": SPANS_ALONE,
     "corrections local, as a score": OURS,
     "TRL GRPO": "scalar rloo",
