@@ -114,6 +114,11 @@ def git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
+def is_bf16_fast(device: str) -> bool:
+    """Whether a device multiplies matrices faster in bfloat16 than in float32: GPUs, and CPUs with units for it."""
+    return device != "cpu" or bool(torch.cpu.get_capabilities().get("amx_bf16"))
+
+
 def machine(device: str) -> dict[str, Any]:
     """Return the hardware and library versions that results depend on; nothing identifies the host."""
     facts = {
