@@ -116,7 +116,8 @@ def git(*arguments: str) -> str:
 
 def is_bf16_fast(device: str) -> bool:
     """Whether a device multiplies matrices faster in bfloat16 than in float32: GPUs, and CPUs with units for it."""
-    return device != "cpu" or bool(torch.cpu.get_capabilities().get("amx_bf16"))
+    capabilities = {} if device != "cpu" else torch.cpu.get_capabilities()
+    return device != "cpu" or any(capabilities.get(unit) for unit in ("amx_bf16", "avx512_bf16"))
 
 
 def machine(device: str) -> dict[str, Any]:
