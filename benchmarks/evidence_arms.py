@@ -26,7 +26,6 @@ Answer = Callable[[Text2GradTrainer, Critic, Sequence[Example]], list[list[int]]
 NO_CORRECTIONS = {"corrections": {"weight": 0.0}}
 SCALE = {"advantage_normalization": "scale"}  # the default: without scores, `whiten` would pay unmentioned words
 PLAIN_MODEL = {"share_prompts": False, "gradient_checkpointing": False}  # as TRL expects it
-LIGHT = {"outcome_weight": 0.25}
 SEQUENCE = {"credit": Credit(mode="sequence"), **NO_CORRECTIONS}
 
 
@@ -73,13 +72,11 @@ ARMS = {
     "paper": Arm({"estimator": "gae", "credit": Credit(mode="uniform", total="spans"), **NO_CORRECTIONS}),
     "spans local": Arm({"estimator": "local", **NO_CORRECTIONS}, SCALE),
     "spans local, as a score": Arm({"estimator": "local", **NO_CORRECTIONS}, score="comment"),
-    "spans local, light outcome": Arm({"estimator": "local", **LIGHT, **NO_CORRECTIONS}),
-    "corrections local, light outcome": Arm({"estimator": "local", **LIGHT}, SCALE),
+    "spans local, light outcome": Arm({"estimator": "local", "outcome_weight": 0.25, **NO_CORRECTIONS}),
     "spans first": Arm({"estimator": "local", "credit": Credit(mode="first"), **NO_CORRECTIONS}, SCALE),
     "spans rloo_tokens": Arm({"estimator": "rloo_tokens", **NO_CORRECTIONS}, SCALE),
     "spans moved": Arm({"estimator": "rloo_tokens", "credit": Credit(mode="shuffled"), **NO_CORRECTIONS}, SCALE),
     "corrections local": Arm({"estimator": "local"}, SCALE),
-    "corrections local, as a score": Arm({"estimator": "local"}, score="comment"),
     "corrections rloo_tokens": Arm({"estimator": "rloo_tokens"}, SCALE),
     "corrections rloo": Arm({"estimator": "rloo", "credit": Credit(mode="sequence")}, score="comment"),
     "ILF": Arm(learn=steps_of(ilf_step)),

@@ -99,7 +99,7 @@ def _completeness(missing: Sequence[str], figures: Mapping[str, Any]) -> str:
         f"- {place}: {', '.join(f'{arm} ({count} seeds)' for arm, count in arms.items())}"
         for place, arms in counts.items()
     )
-    return f"**Not complete: {len(missing)} of {len(missing) + figures['runs']} runs are missing.**\n\n{lines}"
+    return f"**Not complete: {len(missing)} runs are missing, or have been made with an older loss only.**\n\n{lines}"
 
 
 def _aims(figures: Mapping[str, Any], bars: Mapping[str, Bar]) -> str:

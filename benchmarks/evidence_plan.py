@@ -18,16 +18,16 @@ SETTINGS_FILE = Path(__file__).with_name("evidence_settings.json")  # written by
 RUNS_FOLDER = Path(__file__).with_name("evidence_runs")
 SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 13)
 MAIN_TASKS = ("questions", "records16", "summaries", "code")  # with 8 fields, all arms end near 1: nothing to tell
+TWO_TASKS = ("questions", "summaries")
 FURTHER_TASKS = {  # of the further arms, all others on one
-    "spans local, light outcome": MAIN_TASKS,
-    "spans local, as a score": ("questions", "summaries"),
-    "corrections local, as a score": ("questions", "summaries"),
-    "corrections rloo": ("questions", "summaries"),
+    "spans rloo_tokens": TWO_TASKS,
+    "spans local, light outcome": TWO_TASKS,
+    "spans local, as a score": TWO_TASKS,
+    "corrections rloo_tokens": TWO_TASKS,
     "ILF": ("questions", "records16"),
 }
 FURTHER_TASK = "questions"
-CANDIDATES = ("corrections local", "corrections local, light outcome", "corrections rloo_tokens")
-OURS = "corrections local"  # of these the trainer's defaults
+OURS = "corrections local"  # the trainer's defaults
 SPANS_ALONE = "spans local"
 MAIN_ARMS = (
     "scalar rloo",
@@ -35,18 +35,16 @@ MAIN_ARMS = (
     "scalar ppo",
     "paper",
     "spans local",
-    "spans rloo_tokens",
     "spans moved",
     "corrections local",
-    "corrections local, light outcome",
-    "corrections rloo_tokens",
 )
 FURTHER_ARMS = (
+    "spans rloo_tokens",
     "spans first",
     "spans local, light outcome",
     "spans local, as a score",
-    "corrections local, as a score",
-    "corrections rloo",
+    "corrections rloo_tokens",
+    "corrections rloo",  # what corrections do beside one advantage per sequence
     "ILF",
     "DPO",
     "best of n",
@@ -73,14 +71,13 @@ OLD_COMMIT = "c8b3b5d"
 REWARD_MODEL = ("reward model, spans", "reward model, scalar")  # taught by a critic that says everything
 # Arms that are run with that critic only.
 EVERYTHING_SAID = (*REWARD_MODEL, "spans local, light outcome", "DPO", "best of n", "reflection", *ALONE)
-ONE_FAULT_SAID = ("spans local, as a score", "corrections local, as a score")  # arms that are run with that critic only
+ONE_FAULT_SAID = ("spans local, as a score",)  # arms that are run with that critic only
 SAME_SETTINGS = {  # arms that take the settings chosen for another, of which they are a variant
     HOLISTIC: "scalar rloo",
     "reward model, spans": SPANS_ALONE,
     "reward model, scalar": "scalar rloo",
     "spans local, light outcome": SPANS_ALONE,
     "spans local, as a score": SPANS_ALONE,
-    "corrections local, as a score": OURS,
     "TRL GRPO": "scalar rloo",
 }
 
@@ -130,8 +127,13 @@ def read_run(path: Path) -> dict[str, Any]:
 def is_made(folder: Path, run: Run) -> bool:
     """Whether the file of a run is there, and was made as it would be today."""
     path = folder / run.file_name
-    changed = has_corrections(run.arm) or (run.said == "one" and run.arm.startswith("spans"))
-    return path.is_file() and not (changed and read_run(path)["commit"].startswith(OLD_COMMIT))
+    return path.is_file() and not is_old(read_run(path))
+
+
+def is_old(result: Mapping[str, Any]) -> bool:
+    """Whether a run would differ today."""
+    changed = has_corrections(result["arm"]) or (result["said"] == "one" and result["arm"].startswith("spans"))
+    return changed and result["commit"].startswith(OLD_COMMIT)
 
 
 def has_corrections(arm: str) -> bool:

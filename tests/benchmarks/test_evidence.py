@@ -178,10 +178,11 @@ def test_a_page_of_some_runs_says_which_are_missing(written: Path) -> None:
     out.mkdir()
     for arm in ("scalar rloo", OURS):
         write(out, Run("questions", arm, "one", 10), gain=0.1, start=arm)
+    write(out, Run("questions", OURS, "one", 11), gain=0.1, start=OURS, commit=f"{OLD_COMMIT}012345")
     write(out, Run("questions", "spans local", "one", 10), gain=0.1, quick=True)
     result, page, code = make_report(written, out)
     assert (result["ok"], result["complete"], code) == (False, False, 1)
-    assert f"**Not complete: {len(plan_report()) - 2} of {len(plan_report())} runs are missing.**" in page
+    assert f"**Not complete: {len(plan_report()) - 2} runs are missing" in page
     line = next(line for line in page.splitlines() if line.startswith("- questions, one: "))
     assert f"corrections local ({len(REPORT_SEEDS) - 1} seeds)" in line
     assert f"spans local ({len(REPORT_SEEDS)} seeds)" in line
@@ -193,6 +194,16 @@ def test_a_page_without_runs_can_be_written(written: Path) -> None:
     result, page, code = make_report(written, written)
     assert (result["complete"], code) == (False, 1)
     assert "**Not complete: " in page
+
+
+def test_an_arm_is_not_reported_from_runs_of_two_kinds(written: Path) -> None:
+    out = written / "runs"
+    out.mkdir()
+    old = f"{OLD_COMMIT}012345"
+    for seed, commit, reported in ((10, old, [10]), (11, old, [10, 11]), (11, "0123456", [11])):
+        write(out, Run("questions", "spans local", "one", seed), gain=0.1, commit=commit)
+        found = evidence_report.read_runs(out, quick=False)["questions", "one"]["spans local"]
+        assert sorted(found) == reported
 
 
 def test_the_settings_with_the_best_metric_are_chosen() -> None:
