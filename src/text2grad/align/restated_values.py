@@ -43,18 +43,25 @@ _MAX_OTHER_WORDS = 1  # of a clause that is hardly more than the value
 class RestatedValue(NamedTuple):
     """phrase: the value in the comment. place: the value of the answer in whose place it belongs.
 
+    is_written_alike: both are written in digits or both in words, so that one can stand in the place of the other.
     is_of_other: another sentence of the answer tells of what the clause gives the value of.
     """
 
     phrase: Range
     place: Range
     is_of_other: bool = False
+    is_written_alike: bool = True
+
+
+def is_hedged(text: str) -> bool:
+    """Whether a clause asks or says that it is not sure."""
+    return _HEDGE.search(text) is not None
 
 
 def find_restated_value(comment: str, clause: Range, document: Document) -> RestatedValue | None:
     """Return the value that a clause corrects by giving another one; None if it says more, asks or hedges."""
     text = comment[slice(*clause)]
-    if document.program is not None or _HEDGE.search(text) or text.count(" ") >= _MAX_WORDS:
+    if document.program is not None or is_hedged(text) or text.count(" ") >= _MAX_WORDS:
         return None
     found = [p for p in find_contradicted_values(comment, clause, document) if len(p.places) == 1]
     if len(found) != 1:

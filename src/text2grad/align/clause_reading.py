@@ -1,0 +1,232 @@
+"""One clause of a comment: what it says by itself, and where a short comment's clause points.
+
+Quotations are places by themselves, as are values that a clause gives in the place of the answer's. For the other
+clauses of a short comment on an answer of several parts, `places` ranks all places that any source proposes. A clause
+that fits nothing is refused, with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from text2grad.align.clauses import MIN_MISSING, Clause
+from text2grad.align.denials import find_contrasted, find_denied
+from text2grad.align.document import Document
+from text2grad.align.kinds import find_kinds
+from text2grad.align.missing import find_stated_lack
+from text2grad.align.omissions import is_present, is_removal, is_unwanted, omission_text
+from text2grad.align.places import rank_places
+from text2grad.align.proposals import Proposal, Source
+from text2grad.align.quotes import Match
+from text2grad.align.restated_values import RestatedValue, find_restated_name, find_restated_value
+from text2grad.align.source_values import find_source_value
+from text2grad.align.stance import detect_stances
+from text2grad.align.targets import find_targets
+from text2grad.align.whole import speaks_of_whole
+from text2grad.schema import Label, Omission, Range
+
+NOT_SURE = "it neither praises nor blames"
+NOT_MISSING = "the answer does contain what it says is missing"
+NO_PLACE = "it fits no part of the answer"
+NO_OPINION = "it says nothing about the answer"
+_SURE_PRAISE = 0.9  # probability of praise that another value does not change: "Rounded correctly to 4.99 per cent"
+_CERTAIN_PRAISE = 0.97  # the same, of a value that the source has: hardly any such clause praises
+_VALUE_PROBABILITY, _VALUE_CONFIDENCE = 0.95, 0.83  # of blame by a clause that gives another value; of that value
+_INSTRUCTION = re.compile(
+    r"\b(?:Remove|Delete|Replace|Modify|Rewrite)\s+(?:the|this|that|all|any|it)\b"
+    r"|\bmakes? up (?:that|the|his|her|its|their|it)\b"
+)
+_NOT_SAID = re.compile(
+    r"^\W*(?:it|the (?:answer|summary|text|response)) (?:does not|doesn['’]t|never) (?:say|mention)s?:"
+    r"\s*(?P<what>\S.*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_WANTED_AT_EDGE = re.compile(
+    r"^\W*(?:please\s+)?(?:(?:it|you|the \w+) (?:should|must|could|needs? to)\s+)?(?:start|begin|open|end|finish|close)"
+    r"(?:\s+(?:it|(?:the|your)\s+\w+))?\s+with:?\s+[\"“](?P<what>[^\"”\n]+)[\"”]\W*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NOT_SAID_PROBABILITY = 0.95
+_INTERJECTION = re.compile(r"(?:\W|\b(?:yes|no|well|sure|indeed|really|hm+|oh|ah|right then|anyway)\b)+", re.IGNORECASE)
+_INSTRUCTION_PROBABILITY = 0.85
+_STATED_LACK = 0.9  # probability that something is missing by a clause that says nothing else
+_ENOUGH = re.compile(
+    r"\b(?:sentences?|lines?|paragraphs?|bullets?|words?|parts?|one|two|three|alone)\b[^.;]*\bwould\s+(?:have\s+)?(?:be(?:en)?\s+"
+    r"(?:quite\s+|more\s+than\s+)?(?:enough|sufficient|plenty)|suffic(?:ed?))\b",
+    re.IGNORECASE,
+)  # praise of this and blame of the others
+_ENOUGH_PROBABILITY = 0.9
+_ALL_BUT = re.compile(
+    r"\b(?:everything|anything|all|the\s+rest)\s+(?:after|before|but|except|below|above|following)\b", re.IGNORECASE
+)
+_DENIED_PROBABILITY, _DENIED_CONFIDENCE = 0.95, 0.75
+_MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
+_MIN_STANCE = 0.6  # probability of praise or blame; of those below, a third are the wrong way round
+_WELL_PLACED = 0.35  # confidence of a place that a clause is about rather than about what is missing
+_MAX_AROUND_MISSING = 8  # words of a clause besides what it says is missing, if it says nothing else
+WHOLE_CONFIDENCE = 0.9
+
+
+@dataclass(frozen=True)
+class Target:
+    """A place in the completion that a clause is about."""
+
+    source: Source
+    place: Range
+    phrase: Range | None
+    confidence: float
+
+
+@dataclass
+class ReadClause:
+    """A clause of the comment with its targets, its omission, or the reason why it was refused."""
+
+    clause: Clause
+    targets: list[Target] = field(default_factory=list)
+    omission: Omission | None = None
+    refused: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the clause is about the whole answer."""
+        return any(target.source == "whole" for target in self.targets)
+
+
+def settle_stance(comment: str, clause: Clause, label: Label | None, document: Document) -> Clause:
+    """Return the clause with the label where one is given; an instruction to change something blames it."""
+    bounds = (clause.start, clause.end)
+    is_order = is_removal(comment, *bounds)
+    if is_order or is_unwanted(comment, *bounds):
+        clause = replace(clause, missing=None, lacks=0.0)
+    elif clause.stance == "poor" and (what := find_stated_lack(comment, *bounds)) and not _has(comment, what, document):
+        clause = replace(clause, missing=what, lacks=max(clause.lacks, _STATED_LACK))
+    if label is not None:
+        return replace(clause, stance=label, probability=1.0)
+    is_order = is_order and "?" not in comment[slice(*bounds)]
+    if is_order and _ALL_BUT.search(comment, *bounds):
+        return replace(clause, stance="unsure", probability=_ENOUGH_PROBABILITY)
+    if clause.stance == "unsure" and (is_order or _INSTRUCTION.search(comment, *bounds)):
+        return replace(clause, stance="poor", probability=_INSTRUCTION_PROBABILITY)
+    if " would " in comment and _ENOUGH.search(comment, *bounds):
+        return replace(clause, stance="unsure", probability=_ENOUGH_PROBABILITY)
+    return clause
+
+
+def _has(comment: str, what: Range, document: Document) -> bool:
+    """Whether the answer is a program, or has something of the kind that these words of a comment name."""
+    return document.program is not None or any(True for _ in find_kinds(comment, *what, document))
+
+
+def read_clause(
+    comment: str, clause: Clause, document: Document, prompt: str, quotations: Sequence[tuple[Range, Match | None]]
+) -> ReadClause:
+    """Read what the clause says by itself: what is missing, or what it points at explicitly."""
+    bounds = (clause.start, clause.end)
+    if denial := _read_denial(comment, clause, document):
+        return denial
+    praise = clause.probability if clause.stance == "good" else 0.0
+    quotes = any(bounds[0] <= start and end <= bounds[1] for (start, end), _ in quotations)
+    if praise < _CERTAIN_PRAISE and not quotes and (value := find_source_value(comment, bounds, document, prompt)):
+        return _read_value(clause, value)
+    if clause.missing is not None and clause.lacks >= MIN_MISSING and clause.stance != "good":
+        text = omission_text(comment, clause.missing)
+        rest = comment[clause.start : clause.missing[0]] + comment[clause.missing[1] : clause.end]
+        if not is_present(text, document.text):
+            return ReadClause(clause, omission=_omission(text, clause.missing, clause.lacks))
+        if len(rest.split()) <= _MAX_AROUND_MISSING:
+            return ReadClause(clause, refused=NOT_MISSING)
+    if praise < _SURE_PRAISE and not quotes:
+        value = find_restated_value(comment, bounds, document) or find_restated_name(comment, bounds, document)
+        if value is not None:
+            return _read_value(clause, value)
+    found = find_targets(comment, bounds, document, quotations)
+    quoted = [proposal.phrase for proposal in found if proposal.source == "quotation"]
+    if quoted and clause.stance == "unsure" and clause.probability < _MAX_DOUBT:
+        stance: Label = "good" if "good" in detect_stances(comment, quoted, occurs=lambda _: True) else "poor"
+        clause = replace(clause, stance=stance, probability=_QUOTED_PROBABILITY)
+    return ReadClause(clause, [target for proposal in found for target in targets_of(proposal)])
+
+
+def _read_value(clause: Clause, value: RestatedValue) -> ReadClause:
+    """Read a clause that gives another value than the answer: it blames the answer's."""
+    if value.is_of_other:
+        return ReadClause(clause, refused=NOT_SURE)
+    blame = replace(clause, stance="poor", probability=_VALUE_PROBABILITY, missing=None, lacks=0.0)
+    phrase = value.phrase if value.is_written_alike else None
+    return ReadClause(blame, [Target("value", value.place, phrase, _VALUE_CONFIDENCE)])
+
+
+def _read_denial(comment: str, clause: Clause, document: Document) -> ReadClause | None:
+    """Read a clause that says nothing but that something in the answer is not so, if it was not read as blame."""
+    bounds = (clause.start, clause.end)
+    if clause.stance == "poor" and clause.lacks < MIN_MISSING:
+        return None
+    if clause.stance != "poor" and len(uses := find_contrasted(comment, bounds, document)) > 1:
+        return ReadClause(replace(clause, stance="unsure"), refused=NOT_SURE)
+    denied = uses[0] if clause.stance != "poor" and uses else find_denied(comment, bounds, document)
+    if denied is None:
+        return None
+    blame = replace(clause, stance="poor", probability=_DENIED_PROBABILITY, missing=None, lacks=0.0)
+    return ReadClause(blame, [Target("value", denied, None, _DENIED_CONFIDENCE)])
+
+
+def find_stated_omissions(comment: str, document: Document) -> Iterator[ReadClause]:
+    """Yield the lines that state what the answer lacks ("It does not say: ..."), however many sentences that has."""
+    for match in [*_NOT_SAID.finditer(comment), *_WANTED_AT_EDGE.finditer(comment)]:
+        clause = Clause(*match.span(), "poor", _NOT_SAID_PROBABILITY, match.span("what"), lacks=1.0)
+        text = omission_text(comment, match.span("what"))
+        if is_present(text, document.text):
+            yield ReadClause(clause, refused=NOT_MISSING)
+        else:
+            yield ReadClause(clause, omission=_omission(text, match.span("what"), clause.probability))
+
+
+def _omission(text: str, phrase: Range, confidence: float) -> Omission:
+    return Omission(text=text, phrase=phrase, confidence=round(confidence, 4))
+
+
+def targets_of(proposal: Proposal) -> list[Target]:
+    return [Target(proposal.source, place, proposal.phrase, proposal.confidence) for place in proposal.places]
+
+
+def rank_clause(
+    comment: str,
+    item: ReadClause,
+    document: Document,
+    prompt: str,
+    quotations: Sequence[tuple[Range, Match | None]],
+) -> None:
+    """Settle a clause of a short comment: its quotations, else the place that the ranker finds most likely."""
+    if item.omission or item.refused:
+        return
+    if item.clause.stance != "unsure" and item.clause.probability < _MIN_STANCE:
+        item.clause = replace(item.clause, stance="unsure", probability=1.0 - item.clause.probability)
+    clause = item.clause
+    if _INTERJECTION.fullmatch(comment, clause.start, clause.end):
+        item.refused = NO_OPINION
+        return
+    item.targets = [target for target in item.targets if target.source in ("quotation", "value")]
+    if not item.targets:
+        bounds = (clause.start, clause.end)
+        best = rank_places(comment, bounds, clause.stance, document, prompt, quotations)
+        if best is None or best.confidence < _WELL_PLACED:
+            item.omission = _possible_omission(comment, clause, document)
+            if item.omission:
+                return
+        item.targets = targets_of(best) if best else []
+        if best and best.source == "paraphrase" and speaks_of_whole(comment, clause, document):
+            item.targets = [Target("whole", document.whole, bounds, best.confidence)]
+    if clause.stance == "unsure":
+        item.refused = NOT_SURE
+    elif not item.targets:
+        item.refused = NO_PLACE
+
+
+def _possible_omission(comment: str, clause: Clause, document: Document) -> Omission | None:
+    """Return what a clause that fits no part of the answer well may say is missing, unless the answer has it."""
+    if clause.missing is None or clause.stance == "good":
+        return None
+    text = omission_text(comment, clause.missing)
+    return None if is_present(text, document.text) else _omission(text, clause.missing, clause.lacks)
