@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import multiprocessing
 import os
-import random
-import socket
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from peft import LoraConfig
 from support import PROMPTS, VowelCritic
 from torch import Tensor
+from torch.distributed import TCPStore
 
 from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.distributed.environment import Parallelism
+from text2grad.distributed.processes import make_accelerator
 from text2grad.errors import UserError
 from text2grad.models.loading import load_model
 from text2grad.rollout.samplers import Sampler, SamplingRequest
@@ -29,60 +32,73 @@ from text2grad.schema import Example, Feedback, Omission
 from text2grad.trainer.callbacks import Callback, Metrics
 from text2grad.trainer.offline import OfflineTrainer
 
-DEADLOCK_TIMEOUT = 100  # seconds
+TIMEOUT = 100  # seconds
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(["text2grad.trainer.trainer", "peft", "transformers.models.llama.modeling_llama"])
 
 
-def free_port() -> int:
-    """Below those that the system hands out: until it is used, no connection of another test can be given it."""
-    while True:
-        port = random.SystemRandom().randrange(20_000, 32_000)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
+def launch(work: Callable[..., None], *arguments: Any, count: int = 2, parallelism: Parallelism = "ddp") -> None:
+    """Run `work(*arguments)` on `count` processes, as a launcher would.
 
-
-def launch(work: Callable[..., None], *arguments: Any, count: int = 2, parallelism: Parallelism = "ddp") -> list[int]:
-    """Run `work(*arguments)` on `count` processes, as a launcher would; returns their exit codes.
-
-    If one fails, the others are killed. On a deadlock all are killed and the test fails.
+    Fails with what all of them have printed, and where each of them was, if one fails or they do not end in time.
     """
-    port = free_port()
-    environments = [
-        {
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(port),
-            "RANK": str(rank),
-            "LOCAL_RANK": str(rank),
-            "WORLD_SIZE": str(count),
-            "LOCAL_WORLD_SIZE": str(count),
-            "OMP_NUM_THREADS": "1",
-            "ACCELERATE_USE_FSDP": str(parallelism == "fsdp2").lower(),
-            "FSDP_VERSION": "2",
-        }
-        for rank in range(count)
-    ]
-    processes = [_server.Process(target=_process, args=(environment, work, arguments)) for environment in environments]
-    for process in processes:
-        process.start()
-    deadline = time.monotonic() + DEADLOCK_TIMEOUT
-    while any(p.is_alive() for p in processes) and not any(p.exitcode for p in processes):
-        if time.monotonic() > deadline:
-            break
-        time.sleep(0.05)
-    late = time.monotonic() > deadline
-    for process in processes:
-        process.kill()
-        process.join()
-    assert not late, "deadlock"
-    return [process.exitcode for process in processes]
+    # The store they meet at is here, as `torchrun` does it: no other test can be given its port, and it outlives them.
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    with tempfile.TemporaryDirectory() as folder:
+        outputs = [Path(folder, str(rank)) for rank in range(count)]
+        environments = [
+            {
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(store.port),
+                "TORCHELASTIC_USE_AGENT_STORE": "True",
+                "RANK": str(rank),
+                "LOCAL_RANK": str(rank),
+                "WORLD_SIZE": str(count),
+                "LOCAL_WORLD_SIZE": str(count),
+                "OMP_NUM_THREADS": "1",
+                "ACCELERATE_USE_FSDP": str(parallelism == "fsdp2").lower(),
+                "FSDP_VERSION": "2",
+            }
+            for rank in range(count)
+        ]
+        processes = [
+            _server.Process(target=_process, args=(environment, output, work, arguments))
+            for environment, output in zip(environments, outputs, strict=True)
+        ]
+        for process in processes:
+            process.start()
+        deadline = time.monotonic() + TIMEOUT
+        while any(p.is_alive() for p in processes) and not any(p.exitcode for p in processes):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+        codes = [process.exitcode for process in processes]  # of those that ended by themselves
+        for process in processes:
+            _abort(process)
+        if codes != [0] * count:
+            printed = [output.read_text(errors="replace") for output in outputs if output.exists()]
+            reason = f"not done after {TIMEOUT} s" if not any(codes) else "a process failed"
+            pytest.fail("\n".join([f"{reason}; exit codes: {codes} (None: still running, aborted)", *printed]))
 
 
-def _process(environment: dict[str, str], work: Callable[..., None], arguments: Sequence[Any]) -> None:
+def _abort(process: BaseProcess) -> None:
+    """End a process that still runs; it prints where it is."""
+    assert process.pid is not None
+    if process.is_alive():
+        os.kill(process.pid, signal.SIGABRT)
+        process.join(10)
+    process.kill()
+    process.join()
+
+
+def _process(environment: dict[str, str], output: Path, work: Callable[..., None], arguments: Sequence[Any]) -> None:
     os.environ |= environment
+    with output.open("w") as printed:
+        os.dup2(printed.fileno(), 1)
+        os.dup2(printed.fileno(), 2)
     torch.set_num_threads(1)
-    faulthandler.enable()
+    faulthandler.enable()  # on a crash: the Python stacks of all threads, and the native ones
+    torch._C._set_print_stack_traces_on_fatal_signal(True)
     work(*arguments)
     torch.distributed.barrier()  # gloo may crash where a process leaves while another one still talks to it
     torch.distributed.destroy_process_group()
@@ -274,6 +290,17 @@ def report_different_weights(model: Path, folder: Path) -> None:
         train(loaded, folder / "run", 2, False)  # type: ignore[arg-type]
     except UserError as error:
         (folder / f"error.{os.environ['RANK']}").write_text(str(error), encoding="utf-8")
+
+
+def crash_one(started: Path) -> None:
+    """Crash one process while the other waits for it."""
+    make_accelerator(bf16=False)
+    if os.environ["RANK"] == "1":
+        while not started.exists():
+            time.sleep(0.01)
+        ctypes.string_at(0)
+    started.touch()
+    time.sleep(TIMEOUT)
 
 
 def break_one_gradient(model: Path, folder: Path) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
-from processes_support import free_port
 from rich.console import Console
 from safetensors.torch import load_file
 from support import PROMPTS
@@ -24,6 +26,15 @@ from text2grad.schema import Example, write_examples
 TESTS = Path(__file__).parents[1]
 CONFIGS = Path(text2grad.__file__).parent / "config" / "accelerate"
 SOURCE = Path(text2grad.__file__).parent.parent
+
+
+def free_port() -> int:
+    """Below those that the system hands out: until it is used, no connection of another test can be given it."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def run_launcher(kind: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -19,6 +19,7 @@ from processes_support import (
     Refusing,
     Scripted,
     break_one_gradient,
+    crash_one,
     launch,
     report_different_weights,
     report_error,
@@ -75,7 +76,7 @@ def test_two_processes_sample_and_learn_as_one_does(
     tiny_model: Path, tmp_path: Path, lora: bool, parallelism: Parallelism
 ) -> None:
     train(tiny_model, tmp_path / "one", 1, lora)
-    assert launch(train, tiny_model, tmp_path / "two", 2, lora, parallelism=parallelism) == [0, 0]
+    launch(train, tiny_model, tmp_path / "two", 2, lora, parallelism=parallelism)
     assert_same_run(tmp_path / "one", tmp_path / "two")
     before = weights_of(tiny_model, lora)
     assert any(not torch.equal(before[k], v) for k, v in _trained(tmp_path / "two").items())
@@ -87,7 +88,7 @@ def test_two_processes_learn_from_logged_answers_as_one_does(
 ) -> None:
     """The answers are replayed, so that nothing but the update can differ."""
     train_logged(tiny_model, tmp_path / "one", 1)
-    assert launch(train_logged, tiny_model, tmp_path / "two", 2, parallelism=parallelism) == [0, 0]
+    launch(train_logged, tiny_model, tmp_path / "two", 2, parallelism=parallelism)
     assert_same_run(tmp_path / "one", tmp_path / "two")
 
 
@@ -98,7 +99,7 @@ def test_a_process_without_valid_samples_takes_idle_passes(
     """Of a step's eight answers those to one prompt are usable: two, one, or none."""
     settings = {"critic": Choosy(), "num_generations": 1, "rollback_kl": 10.0}
     train(tiny_model, tmp_path / "one", 1, True, **settings)
-    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism) == [0, 0]
+    launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism)
     assert_same_run(tmp_path / "one", tmp_path / "two")
     assert {metrics["samples"] - metrics["critic/failed"] for metrics in curves(tmp_path / "two")} >= {0, 1}
 
@@ -116,7 +117,7 @@ def test_corrections_are_learned_as_on_one_process(
         "corrections": {"contrast": 0.5},
     }
     train(tiny_model, tmp_path / "one", 1, True, **settings)
-    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism) == [0, 0]
+    launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism)
     assert_same_run(tmp_path / "one", tmp_path / "two", steps=3)
     assert sum(metrics["corrections/count"] for metrics in curves(tmp_path / "two")) > 3
 
@@ -129,7 +130,7 @@ def test_groups_are_learned_from_as_on_one_process(
     """Answers to one prompt in one row, of which some processes have more than others, or in a row each."""
     settings = {"num_generations": 4, "share_prompts": share_prompts, "max_steps": 3, "max_tokens_per_batch": 60}
     train(tiny_model, tmp_path / "one", 1, False, **settings)
-    assert launch(train, tiny_model, tmp_path / "two", 2, False, False, settings, parallelism=parallelism) == [0, 0]
+    launch(train, tiny_model, tmp_path / "two", 2, False, False, settings, parallelism=parallelism)
     assert_same_run(tmp_path / "one", tmp_path / "two", steps=3)
 
 
@@ -140,7 +141,7 @@ def test_the_gap_to_the_sampler_is_that_of_the_whole_step(
     """By each answer's number in the step the sampler is off, so the last process has the largest gap."""
     settings = {"critic": VowelCritic(), "biased": True, "max_steps": 3}
     train(tiny_model, tmp_path / "one", 1, True, **settings)
-    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism) == [0, 0]
+    launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism)
     assert_same_run(tmp_path / "one", tmp_path / "two", steps=3)
     for metrics in curves(tmp_path / "two"):
         assert metrics["sampling/logp_difference/max"] == pytest.approx(0.7, abs=1e-4)
@@ -159,8 +160,7 @@ def test_two_processes_evaluate_and_select_as_one_does(
         "eval_steps": 1,
         "load_best_model_at_end": True,
     }
-    launched = launch(train, tiny_model, tmp_path / "two", 2, lora, False, settings, parallelism=parallelism)
-    assert launched == [0, 0]
+    launch(train, tiny_model, tmp_path / "two", 2, lora, False, settings, parallelism=parallelism)
     train(tiny_model, tmp_path / "one", 1, lora, **settings)
     assert_same_run(tmp_path / "one", tmp_path / "two")
     scores = [metrics["eval/score"] for metrics in curves(tmp_path / "two")]
@@ -179,7 +179,7 @@ def test_a_rollback_restores_both_processes(tiny_model: Path, tmp_path: Path, pa
     """All weights are trained, so that some of them are no layer's; the second step samples with them again."""
     settings = {"max_steps": 2, "rollback_kl": 1e-9, "num_iterations": 1, "learning_rate": 0.05}
     train(tiny_model, tmp_path / "one", 1, False, **settings)
-    assert launch(train, tiny_model, tmp_path / "two", 2, False, False, settings, parallelism=parallelism) == [0, 0]
+    launch(train, tiny_model, tmp_path / "two", 2, False, False, settings, parallelism=parallelism)
     assert_same_curves(tmp_path / "one", tmp_path / "two", steps=2)
     saved = [load_file(RunFolder(tmp_path / name).final / "model.safetensors") for name in ("one", "two")]
     torch.testing.assert_close(saved[1], saved[0])
@@ -190,7 +190,7 @@ def test_a_rollback_restores_both_processes(tiny_model: Path, tmp_path: Path, pa
 
 def test_callbacks_run_on_one_process_and_stop_both(tiny_model: Path, tmp_path: Path) -> None:
     settings = {"callbacks": [Diary(tmp_path)], "report_to": "tensorboard"}
-    assert launch(train, tiny_model, tmp_path / "run", 2, True, False, settings) == [0, 0]
+    launch(train, tiny_model, tmp_path / "run", 2, True, False, settings)
     told = ["step 1", "save last", "step 2", "save last", "end", "save final"]
     assert (tmp_path / "diary.0").read_text().splitlines() == told
     assert not (tmp_path / "diary.1").exists()
@@ -207,7 +207,7 @@ def test_bfloat16_and_gradient_checkpointing_work_on_two_processes(
     """Rounding differs with the size of a batch, so the first step's loss is compared, coarsely."""
     settings = {"bf16": True, "gradient_checkpointing": True, "max_steps": 2, "num_iterations": 1}
     train(tiny_model, tmp_path / "one", 1, True, **settings)
-    assert launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism) == [0, 0]
+    launch(train, tiny_model, tmp_path / "two", 2, True, False, settings, parallelism=parallelism)
     one, two = curves(tmp_path / "one")[0], curves(tmp_path / "two")[0]
     assert two["value_loss"] == pytest.approx(one["value_loss"], rel=0.02)
     assert two["grad_norm"] == pytest.approx(one["grad_norm"], rel=0.1)
@@ -220,8 +220,7 @@ def test_a_run_resumes_on_another_number_of_processes(
 ) -> None:
     train(tiny_model, tmp_path / "through", 1, True)
     train(tiny_model, tmp_path / "moved", 1, True, max_steps=2)
-    resumed = launch(train, tiny_model, tmp_path / "moved", 2, True, True, {"max_steps": 4}, parallelism=parallelism)
-    assert resumed == [0, 0]
+    launch(train, tiny_model, tmp_path / "moved", 2, True, True, {"max_steps": 4}, parallelism=parallelism)
     train(tiny_model, tmp_path / "moved", 1, True, resume=True)
     assert_same_run(tmp_path / "through", tmp_path / "moved")
 
@@ -235,8 +234,7 @@ def test_a_run_does_not_resume_with_steps_of_another_size(tiny_model: Path, tmp_
 @EVERY_PARALLELISM
 def test_an_error_on_one_process_ends_both(tiny_model: Path, tmp_path: Path, parallelism: Parallelism) -> None:
     settings = {"critic": Refusing(process=1)}
-    codes = launch(report_error, tiny_model, tmp_path, settings, parallelism=parallelism)
-    assert codes == [0, 0]
+    launch(report_error, tiny_model, tmp_path, settings, parallelism=parallelism)
     assert (tmp_path / "error.0").read_text() == "UserError: the budget is spent"
     assert (tmp_path / "error.1").read_text() == "SharedError: the budget is spent"
 
@@ -245,15 +243,25 @@ def test_an_error_on_one_process_ends_both(tiny_model: Path, tmp_path: Path, par
 def test_a_gradient_that_breaks_on_one_process_is_skipped_on_both(
     tiny_model: Path, tmp_path: Path, parallelism: Parallelism
 ) -> None:
-    assert launch(break_one_gradient, tiny_model, tmp_path / "run", parallelism=parallelism) == [0, 0]
+    launch(break_one_gradient, tiny_model, tmp_path / "run", parallelism=parallelism)
     (metrics,) = curves(tmp_path / "run")
     assert metrics["skipped"] == 1
     assert "grad_norm is nan" in metrics["update_error"]
 
 
 def test_processes_that_start_from_different_weights_are_refused(tiny_model: Path, tmp_path: Path) -> None:
-    assert launch(report_different_weights, tiny_model, tmp_path) == [0, 0]
+    launch(report_different_weights, tiny_model, tmp_path)
     assert "started from different weights" in (tmp_path / "error.0").read_text()
+
+
+def test_a_crash_shows_where_all_processes_were(tmp_path: Path) -> None:
+    with pytest.raises(pytest.fail.Exception) as failure:
+        launch(crash_one, tmp_path / "started")
+    said = str(failure.value)
+    assert "exit codes: [None, -11]" in said
+    assert said.count("in crash_one") == 2
+    assert "ctypes/__init__.py" in said
+    assert "FatalSignalHandler" in said
 
 
 def _trained(folder: Path) -> dict[str, torch.Tensor]:

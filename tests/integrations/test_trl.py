@@ -355,7 +355,7 @@ def test_a_process_gets_its_share_of_a_group(tiny_model: Path, tmp_path: Path) -
 @pytest.mark.slow
 def test_groups_may_span_processes(tiny_model: Path, tmp_path: Path) -> None:
     """Two processes with two completions each of a prompt compute what one computes of all four."""
-    assert launch(_gather_advantages, tiny_model, tmp_path) == [0, 0]
+    launch(_gather_advantages, tiny_model, tmp_path)
     shares = [torch.load(tmp_path / f"rank{rank}.pt") for rank in (0, 1)]
     ids = [ids for share in shares for ids in share["ids"]]
     examples = [Example.model_validate(ROWS[0])] * 4
