@@ -33,7 +33,6 @@ def train_reward_model(starts: Path, device: str, quick: bool) -> None:
         model=start_of(task, starts, quick),
         num_train_epochs=EPOCHS,
         max_steps=2 if quick else -1,
-        bf16=device != "cpu",
     )
     training.train_reward_model(examples, settings, folder)
 

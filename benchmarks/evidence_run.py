@@ -134,7 +134,7 @@ def config_of(spec: Run, folder: str, device: str, steps: int, quick: bool) -> T
         QUICK if quick else {},
         {} if device != "cpu" else {"gradient_checkpointing": False},
     )
-    return Text2GradConfig(output_dir=Path(folder), seed=spec.seed, bf16=harness.is_bf16_fast(device), **settings)
+    return Text2GradConfig(output_dir=Path(folder), seed=spec.seed, **settings)
 
 
 def critic_of(spec: Run, judge: Judge, start: str, starts: Path, device: str) -> CountingCritic:

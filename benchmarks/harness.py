@@ -114,12 +114,6 @@ def git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
-def is_bf16_fast(device: str) -> bool:
-    """Whether a device multiplies matrices faster in bfloat16 than in float32: GPUs, and CPUs with units for it."""
-    capabilities = {} if device != "cpu" else torch.cpu.get_capabilities()
-    return device != "cpu" or any(capabilities.get(unit) for unit in ("amx_bf16", "avx512_bf16"))
-
-
 def machine(device: str) -> dict[str, Any]:
     """Return the hardware and library versions that results depend on; nothing identifies the host."""
     facts = {

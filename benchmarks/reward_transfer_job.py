@@ -56,7 +56,6 @@ def run(left_out: str, corruptions: bool, seed: int, device: str, out: Path, qui
         heldout_share=0.05,
         save_steps=100_000,
         logging_steps=50,
-        bf16=device != "cpu",
         seed=seed,
         per_device_train_batch_size=2 if quick else 16,
     )

@@ -120,7 +120,7 @@ class TrainerStack:
         return trainer
 
     def _autocast(self) -> torch.autocast:
-        return torch.autocast(self._device.type, torch.bfloat16, enabled=self._template.args.bf16)
+        return torch.autocast(self._device.type, torch.bfloat16, enabled=bool(self._template.args.bf16))
 
     def _sample(self, requests: list[tuple[int, SampleRequest]]) -> list[Sampled]:
         found: dict[int, Sampled] = {}

@@ -193,9 +193,9 @@ def _truncation(cost: StepCost, config: RunConfig) -> str | None:
 
 
 def _precision(cost: StepCost, config: RunConfig) -> str | None:
-    if cost.device == "cpu" or config.policy.bf16:
+    if cost.device == "cpu" or config.policy.for_device(cost.device).bf16:
         return None
-    return "A GPU computes several times faster in bfloat16: set policy.bf16=true; trained weights stay float32."
+    return "A GPU computes several times faster in bfloat16: remove policy.bf16=false; trained weights stay float32."
 
 
 def _slow_critic(cost: StepCost, config: RunConfig) -> str | None:

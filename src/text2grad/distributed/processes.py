@@ -21,6 +21,7 @@ from torch import nn
 
 from text2grad.distributed.environment import CONFIGS, Parallelism, requested_parallelism, world_size
 from text2grad.errors import SharedError, UserError
+from text2grad.models.precision import device_type, use_bf16
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -28,14 +29,15 @@ COLLECTIVE_TIMEOUT = timedelta(hours=2)  # a process may wait this long for anot
 UNSUPPORTED = (DistributedType.MEGATRON_LM, DistributedType.XLA)
 
 
-def make_accelerator(bf16: bool, trackers: Sequence[str] = (), tracker_dir: Path | None = None) -> Accelerator:
+def make_accelerator(bf16: bool | None, trackers: Sequence[str] = (), tracker_dir: Path | None = None) -> Accelerator:
     """Create the Accelerator; processes launched without a GPU run on the CPU and communicate over gloo.
 
-    trackers: names of the trackers that metrics are logged to. tracker_dir: folder of those that write files.
+    bf16: whether to compute in bfloat16; None leaves it to the device. trackers: names of the trackers that metrics are
+    logged to. tracker_dir: folder of those that write files.
     """
     requested_parallelism()  # unsupported settings are rejected before Accelerate acts on them
     return Accelerator(
-        mixed_precision="bf16" if bf16 else "no",
+        mixed_precision="bf16" if use_bf16(bf16, device_type()) else "no",
         cpu=world_size() > 1 and not torch.accelerator.is_available(),
         kwargs_handlers=[InitProcessGroupKwargs(timeout=COLLECTIVE_TIMEOUT)],
         log_with=list(trackers) or None,

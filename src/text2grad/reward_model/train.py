@@ -24,6 +24,7 @@ from text2grad.files import replace_text
 from text2grad.models.backbone import check_projection
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.models.lora import LoraSettings
+from text2grad.models.precision import use_bf16
 from text2grad.reward_model.critique_format import CritiqueFormat
 from text2grad.reward_model.dataset import RewardDataset, build_dataset, collate
 from text2grad.reward_model.evaluate import predict, transfer_metrics
@@ -52,7 +53,7 @@ class RewardTrainingSettings(Settings):
     gradient_accumulation_steps: passes per optimiser step.
     learning_rate, lr_scheduler_type, warmup_ratio, weight_decay, max_grad_norm: of AdamW, as in transformers.
     gradient_checkpointing: recompute activations in the backward pass: less memory, more time.
-    bf16: compute in bfloat16.
+    bf16: compute in bfloat16; null: on GPUs, and on CPUs with units for it.
     logging_steps: optimiser steps between logged metrics.
     save_steps: optimiser steps between checkpoints.
     report_to: trackers, as in transformers.
@@ -77,7 +78,7 @@ class RewardTrainingSettings(Settings):
     class_balance: float = Field(0.5, ge=0, le=1, description="0 weights all tokens equally, 1 all classes")
     heldout_share: float = Field(0.1, ge=0, lt=1, description="share of the prompts held out for calibration")
     gradient_checkpointing: bool = False
-    bf16: bool = True
+    bf16: bool | None = None
     logging_steps: PositiveInt = 10
     save_steps: PositiveInt = 200
     report_to: str | list[str] = "none"
@@ -163,7 +164,8 @@ def training_arguments(settings: RewardTrainingSettings, folder: Path) -> Traini
         dataloader_pin_memory=torch.cuda.is_available(),
         save_total_limit=2,
         disable_tqdm=True,
-        **settings.model_dump(include=shared),
+        bf16=use_bf16(settings.bf16, "cuda" if torch.cuda.is_available() else "cpu"),
+        **settings.model_dump(include=shared - {"bf16"}),
     )
 
 

@@ -29,6 +29,7 @@ from text2grad.explain import token_texts
 from text2grad.models import loading
 from text2grad.models.lora import LoraSettings
 from text2grad.models.policy import Policy
+from text2grad.models.precision import device_type
 from text2grad.models.prompts import encode_prompts
 from text2grad.rewards.credit import Credit
 from text2grad.rollout.samplers import HFSampler
@@ -73,14 +74,14 @@ class Teacher:
         self.model_name, self._lock = model, RLock()
         self.tokenizer = loading.load_tokenizer(model)
         loaded = loading.load_model(model)
+        self.settings = settings = settings.for_device(device or device_type())
         accelerator = Accelerator(cpu=device == "cpu", mixed_precision="bf16" if settings.bf16 else "no")
-        self.settings = settings.for_device(accelerator.device.type)
         self._context = int(getattr(loaded.config, "max_position_embeddings", 1 << 30))
         end_ids = loading.end_ids(loaded, self.tokenizer)
         torch.manual_seed(0)  # the adapter's initial weights
         self.policy = Policy(loaded, LoraSettings().to_peft(), keep_reference=False)
         full_policy = place_policy(self.policy, accelerator, SINGLE_PROCESS)
-        self._sampler = HFSampler(full_policy, settings.bf16, end_ids, self.tokenizer.pad_token_id, True)
+        self._sampler = HFSampler(full_policy, bool(settings.bf16), end_ids, self.tokenizer.pad_token_id, True)
         self._end_ids, self._accelerator = end_ids, accelerator
         self._pending: tuple[str, Weights] | None = None
         self._kept: list[tuple[str, Weights]] = []

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from text2grad.models.precision import use_bf16
 from text2grad.rewards.corrections import Prefix
 from text2grad.rewards.credit import Credit
 from text2grad.settings import Settings
@@ -136,7 +137,10 @@ class PolicySettings(Settings):
     fast_decoding: bool = Field(
         True, description="sample with faster kernels, on a GPU with CUDA graphs, where supported"
     )
-    bf16: bool = Field(True, description="compute in bfloat16; trained weights stay float32")
+    bf16: bool | None = Field(
+        None,
+        description="compute in bfloat16, weights stay float32; default: on GPUs, and on CPUs with units for it",
+    )
     gradient_checkpointing: bool | None = Field(
         None,
         description="recompute activations in the backward pass; null: on a GPU, where larger micro-batches are faster",
@@ -163,7 +167,7 @@ class PolicySettings(Settings):
     def for_device(self, device: str) -> Self:
         """Return the settings with the defaults that depend on the device type, as `cpu` or `cuda`, resolved."""
         checkpointing = device != "cpu" if self.gradient_checkpointing is None else self.gradient_checkpointing
-        return self.model_copy(update={"gradient_checkpointing": checkpointing})
+        return self.model_copy(update={"gradient_checkpointing": checkpointing, "bf16": use_bf16(self.bf16, device)})
 
     @property
     def samples_per_step(self) -> int:
