@@ -197,6 +197,12 @@ def test_omissions_are_charged_to_the_end(learn):
     assert ends[rows["0"]] < 0 < ends[rows["1"]]  # against each other: one lacks more than the other
 
 
+def test_no_engine_is_started_for_completions_that_are_given(tiny_model, tmp_path):
+    args = Text2GradConfig(output_dir=tmp_path, rollouts="vllm_server", bf16=False, **DEFAULTS)
+    trainer = OfflineTrainer(tiny_model, args, [commented()])
+    assert trainer.sampler is trainer.hf_sampler
+
+
 def test_logged_ids_are_kept_and_must_decode_to_the_completion(tiny_model):
     tokenizer = load_tokenizer(tiny_model)
     usual = completion_ids(commented(), tokenizer)

@@ -166,19 +166,18 @@ def test_the_batch_is_made_of_this_steps_scores_rewards_and_settings(
     assert metrics["sampling/importance_ratio/mean"] == pytest.approx(valid.clamp(max=1.5).mean().item())
 
 
-def test_the_behaviour_policy_can_be_the_reference(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for completions that another policy wrote."""
+def test_the_reference_stands_for_the_policy_that_wrote_logged_completions(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trainer = make_trainer(critic=Scored())
     rollout, batches = plant(trainer, monkeypatch), capture(monkeypatch)
-    _, _, _, reference = trainer.critique_and_score(rollout)
-
-    def behaviour_scores(current: Scores, reference: Scores) -> Scores:
-        return reference
-
-    monkeypatch.setattr(trainer, "behaviour_scores", behaviour_scores)
+    _, _, current, reference = trainer.critique_and_score(rollout)
+    monkeypatch.setattr(trainer, "rollout", lambda step: replace(rollout, logged=True))
     metrics, _ = trainer.step(1)
     assert torch.equal(batches[0].old_logprobs, reference.logprobs)
-    assert metrics["kl"] == pytest.approx((10 * 0.1 + 4 * 0.2 + 7 * 0.3 + 2 * 0.4) / 4, rel=1e-5)  # of the policy
+    assert torch.equal(batches[0].old_values, current.values)
+    kl = sum(n * (math.exp(-d) - 1 + d) for n, d in zip(LENGTHS, SHIFTS.flatten().tolist(), strict=True))
+    assert metrics["kl"] == pytest.approx(kl / 4, rel=1e-4)  # of the policy, and never negative
 
 
 def test_shuffled_rewards_are_drawn_anew_for_every_step_and_seed(

@@ -27,11 +27,11 @@ from text2grad.trainer.state import RunningScale, TrainerState
 
 @dataclass(frozen=True)
 class Rollout:
-    """Sampled completions. The text in `examples` is decoded from the ids; nothing is ever encoded again.
+    """The completions of a step. The text in `examples` is decoded from sampled ids; nothing is ever encoded again.
 
     ended: whether the completion has an end token, or was truncated. offsets: the character range of each token.
     sampled_logprobs: (samples, longest completion), the sampler's log-probability of each token, 0 after the end; None
-    where it is unknown.
+    where it is unknown. logged: whether completions and feedback are given; another policy may have written them.
     """
 
     prompts: list[list[int]]
@@ -40,6 +40,7 @@ class Rollout:
     offsets: list[list[Range]]
     examples: list[Example]
     sampled_logprobs: Tensor | None = None
+    logged: bool = False
 
     @property
     def mask(self) -> Tensor:

@@ -16,22 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from peft import LoraConfig, PeftModel
-from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.align.tokens import decode, offsets
 from text2grad.critics.base import Critic
 from text2grad.errors import UserError
-from text2grad.models.policy import Scores
 from text2grad.models.prompts import encode_prompts
 from text2grad.models.special_tokens import encode_texts
 from text2grad.rewards.credit import DEFAULT_CREDIT, certain_omissions, signed_ranges
-from text2grad.rollout.samplers import Sampler
-from text2grad.schema import Example, Feedback
+from text2grad.schema import Example
 from text2grad.trainer.batch import Rollout
 from text2grad.trainer.callbacks import Callback
 from text2grad.trainer.config import Text2GradConfig
-from text2grad.trainer.losses import k3
+from text2grad.trainer.scoring import LoggedFeedback
 from text2grad.trainer.trainer import Text2GradTrainer
 
 IDS = "completion_ids"  # key of the sampled ids in an example's meta, where they were logged
@@ -143,7 +140,7 @@ class OfflineTrainer(Text2GradTrainer):
         super().__init__(
             model,
             critic or LoggedFeedback(),
-            args,
+            args.model_copy(update={"rollouts": "transformers"}),  # nothing is sampled: no vLLM engine is started
             self.usable.examples,
             processing_class,
             peft_config,
@@ -155,11 +152,6 @@ class OfflineTrainer(Text2GradTrainer):
         self.card_names = {"critic": "logged feedback"}
         if critic is not None:
             self.card_names["evaluated by"] = str(getattr(critic, "name", type(critic).__name__))
-
-    @property
-    def rollout_critic(self) -> Critic:
-        """The logged feedback, whatever comments on held-out completions."""
-        return LoggedFeedback()
 
     def _keep_what_fits(self) -> None:
         """Drop completions that the tokenizer cannot write, and those that are too long for the model."""
@@ -195,34 +187,8 @@ class OfflineTrainer(Text2GradTrainer):
             ended=[self.completions[i][-1] in self.end_ids for i in chosen],
             offsets=[self.offsets[i] for i in chosen],
             examples=[self.examples[i] for i in chosen],
+            logged=True,
         )
-
-    def _make_sampler(self) -> Sampler:
-        """No vLLM engine is started: nothing is sampled."""
-        return self.hf_sampler
-
-    def token_kl(self, logprobs: Tensor, reference: Tensor) -> Tensor:
-        """As in the loss: what the policy did not sample, it may find much less probable; that is no negative KL."""
-        return k3(reference, logprobs)
-
-    def behaviour_scores(self, current: Scores, reference: Scores) -> Scores:
-        """The reference stands for the unknown behaviour policy: the ratio then bounds all steps together."""
-        return Scores(reference.logprobs, current.entropy, current.values)
-
-    def step(self, step: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """As the base class; `tokens_per_second` counts the tokens trained on, since none is sampled."""
-        metrics, samples = super().step(step)
-        trained_tokens = metrics["completions/mean_length"] * metrics["samples"]
-        metrics["tokens_per_second"] = trained_tokens / metrics["time/step"]
-        return metrics, samples
-
-
-class LoggedFeedback:
-    """A critic that returns the feedback of the examples themselves."""
-
-    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
-        """Return the logged feedback of each example."""
-        return [e.feedback or Feedback.failure("logged", "no feedback was logged") for e in examples]
 
 
 def completion_ids(example: Example, tokenizer: PreTrainedTokenizerBase) -> list[int] | None:

@@ -1,4 +1,4 @@
-"""The policy and its optimiser, set up for the precision and the memory of a run."""
+"""The policy, its optimiser and what samples from it, set up for the precision and the memory of a run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from transformers import PreTrainedModel
 from text2grad.models.lora import disable_input_casts
 from text2grad.models.policy import Policy
 from text2grad.rollout.fast.modules import fuse_modules
+from text2grad.rollout.samplers import HFSampler, Sampler
+from text2grad.rollout.vllm.completions import TrainedPolicy
+from text2grad.rollout.vllm.sampler import vllm_sampler
 from text2grad.trainer.config import Text2GradConfig
 
 
@@ -39,3 +42,19 @@ def make_optimizer(policy: Policy, args: Text2GradConfig, fused: bool) -> torch.
         {"params": list(policy.value_head.parameters()), "lr": args.value_learning_rate},
     ]
     return torch.optim.AdamW(groups, lr=args.learning_rate, weight_decay=args.weight_decay, fused=fused)
+
+
+def make_sampler(args: Text2GradConfig, hf_sampler: HFSampler, trained: TrainedPolicy) -> Sampler:
+    """Return what samples the completions that are trained on: the policy itself, or vLLM with its weights."""
+    if args.rollouts == "transformers":
+        return hf_sampler
+    return vllm_sampler(
+        args.rollouts,
+        trained,
+        temperature=args.temperature,
+        bf16=bool(args.bf16),
+        server_base_url=args.vllm_server_base_url,
+        server_timeout=args.vllm_server_timeout,
+        weight_transfer=args.vllm_weight_transfer,
+        gpu_memory_utilization=args.vllm_gpu_memory_utilization,
+    )

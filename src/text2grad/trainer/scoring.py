@@ -18,8 +18,17 @@ from text2grad.models.policy import Scores
 from text2grad.schema import Example, Feedback
 from text2grad.trainer.batch import Rollout
 from text2grad.trainer.config import PolicySettings
+from text2grad.trainer.losses import k3
 
 T = TypeVar("T")
+
+
+class LoggedFeedback:
+    """A critic that returns the feedback of the examples themselves."""
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        """Return the logged feedback of each example."""
+        return [e.feedback or Feedback.failure("logged", "no feedback was logged") for e in examples]
 
 
 def score(learner: Learner, rollout: Rollout, rows: Sequence[int], args: PolicySettings, reference: bool) -> Scores:
@@ -57,6 +66,25 @@ def score_with_branches(
     }
     stacked = Scores(*(stack_rows([results[i][k] for i in rows], width) for k in range(3)))
     return stacked, dict(learner.processes.gather(of_branches))
+
+
+def behaviour_scores(rollout: Rollout, current: Scores, reference: Scores) -> Scores:
+    """Return the scores under the policy that sampled, against which the update takes its ratio.
+
+    For logged completions the reference stands for that policy: the ratio then bounds all steps together.
+    """
+    return current._replace(logprobs=reference.logprobs) if rollout.logged else current
+
+
+def token_kl(rollout: Rollout, current: Scores, reference: Scores) -> Tensor:
+    """Return the KL from the reference, estimated at each token of a completion: (samples, tokens).
+
+    For logged completions as in the loss: what the policy did not sample, it may find much less probable than the
+    reference does; that is no negative KL.
+    """
+    if rollout.logged:
+        return k3(reference.logprobs, current.logprobs) * rollout.mask
+    return (current.logprobs - reference.logprobs) * rollout.mask
 
 
 def collect_feedback_during(

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from datasets import Dataset
 from peft import LoraConfig, PeftModel
-from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.checkpoint.checkpoint import check_models, find_checkpoint, load_checkpoint, save_checkpoint
@@ -31,10 +30,9 @@ from text2grad.models import loading
 from text2grad.models.policy import Scores
 from text2grad.models.prompts import encode_prompts
 from text2grad.rollout.completing import BATCH_SIZE, OnProgress, complete_prompts, ignore_progress
-from text2grad.rollout.samplers import HFSampler, Sampler, SamplingRequest, gather_samples
+from text2grad.rollout.samplers import HFSampler, SamplingRequest, gather_samples
 from text2grad.rollout.sampling import Sampled
 from text2grad.rollout.vllm.completions import TrainedPolicy
-from text2grad.rollout.vllm.sampler import vllm_sampler
 from text2grad.schema import Example, Feedback, from_dataset
 from text2grad.trainer.batch import Rollout, make_batch, make_rollout, prompt_indices, rollout_rewards
 from text2grad.trainer.callbacks import Callback, Callbacks, Metrics, first_reason
@@ -51,8 +49,15 @@ from text2grad.trainer.metrics import (
     step_metrics,
 )
 from text2grad.trainer.monitor import RewardHackingMonitor
-from text2grad.trainer.policy_setup import make_optimizer, make_policy
-from text2grad.trainer.scoring import collect_feedback_during, score, score_with_branches
+from text2grad.trainer.policy_setup import make_optimizer, make_policy, make_sampler
+from text2grad.trainer.scoring import (
+    LoggedFeedback,
+    behaviour_scores,
+    collect_feedback_during,
+    score,
+    score_with_branches,
+    token_kl,
+)
 from text2grad.trainer.state import KLController, RunningScale, TrainerState
 from text2grad.trainer.trackers import Trackers, require_trackers
 from text2grad.trainer.update import update
@@ -104,7 +109,7 @@ class Text2GradTrainer:
             source = find_model(model)
             self.base_model = source.base
             processing_class = processing_class or loading.load_tokenizer(source.tokenizer)
-            frozen_in_bf16 = args.bf16 and (peft_config is not None or source.adapter is not None)
+            frozen_in_bf16 = bool(args.bf16) and (peft_config is not None or source.adapter is not None)
             model = load_adapted(source, torch.bfloat16 if frozen_in_bf16 else torch.float32, is_trainable=True)
         self.tokenizer = processing_class or loading.load_tokenizer(str(model.config.name_or_path))
         self.end_ids = loading.end_ids(model, self.tokenizer)
@@ -124,9 +129,13 @@ class Text2GradTrainer:
         self.optimizer = self.accelerator.prepare_optimizer(optimizer)
         self.learner = Learner(policy, self.optimizer, self.accelerator, self.processes)
         self.hf_sampler = HFSampler(
-            self.full_policy, args.bf16, self.end_ids, self.tokenizer.pad_token_id, args.fast_decoding
+            self.full_policy, bool(args.bf16), self.end_ids, self.tokenizer.pad_token_id, args.fast_decoding
         )
-        self.sampler = self._make_sampler()
+        max_length = max(map(len, self.prompts)) + args.max_completion_length
+        trained = TrainedPolicy(
+            policy.model, self.accelerator, self.tokenizer, self.end_ids, max_length, self.run.engine_weights
+        )
+        self.sampler = make_sampler(args, self.hf_sampler, trained)
         kl_target = args.kl_controller_target if args.kl_controller == "adaptive" else None
         self.state = TrainerState(0, KLController(args.beta, kl_target, args.kl_controller_horizon), RunningScale())
         settings = args.model_dump(mode="json", exclude={"output_dir"})
@@ -135,11 +144,6 @@ class Text2GradTrainer:
         self.monitor, self.best_checkpoint = RewardHackingMonitor(), BestCheckpoint()
         self.failure_guard = FailureGuard(self.run.checkpoint)
         self.started = self.best_is_loaded = False
-
-    @property
-    def rollout_critic(self) -> Critic:
-        """The critic of what is trained on; `critic` is that of held-out completions."""
-        return self.critic
 
     def train(self, resume: bool = False) -> None:
         """Train up to `max_steps`. A resumed run draws the same random numbers as an uninterrupted one.
@@ -193,23 +197,25 @@ class Text2GradTrainer:
         with timer.stage("critique_and_score"):
             feedback, corrections, current, reference = self.critique_and_score(rollout)
         rewards = rollout_rewards(rollout, feedback, args.credit, args.seed, step)
-        old = self.behaviour_scores(current, reference)
+        old = behaviour_scores(rollout, current, reference)
         batch = make_batch(rollout, rewards, old, reference, args, self.state)
         with timer.stage("update"):
             result = update(self.learner, rollout, batch, args, corrections)
 
         self.state.skipped_updates += int(result.stats["skipped"])
-        kl = self.token_kl(current.logprobs, reference.logprobs) * rollout.mask
+        kl = token_kl(rollout, current, reference)
         if rewards.valid.any():
             self.state.kl_controller.update(float(kl.sum(1)[rewards.valid].mean()), int(rewards.valid.sum()))
+        seconds = timer.metrics()
         metrics = step_metrics(step, rollout, feedback, rewards, batch, corrections, kl, result) | {
             "beta": self.state.kl_controller.beta,
             "learning_rate": self.optimizer.param_groups[0]["lr"],
-            **timer.metrics(),
+            **seconds,
             **sampling_metrics(
                 current.logprobs, rollout.sampled_logprobs, batch.mask, args.importance_sampling_clip_max
             ),
-            "tokens_per_second": sum(map(len, rollout.completions)) / timer.stages["time/rollout"],
+            "tokens_per_second": sum(map(len, rollout.completions))
+            / seconds["time/step" if rollout.logged else "time/rollout"],
         }
         samples = []
         if args.num_logged_completions and step % args.log_completions_steps == 0:
@@ -242,9 +248,8 @@ class Text2GradTrainer:
         def forward_passes() -> tuple[Scores, Scores | None]:
             return self.score(rollout), None if wait else self.score(rollout, reference=True)
 
-        feedback, (current, reference) = collect_feedback_during(
-            forward_passes, self.rollout_critic, rollout.examples, self.learner
-        )
+        critic = LoggedFeedback() if rollout.logged else self.critic
+        feedback, (current, reference) = collect_feedback_during(forward_passes, critic, rollout.examples, self.learner)
         corrections = self.find_corrections(rollout, feedback)
         if reference is None:
             rows, branches = range(len(rollout.examples)), corrections.branches
@@ -260,14 +265,6 @@ class Text2GradTrainer:
         samples = [i for i, ended in enumerate(rollout.ended) if ended or not args.mask_truncated_completions]
         settings, floor = args.corrections, args.credit.min_confidence
         return rollout_corrections(rollout, feedback, samples, self.tokenizer, self.context, settings, floor)
-
-    def token_kl(self, logprobs: Tensor, reference: Tensor) -> Tensor:
-        """Return the KL from the reference, estimated at each token from the one that was sampled."""
-        return logprobs - reference
-
-    def behaviour_scores(self, current: Scores, reference: Scores) -> Scores:
-        """Return the scores under the policy that sampled, against which the update takes its ratio."""
-        return current
 
     def score(self, rollout: Rollout, reference: bool = False, rows: Sequence[int] | None = None) -> Scores:
         """Compute log-probabilities, entropy and values of the sampled tokens, each (samples, tokens) on the CPU."""
@@ -450,25 +447,6 @@ class Text2GradTrainer:
     def _prompt_indices(self, step: int) -> list[int]:
         num_prompts = self.samples_per_step // self.args.num_generations
         return prompt_indices(step, num_prompts, len(self.examples), self.args.seed)
-
-    def _make_sampler(self) -> Sampler:
-        args = self.args
-        if args.rollouts == "transformers":
-            return self.hf_sampler
-        max_length = max(map(len, self.prompts)) + args.max_completion_length
-        trained = TrainedPolicy(
-            self.policy.model, self.accelerator, self.tokenizer, self.end_ids, max_length, self.run.engine_weights
-        )
-        return vllm_sampler(
-            args.rollouts,
-            trained,
-            temperature=args.temperature,
-            bf16=args.bf16,
-            server_base_url=args.vllm_server_base_url,
-            server_timeout=args.vllm_server_timeout,
-            weight_transfer=args.vllm_weight_transfer,
-            gpu_memory_utilization=args.vllm_gpu_memory_utilization,
-        )
 
 
 def _to_examples(data: Sequence[Example] | Dataset) -> list[Example]:
