@@ -14,6 +14,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from peft import LoraConfig
@@ -32,7 +33,9 @@ from text2grad.schema import Example, Feedback, Omission
 from text2grad.trainer.callbacks import Callback, Metrics
 from text2grad.trainer.offline import OfflineTrainer
 
-TIMEOUT = 100  # seconds
+IDLE_SECONDS = 60  # for which processes in a deadlock are observed
+IDLE_LIMIT = 0.5  # seconds of processor time that they use meanwhile, all together: gloo's threads wake up now and then
+MAX_PROCESSOR_SECONDS = 120  # of all processes of a test, which needs a tenth
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(["text2grad.trainer.trainer", "peft", "transformers.models.llama.modeling_llama"])
 
@@ -67,28 +70,55 @@ def launch(work: Callable[..., None], *arguments: Any, count: int = 2, paralleli
         ]
         for process in processes:
             process.start()
-        deadline = time.monotonic() + TIMEOUT
-        while any(p.is_alive() for p in processes) and not any(p.exitcode for p in processes):
-            if time.monotonic() > deadline:
-                break
-            time.sleep(0.05)
+        failure = _wait(processes)
         codes = [process.exitcode for process in processes]  # of those that ended by themselves
-        for process in processes:
-            _abort(process)
-        if codes != [0] * count:
+        _abort(processes)
+        if failure is not None:
             printed = [output.read_text(errors="replace") for output in outputs if output.exists()]
-            reason = f"not done after {TIMEOUT} s" if not any(codes) else "a process failed"
-            pytest.fail("\n".join([f"{reason}; exit codes: {codes} (None: still running, aborted)", *printed]))
+            pytest.fail("\n".join([f"{failure}; exit codes: {codes} (None: still running, aborted)", *printed]))
 
 
-def _abort(process: BaseProcess) -> None:
-    """End a process that still runs; it prints where it is."""
-    assert process.pid is not None
-    if process.is_alive():
-        os.kill(process.pid, signal.SIGABRT)
-        process.join(10)
-    process.kill()
-    process.join()
+def _wait(processes: Sequence[BaseProcess]) -> str | None:
+    """Wait until all have ended. Returns why that is not going to happen, or None.
+
+    The limits are in processor time: on a busy machine a test may take minutes, and processes that wait for each other
+    use next to none.
+    """
+    checked, used = time.monotonic(), dict.fromkeys((process.pid for process in processes), 0.0)
+    while running := [process for process in processes if process.is_alive()]:
+        if any(process.exitcode for process in processes):
+            break
+        time.sleep(0.05)
+        if time.monotonic() - checked < IDLE_SECONDS:
+            continue
+        checked, before = time.monotonic(), used
+        found = {process.pid: _processor_seconds(process) for process in running}
+        used = {pid: seconds for pid, seconds in found.items() if seconds is not None}
+        if sum(used.values()) > MAX_PROCESSOR_SECONDS:
+            return f"not done after {MAX_PROCESSOR_SECONDS} s of processor time"
+        if len(used) == len(before) and sum(used.values()) - sum(before.values()) < IDLE_LIMIT:
+            return f"a deadlock: next to no processor time was used for {IDLE_SECONDS} s"
+    return "a process failed" if any(process.exitcode for process in processes) else None
+
+
+def _processor_seconds(process: BaseProcess) -> float | None:
+    try:
+        times = psutil.Process(process.pid).cpu_times()
+    except psutil.NoSuchProcess:  # it has just ended
+        return None
+    return float(times.user + times.system)
+
+
+def _abort(processes: Sequence[BaseProcess]) -> None:
+    """End all processes that still run; they print where they are, before they notice that others have left."""
+    for process in processes:
+        if process.is_alive():
+            assert process.pid is not None
+            os.kill(process.pid, signal.SIGABRT)
+    for process in processes:
+        process.join(20)
+        process.kill()
+        process.join()
 
 
 def _process(environment: dict[str, str], output: Path, work: Callable[..., None], arguments: Sequence[Any]) -> None:
@@ -300,7 +330,7 @@ def crash_one(started: Path) -> None:
             time.sleep(0.01)
         ctypes.string_at(0)
     started.touch()
-    time.sleep(TIMEOUT)
+    time.sleep(600)
 
 
 def break_one_gradient(model: Path, folder: Path) -> None:
