@@ -89,7 +89,7 @@ def test_a_timed_critic_has_the_attributes_of_the_critic() -> None:
         ({"peak_memory": 75 * GIB}, {"gradient_checkpointing": False}, "policy.gradient_checkpointing=true"),
         ({"peak_memory": 75 * GIB}, {"max_tokens_per_batch": 8192}, "policy.max_tokens_per_batch=4096"),
         ({"clipped_ratio": 0.3}, {"max_completion_length": 77}, "policy.max_completion_length=77"),
-        ({}, {"bf16": False}, "policy.bf16=true"),
+        ({}, {"bf16": False}, "remove policy.bf16=false"),
         ({"stages": FINE.stages | {"critic": 5.0}}, {}, "The critic takes longer than the sampling (50% of the step)"),
         ({"checkpoint": 15 * GIB}, {}, "policy.save_steps=50"),
         ({"stages": FINE.stages | {"rollout": 8.0}}, {}, "policy.per_device_train_batch_size=16"),
