@@ -106,8 +106,10 @@ def make_rollout(
 
 def prompt_indices(step: int, num_prompts: int, num_examples: int, seed: int) -> list[int]:
     """Return the prompts of a step, counted from 1: every epoch is a new permutation, keyed by (seed, epoch)."""
-    positions = (divmod(i, num_examples) for i in range((step - 1) * num_prompts, step * num_prompts))
-    return [int(stream(Stream.DATA_ORDER, seed, epoch).permutation(num_examples)[i]) for epoch, i in positions]
+    positions = [divmod(i, num_examples) for i in range((step - 1) * num_prompts, step * num_prompts)]
+    epochs = {epoch for epoch, _ in positions}
+    orders = {epoch: stream(Stream.DATA_ORDER, seed, epoch).permutation(num_examples) for epoch in epochs}
+    return [int(orders[epoch][i]) for epoch, i in positions]
 
 
 def rollout_rewards(

@@ -20,7 +20,7 @@ class RunningScale:
     squares: float = 0.0
 
     def update(self, totals: Tensor) -> None:
-        """totals: (valid samples,), the sum of token rewards of each."""
+        """totals: (valid samples,), what each completion earned in all: token rewards and outcome."""
         for total in totals.tolist():
             self.count += 1
             delta = total - self.mean
