@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from peft import PeftModel
@@ -119,6 +120,39 @@ def pad_rows(
     )
 
 
+class _Piece(NamedTuple):
+    """A completion or a branch among packed tokens.
+
+    start, length: its tokens. state: the token whose state predicts its first one. line: of the scores. position: of
+    its first token; a completion's is the length of its prompt. row, row_start: its row, and the first token of that.
+    number: which piece of its row it is, from 1 on. parent, fork: of a branch, the number of its completion, and the
+    column of the row from which on it does not see that; 0 for a completion.
+    """
+
+    start: int
+    length: int
+    state: int
+    line: int
+    position: int
+    row: int
+    row_start: int
+    number: int
+    parent: int = 0
+    fork: int = 0
+
+    @property
+    def columns(self) -> slice:
+        """Its tokens in its row."""
+        return slice(self.start - self.row_start, self.start - self.row_start + self.length)
+
+    def places(self) -> Tensor:
+        """(4, tokens): column, column of the state that predicts it, line of the scores, and index of each token."""
+        indices = torch.arange(self.length)
+        columns = self.start + indices
+        states = torch.where(indices == 0, self.state, columns - 1)
+        return torch.stack([columns, states, torch.full_like(indices, self.line), indices])
+
+
 def pack_rows(
     prompts: TokenIds, completions: TokenIds, rows: Sequence[Row], device: torch.device, branches: Sequence[Branch] = ()
 ) -> TokenBatch:
@@ -127,58 +161,22 @@ def pack_rows(
     A row is a prompt and all of its completions, each followed by its branches. Attention sees such rows with a mask,
     or, where that has fewer pairs of tokens and there are no branches, each completion beside a copy of its prompt.
     """
-    by_sample = branches_by_sample(branches)
-    own_tokens = sample_lengths(completions, branches)
-    forked = any(by_sample[i] for row in rows for i in row)
-    shared = forked or any(len(row) > 1 for row in rows)
-    longest = max(row_length(prompts, own_tokens, row) for row in rows)
-    width = round_up_to_8(longest) if shared else longest
-    numbers = torch.full((len(rows), width), -1)
-    parents, forks = torch.zeros_like(numbers), torch.zeros_like(numbers)
-    num_samples = sum(map(len, rows))
-    alone = max(len(prompts[i]) + len(completions[i]) for row in rows for i in row)
+    ids, pieces, chosen = _lay_out(prompts, completions, rows, branches)
+    num_samples = len(pieces) - len(chosen)
+    longest = max(piece.columns.stop for piece in pieces)
+    alone = max(piece.position + piece.length for piece in pieces if not piece.parent)
+    shared = bool(chosen) or num_samples > len(rows)
     # Without a mask half of the pairs, those of the future, are never computed.
-    apart = shared and not forked and num_samples * alone**2 <= 2 * len(rows) * longest**2
-    placed: list[tuple[int, int, slice]] = []  # of each completion: where its prompt starts, its length, its own tokens
-    ids: list[int] = []
-    positions: list[Tensor] = []
-    tokens: list[Tensor] = []
-    chosen: list[int] = []
-
-    def add(new: Sequence[int], line: int, state_column: int, position: int) -> slice:
-        """Append a completion or branch after the state that predicts its first token. Returns where it is."""
-        token_indices = torch.arange(len(new))
-        columns = len(ids) + token_indices
-        state_columns = torch.where(token_indices == 0, state_column, columns - 1)
-        tokens.append(torch.stack([columns, state_columns, torch.full_like(token_indices, line), token_indices]))
-        positions.append(position + token_indices)
-        ids.extend(new)
-        return slice(len(ids) - len(new), len(ids))
-
-    line = 0
-    for number, row in enumerate(rows):
-        prompt, row_start, branch = prompts[row[0]], len(ids), 0
-        ids += prompt
-        positions.append(torch.arange(len(prompt)))
-        numbers[number, : len(prompt)] = 0
-        prompt_end = len(ids) - 1
-        for i in row:
-            branch = parent = branch + 1
-            added = add(completions[i], line, prompt_end, len(prompt))
-            placed.append((row_start, len(prompt), added))
-            completion = _shift(added, -row_start)
-            numbers[number, completion] = branch
-            line += 1
-            for k in by_sample[i]:
-                branch, start = branch + 1, branches[k].start
-                state_column = row_start + completion.start + start - 1 if start else prompt_end
-                added = add(branches[k].ids, num_samples + len(chosen), state_column, len(prompt) + start)
-                columns = _shift(added, -row_start)
-                numbers[number, columns] = branch
-                parents[number, columns] = parent
-                forks[number, columns] = completion.start + start
-                chosen.append(k)
-    columns, state_columns, lines, token_indices = torch.cat(tokens, dim=1).to(device)
+    if shared and not chosen and num_samples * alone**2 <= 2 * len(rows) * longest**2:
+        packed = _apart(pieces, len(ids), alone, device)
+    else:
+        packed = _together(pieces, len(rows), round_up_to_8(longest) if shared else longest, shared, device)
+    columns, state_columns, lines, token_indices = torch.cat([piece.places() for piece in pieces], dim=1).to(device)
+    positions = torch.empty(len(ids), dtype=torch.long)
+    for piece in pieces:
+        if piece.number == 1:
+            positions[piece.row_start : piece.start] = torch.arange(piece.position)
+        positions[piece.start : piece.start + piece.length] = piece.position + torch.arange(piece.length)
     return TokenBatch(
         ids=torch.tensor([ids], device=device),
         rows=torch.zeros_like(columns),
@@ -186,29 +184,67 @@ def pack_rows(
         state_columns=state_columns,
         samples=lines,
         token_indices=token_indices,
-        num_samples=num_samples + len(chosen),
-        width=max(part.shape[1] for part in tokens),
-        packed=_apart(placed, len(ids), alone, device)
-        if apart
-        else PackedRows(
-            indices=(numbers >= 0).flatten().nonzero().squeeze(1).to(device),
-            rows=len(rows),
-            width=width,
-            branches=numbers.to(device) if shared else None,
-            parents=parents.to(device) if forked else None,
-            forks=forks.to(device) if forked else None,
-        ),
-        positions=torch.cat(positions).to(device),
+        num_samples=len(pieces),
+        width=max(piece.length for piece in pieces),
+        packed=packed,
+        positions=positions.to(device),
         branches=tuple(chosen),
     )
 
 
-def _apart(placed: Sequence[tuple[int, int, slice]], num_tokens: int, width: int, device: torch.device) -> PackedRows:
-    """Return rows for attention, one per completion, each with a copy of its prompt, in blocks of similar lengths.
+def _lay_out(
+    prompts: TokenIds, completions: TokenIds, rows: Sequence[Row], branches: Sequence[Branch]
+) -> tuple[list[int], list[_Piece], list[int]]:
+    """Return the packed ids, the completions and branches among them, and which branches these are."""
+    by_sample, num_samples = branches_by_sample(branches), sum(map(len, rows))
+    ids: list[int] = []
+    pieces: list[_Piece] = []
+    chosen: list[int] = []
+    for row_number, row in enumerate(rows):
+        prompt, row_start, number = prompts[row[0]], len(ids), 0
+        ids += prompt
+        prompt_end = len(ids) - 1
+        for i in row:
+            number = parent = number + 1
+            start, line = len(ids), len(pieces) - len(chosen)
+            placed = (row_number, row_start, number)
+            pieces.append(_Piece(start, len(completions[i]), prompt_end, line, len(prompt), *placed))
+            ids += completions[i]
+            for k in by_sample[i]:
+                number, fork = number + 1, branches[k].start
+                state, line = start + fork - 1 if fork else prompt_end, num_samples + len(chosen)
+                placed = (row_number, row_start, number)
+                branch = _Piece(len(ids), len(branches[k].ids), state, line, len(prompt) + fork, *placed)
+                pieces.append(branch._replace(parent=parent, fork=start - row_start + fork))
+                ids += branches[k].ids
+                chosen.append(k)
+    return ids, pieces, chosen
 
-    placed: start and length of the prompt, and tokens of the completion, all in the packed tokens.
-    """
-    lengths = [length + completion.stop - completion.start for _, length, completion in placed]
+
+def _together(pieces: Sequence[_Piece], num_rows: int, width: int, shared: bool, device: torch.device) -> PackedRows:
+    """Return rows for attention as they are packed, with what the mask is made of where rows are shared."""
+    numbers = torch.full((num_rows, width), -1)
+    parents, forks = torch.zeros_like(numbers), torch.zeros_like(numbers)
+    for piece in pieces:
+        if piece.number == 1:
+            numbers[piece.row, : piece.position] = 0
+        numbers[piece.row, piece.columns] = piece.number
+        parents[piece.row, piece.columns] = piece.parent
+        forks[piece.row, piece.columns] = piece.fork
+    forked = any(piece.parent for piece in pieces)
+    return PackedRows(
+        indices=(numbers >= 0).flatten().nonzero().squeeze(1).to(device),
+        rows=num_rows,
+        width=width,
+        branches=numbers.to(device) if shared else None,
+        parents=parents.to(device) if forked else None,
+        forks=forks.to(device) if forked else None,
+    )
+
+
+def _apart(pieces: Sequence[_Piece], num_tokens: int, width: int, device: torch.device) -> PackedRows:
+    """Return rows for attention, one per completion, each with a copy of its prompt, in blocks of similar lengths."""
+    lengths = [piece.position + piece.length for piece in pieces]
     blocks = length_blocks(lengths)
     shapes = tuple((len(block), max(lengths[i] for i in block)) for block in blocks)
     indices = torch.empty(num_tokens, dtype=torch.long)
@@ -216,13 +252,14 @@ def _apart(placed: Sequence[tuple[int, int, slice]], num_tokens: int, width: int
     sources = torch.arange(sum(rows * longest for rows, longest in shapes)) % num_tokens
     place = 0
     for block, (_, longest) in zip(blocks, shapes, strict=True):
-        for start, length, completion in (placed[i] for i in block):
-            tokens = torch.cat([torch.arange(start, start + length), torch.arange(completion.start, completion.stop)])
+        for piece in (pieces[i] for i in block):
+            prompt = torch.arange(piece.row_start, piece.row_start + piece.position)
+            tokens = torch.cat([prompt, torch.arange(piece.start, piece.start + piece.length)])
             places = place + torch.arange(len(tokens))
             sources[places] = tokens
             indices[tokens] = places
             place += longest
-    return PackedRows(indices.to(device), len(placed), width, sources=sources.to(device), blocks=shapes)
+    return PackedRows(indices.to(device), len(pieces), width, sources=sources.to(device), blocks=shapes)
 
 
 def length_blocks(lengths: Sequence[int]) -> list[list[int]]:
@@ -256,7 +293,3 @@ def sample_lengths(completions: TokenIds, branches: Sequence[Branch] = ()) -> li
 def row_length(prompts: TokenIds, own_tokens: Sequence[int], row: Row) -> int:
     """Return the tokens of a row: its prompt once, and all of its completions. own_tokens: as `sample_lengths`."""
     return len(prompts[row[0]]) + sum(own_tokens[i] for i in row)
-
-
-def _shift(part: slice, by: int) -> slice:
-    return slice(part.start + by, part.stop + by)
