@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +11,9 @@ from text2grad.cli.options import Debug, Model, OutputDir, Resume, Watch, to_ove
 from text2grad.cli.progress import silence_libraries, terminal
 from text2grad.distributed.environment import world_size
 from text2grad.errors import UserError
+
+if TYPE_CHECKING:
+    from text2grad.config.run import RunConfig
 
 EPOCHS = 3.0
 
@@ -55,9 +57,7 @@ def train(
     from text2grad.cli.display import TerminalDisplay
     from text2grad.config.run import load_config
     from text2grad.critics.registry import look_beside
-    from text2grad.pipeline import LOGGED, run, train_offline
-    from text2grad.schema import read_examples
-    from text2grad.trainer.offline import DEFAULTS, steps_for, usable_feedback
+    from text2grad.pipeline import run, train_offline
 
     if feedback is None and config is None:
         raise UserError("nothing to train on: give --feedback FILE, or --config FILE with prompts and a critic")
@@ -73,22 +73,29 @@ def train(
         }
     )
     settings = [*(overrides or []), *options]
-    with TerminalDisplay(terminal()) as display, ExitStack() as stack:
-        if feedback is None:
+    with TerminalDisplay(terminal()) as display:
+        if feedback is not None:
+            loaded, start = _settings_for(feedback, config, settings, epochs), train_offline
+        else:
             if heldout is None and load_config(config, settings).policy.eval_steps is None:
                 settings.append("data.eval=null")
-            loaded = load_config(config, settings)
-            stack.enter_context(watching(loaded.output_dir, watch))
-            run(loaded, display, resume)
-            return
-        defaults: dict[str, dict[str, Any]] = {"policy": DEFAULTS, "critic": {"name": LOGGED}, "data": {"eval": None}}
-        usable = usable_feedback(list(read_examples(feedback)))
-        usable.check()
-        samples_per_step = load_config(config, settings, defaults).policy.samples_per_step * world_size()
-        max_steps = steps_for(len(usable.examples), samples_per_step, epochs or EPOCHS)
-        defaults["policy"] = DEFAULTS | {"max_steps": max_steps}
-        if epochs is not None:
-            settings.append(f"policy.max_steps={max_steps}")
-        loaded = load_config(config, settings, defaults)
-        stack.enter_context(watching(loaded.output_dir, watch))
-        train_offline(loaded, display, resume)
+            loaded, start = load_config(config, settings), run
+        with watching(loaded.output_dir, watch):
+            start(loaded, display, resume)
+
+
+def _settings_for(feedback: Path, config: Path | None, settings: list[str], epochs: float | None) -> RunConfig:
+    """Return the settings of a run on logged feedback, with as many steps as the epochs take."""
+    from text2grad.config.run import load_config
+    from text2grad.pipeline import LOGGED
+    from text2grad.schema import read_examples
+    from text2grad.trainer.offline import DEFAULTS, steps_for, usable_feedback
+
+    defaults: dict[str, dict[str, Any]] = {"policy": DEFAULTS, "critic": {"name": LOGGED}, "data": {"eval": None}}
+    usable = usable_feedback(list(read_examples(feedback)))
+    usable.check()
+    samples_per_step = load_config(config, settings, defaults).policy.samples_per_step * world_size()
+    max_steps = steps_for(len(usable.examples), samples_per_step, epochs or EPOCHS)
+    defaults["policy"] = DEFAULTS | {"max_steps": max_steps}
+    given_epochs = [] if epochs is None else [f"policy.max_steps={max_steps}"]
+    return load_config(config, [*settings, *given_epochs], defaults)
