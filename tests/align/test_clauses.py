@@ -140,3 +140,45 @@ def test_clauses_are_inside_the_comment_in_order(comment: str) -> None:
 def test_stances_that_are_taken_are_probable() -> None:
     clauses = read_clauses("The loop is fine. It crashes. I don't know. Perhaps the date is wrong, perhaps not.")
     assert all(clause.probability >= MIN_PROBABILITY for clause in clauses if clause.stance != "unsure")
+
+
+def texts(comment: str) -> list[str]:
+    return [comment[clause.start : clause.end].rstrip(".") for clause in read_clauses(comment)]
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("Nothing on food supplies, and no mention of a radio.", ["Nothing on food supplies", "no mention of a radio"]),
+        ("No docstring, no example.", ["No docstring", "no example"]),
+        (
+            "Our address is nowhere, neither is a phone number.",
+            ["Our address is nowhere", "neither is a phone number"],
+        ),
+        ("It has no date and no price.", ["It has no date", "no price"]),
+    ],
+)
+def test_each_thing_that_is_missing_is_a_clause(comment: str, expected: list[str]) -> None:
+    assert texts(comment) == expected
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["No gain, no pain.", "It is short, no fluff and nothing to add.", "There is no mention of the price or the date."],
+)
+def test_other_negations_do_not_split(comment: str) -> None:
+    assert len(texts(comment)) == 1
+
+
+@pytest.mark.parametrize(
+    ("comment", "stances"),
+    [
+        ("Short enough but the only number that matters is the wrong one.", ["good", "poor"]),
+        ("Short and readable, yet silent on the costs of the move.", ["good", "poor"]),
+        ("The running total is smart, but // throws the decimals away.", ["good", "poor"]),
+        ("You take it in at a glance while your bus pulls in.", ["good"]),
+        ("It was not on Friday but on Monday.", ["poor"]),
+    ],
+)
+def test_a_contrast_of_praise_and_blame_splits(comment: str, stances: list[str]) -> None:
+    assert [clause.stance for clause in read_clauses(comment)] == stances

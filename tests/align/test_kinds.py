@@ -8,6 +8,7 @@ from text2grad.align.document import Document
 from text2grad.align.kinds import _VALUES, _values_by_kind, _whole_words, find_kinds
 
 TRIP = "We leave on 3 May at 9 am. Tickets cost $40. The hotel costs 120 euros per night. Sorry for the delay, Ann."
+SOON = "The pool closes next year. The council said so."
 ROAST = "Heat the oven to 90 °C. Use 5 tablespoons salt and 200 g flour. Roast it for 80 minutes."
 
 
@@ -19,6 +20,9 @@ def found(comment: str, answer: str) -> list[str]:
     ("comment", "answer", "expected"),
     [
         ("The date is wrong.", TRIP, ["3 May"]),
+        ("The date is wrong.", SOON, ["next year"]),
+        ("The year is wrong.", SOON, ["next year"]),
+        ("The price is wrong.", SOON, []),
         ("The time is wrong.", TRIP, ["9 am"]),
         ("The price of the hotel is off.", TRIP, ["120 euros"]),
         ("The apology is nice.", TRIP, ["Sorry for the delay, Ann."]),

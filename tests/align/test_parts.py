@@ -30,6 +30,8 @@ def found(comment: str, answer: str) -> list[str]:
         ("The second to last sentence is odd.", PROSE, ["Was it cold?"]),
         ("The question is odd.", PROSE, ["Was it cold?"]),
         ("The ending is weak.", PROSE, ["It was."]),
+        ("The middle step is vague.", RECIPE, ["Let it rest."]),
+        ("The middle sentence is odd.", PROSE, []),  # of four
         ("The opening line is good.", PROSE, ["Dr. Smith met e.g. Mr. Lee at 3.5 km."]),
         ("The tenth sentence is bad.", PROSE, []),
         ("In the end, I like it.", PROSE, []),

@@ -254,3 +254,26 @@ def test_what_should_not_be_said_is_blamed_not_missing() -> None:
         ("Serve them with syrup.", "poor")
     ]
     assert reading.omissions == []
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["Exactly what I asked for", "One tidy sentence with the essentials.", "Just right, thank you!"],
+)
+def test_praise_that_names_no_word_of_one_sentence_is_of_all_of_it(comment: str) -> None:
+    answer = "The painter Alma Reyes has given 31 works to the museum in Tarifa."
+    reading = read_comment(comment, answer)
+    assert [(answer[s.start : s.end], s.label) for s in reading.spans] == [(answer, "good")]
+
+
+def test_blame_that_names_no_word_of_one_sentence_is_not_of_all_of_it() -> None:
+    answer = "The painter Alma Reyes has given 31 works to the museum in Tarifa."
+    reading = read_comment("The zebra is in the wrong colour.", answer)
+    assert all(span.end - span.start < len(answer) for span in reading.spans)
+
+
+def test_praise_that_is_hardly_likelier_than_blame_earns_nothing() -> None:
+    answer = "I hereby acknowledge receipt of the bicycle. The party was wonderful, and I will miss our lunches."
+    reading = read_comment("That opening line sounds like a form from the tax office.", answer)
+    assert not [span for span in reading.spans if span.label == "good"]
+    assert [reason for _, reason in reading.refused] == [NOT_SURE]

@@ -9,12 +9,12 @@ from text2grad.align.reading import read_comment
 from text2grad.align.source_values import find_source_value
 
 SOURCE = (
-    "Summarise: The chain Torvik opens 12 shops in Norway in 2027 and hires 350 people. Its director, Anna Berg, said on "
-    "Monday that profit fell by 6 percent to 45 million kroner. The first shop opens in April."
+    "Summarise: The chain Torvik opens 12 shops in Norway in 2027 and hires 350 people. Its director, Anna Berg, said "
+    "on Monday that profit fell by 6 percent to 45 million kroner. The first shop opens in April."
 )
 ANSWER = (
-    "Torvik opens 12 shops in Norway in 2027 and hires 250 people. On Tuesday its director, Anna Beck, said that profit "
-    "fell by 16 percent to 45 million kroner. The first shop opens in May."
+    "Torvik opens 12 shops in Norway in 2027 and hires 250 people. On Tuesday its director, Anna Beck, said that "
+    "profit fell by 16 percent to 45 million kroner. The first shop opens in May."
 )
 
 

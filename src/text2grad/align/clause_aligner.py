@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _HINT_LOG_ODDS = {"kind": 2.5, "name": 1.0}
 _MIN_HINT_CONFIDENCE = 0.5  # of a thing of a kind that is a target by itself where the learned aligner finds nothing
 _SENTENCE_CONFIDENCE = 0.5
+_ONE_SENTENCE_CONFIDENCE = 0.5  # that praise which names no word of an answer of one sentence is praise of all of it
 _EDGES = f"{PUNCTUATION} \t\n"
 _MIN_SENTENCE_WORDS, _MIN_SENTENCE_SHARE = 1, 0.34  # content words that the clause shares with a sentence it means
 
@@ -115,15 +116,17 @@ def finish_clause(comment: str, item: ReadClause, document: Document) -> None:
             item.refused = NOT_SURE
         return
     bounds = (clause.start, clause.end)
+    is_long = len(comment.split()) >= MIN_LONG
     if _is_whole(comment, clause, document):
         item.targets = [Target("whole", document.whole, bounds, WHOLE_CONFIDENCE)]
     else:
-        is_long = len(comment.split()) >= MIN_LONG
         hints = [] if document.program or is_long else _hints(comment, clause, document)
         hints = [hint for hint in hints if hint.confidence >= _MIN_HINT_CONFIDENCE]
         item.targets = [target for hint in hints for target in targets_of(hint)] or _sentence(comment, clause, document)
     if clause.stance == "unsure":
         item.refused = NOT_SURE
+    elif not item.targets and clause.stance == "good" and len(document.sentences) == 1 and not is_long:
+        item.targets = [Target("whole", document.whole, bounds, _ONE_SENTENCE_CONFIDENCE)]
     elif not item.targets:
         item.refused = NO_PLACE
 

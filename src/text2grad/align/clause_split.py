@@ -50,6 +50,12 @@ _JOINT = re.compile(
     rf"\s*,\s+(?:and\s+|plus\s+)?{_DEPENDS}(?=\S)|\s+(?:and|plus)\s+{_DEPENDS}(?=\S)|\s+[-–—]+\s+{_DEPENDS}(?=\S)",
     re.IGNORECASE,
 )
+_NEGATIVE = re.compile(r"(?:no|nothing|nor|neither|nowhere|not an?)\b", re.IGNORECASE)
+_LACK = re.compile(
+    rf"\s*[,;]\s+(?:and\s+|or\s+|but\s+)?(?={_NEGATIVE.pattern})|\s+(?:and\s+|or\s+)?(?=(?:nor|neither)\b)"
+    rf"|\s+(?:and|or)\s+(?={_NEGATIVE.pattern})",
+    re.IGNORECASE,
+)
 _EXCEPT = (
     r"(?:(?:apart|aside) from|other than|except(?: for| in| when| with)?|with the exception of|save for|but for|barring"
     r"|minus)"
@@ -84,6 +90,8 @@ _DEGREE = re.compile(r"(?:a (?:bit|little|tad|touch)|all too)\b", re.IGNORECASE)
 _MEASURES = word_set("long short formal casual late early old technical general much big small hard far simple basic")
 _ADJECTIVES = frozenset("PBSm")
 _POLAR = frozenset("PBFSNMCWTHLc?dk")
+_MIN_LACK = 0.6  # probability that a part says that something is missing
+_MIN_OPPOSED = 0.6  # probability of praise and of blame on the two sides of a contrast
 _MIN_OWN = 0.55  # probability of a stance with which a part says something of its own
 
 Judge = Callable[[int, int, str, str], StanceProbabilities]
@@ -140,7 +148,7 @@ def split_clauses(masked: str, judge: Judge) -> list[Piece]:
 
 
 def _split(text: str, piece: Piece, judge: Judge) -> list[Piece]:
-    for split in (_split_ellipsis, _split_exception, _split_concession, _split_contrast, _split_joint):
+    for split in (_split_ellipsis, _split_exception, _split_concession, _split_contrast, _split_lacks, _split_joint):
         parts = split(text, piece, judge)
         if parts:
             return parts
@@ -193,7 +201,10 @@ def _split_contrast(text: str, piece: Piece, judge: Judge) -> list[Piece]:
             continue  # "not on Friday but on Monday"
         if _is_predicate(text, *right):
             continue  # "a good guess, but wrong"
-        if _says_something(text, left, right, judge, before, word):
+        is_temporal = word == "while" and "," not in match[0]
+        if _says_something(text, left, right, judge, before, word) or (
+            not is_temporal and _opposes(judge(*left, before, word), judge(*right, word, after))
+        ):
             first = _split(text, Piece(*left, before, word), judge)
             return [*first, *_split(text, Piece(*right, word, after), judge)]
     return []
@@ -214,6 +225,28 @@ def _says_something(text: str, left: Range, right: Range, judge: Judge, before: 
         return not _POLAR.isdisjoint(right_roles) or _VERB.search(text, *right) is not None
     reports = "s" in left_roles or "s" in right_roles or "y" in left_roles
     return not reports and all(_VERB.search(text, *side) for side in (left, right))
+
+
+def _opposes(first: StanceProbabilities, second: StanceProbabilities) -> bool:
+    """Whether one part praises and the other blames."""
+    return max(min(first.good, second.poor), min(first.poor, second.good)) >= _MIN_OPPOSED
+
+
+def _split_lacks(text: str, piece: Piece, judge: Judge) -> list[Piece]:
+    """Split "nothing on the price, and no address": each part names another thing that is missing."""
+    start, end, before, after, _ = piece
+    for match in _LACK.finditer(text, start, end):
+        left, right = Piece(start, match.start(), before, "and"), Piece(match.end(), end, "and", after)
+        if _has_words(text, start, match.start()) and adds_lack(text, left, right, judge):
+            return [left, *_split_lacks(text, right, judge)] if _LACK.search(text, *right[:2]) else [left, right]
+    return []
+
+
+def adds_lack(text: str, left: Piece, right: Piece, judge: Judge) -> bool:
+    """Whether both parts say that something is missing, the right one with a negation of its own."""
+    return _NEGATIVE.match(text, right.start, right.end) is not None and all(
+        judge(*part[:4]).missing >= _MIN_LACK for part in (left, right)
+    )
 
 
 def _split_joint(text: str, piece: Piece, judge: Judge) -> list[Piece]:

@@ -9,7 +9,15 @@ from functools import cache
 from typing import Literal
 
 from text2grad.align.clause_join import predict_join
-from text2grad.align.clause_split import Judge, Piece, main_parts, mask_quotations, split_clauses, strip_range
+from text2grad.align.clause_split import (
+    Judge,
+    Piece,
+    adds_lack,
+    main_parts,
+    mask_quotations,
+    split_clauses,
+    strip_range,
+)
 from text2grad.align.document import Document
 from text2grad.align.missing import find_missing
 from text2grad.align.stance_context import relate_to_answer
@@ -119,7 +127,9 @@ def _group(
     for piece, main in parts:
         if group and main is None and group[-1][1] is None:
             last = _span_pieces(group)
-            if predict_join(masked, last, piece, (judge(*last[:4]), judge(*piece[:4]))) >= _MIN_JOIN:
+            stances = (judge(*last[:4]), judge(*piece[:4]))
+            is_other_lack = adds_lack(masked, group[-1][0], piece, judge)
+            if not is_other_lack and predict_join(masked, last, piece, stances) >= _MIN_JOIN:
                 group.append((piece, main))
                 continue
         if group:

@@ -28,6 +28,10 @@ _DATE = (
     rf"|{MONTH}\s+\d{{4}}|\d{{4}}-\d\d-\d\d|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}"
 )
 _YEAR = r"(?<![\d.,$€£])(?:1[0-9]|20)\d\d(?![\d.,]\d)"
+_RELATIVE_DAY = (
+    rf"yesterday|today|tomorrow|tonight|(?:next|last|this|the coming|the following)\s+(?:{WEEKDAY}|day|week(?:end)?|month|year"
+    r"|spring|summer|autumn|fall|winter)"
+)  # which is a date where there is no other
 _CLOCK = r"\d{1,2}(?:[:.]\d\d)?\s?(?:am|pm|a\.m\.|p\.m\.|o['’]clock)|\d{1,2}:\d\d|noon|midnight"
 _DURATION = rf"{_NUMBER}[\s-]?(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|decades?|nights?|overnight)"
 _SCALE = r"(?:hundred|thousand|million|billion)"
@@ -53,8 +57,8 @@ class _Kind(NamedTuple):
 _KINDS = (
     _Kind(r"(?:oven |baking |cooking )?temperatures?|oven setting|degrees|heat", (_TEMPERATURE,)),
     _Kind(r"(?:cooking|baking|preparation|prep|resting|waiting|boiling|frying|simmering)[ -]?times?|durations?|minutes|hours", (_DURATION,)),
-    _Kind(r"dates?|days?|weekday|deadline", (_DATE, _YEAR)),
-    _Kind(r"years?", (_YEAR,)),
+    _Kind(r"dates?|days?|weekday|deadline", (_DATE, _YEAR, _RELATIVE_DAY)),
+    _Kind(r"years?", (_YEAR, r"(?:next|last|this)\s+year")),
     _Kind(r"times?|hour", (_CLOCK, _DURATION)),
     _Kind(r"prices?|costs?|fees?|fares?|salary|rent|budget|sum|amount of money", (_PRICE,)),
     _Kind(r"percentages?|percent|shares?|rates?", (_PERCENT,)),

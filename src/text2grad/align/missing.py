@@ -29,7 +29,7 @@ _FRAME = word_set("""
     just keep keeps know knows lack lacked lacking lacks learn learns least leave leaves leaving left let letter light
     like liked line list listed lists little look looked looking lost love loved made make makes many may maybe me
     mention mentioned mentioning mentions might mind miss missed misses missing more much must name named need needed
-    needs neglect neglected neglects never nice no nobody non-existent none nonexistent nor not note nothing now
+    needs neglect neglected neglects neither never nice no nobody non-existent none nonexistent nor not note nothing now
     nowhere occur of off oh ok omit omits omitted omitting on one oneself only open or original ought out output over
     overlook overlooked overlooks paragraph passed passes people perfect perhaps pity please pls point pointed
     probably profit program provide provided provides put question quiet quite raise rather read reader readers

@@ -22,7 +22,7 @@ _COUNTS = {"two": 2, "2": 2, "couple of": 2, "three": 3, "3": 3, "few": 3, "four
 _NUMBERS = {
     word: i for i, word in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1)
 }
-_ORDINAL = "|".join(sorted(map(re.escape, _ORDINALS), key=len, reverse=True))
+_ORDINAL = "|".join(sorted(map(re.escape, [*_ORDINALS, "middle"]), key=len, reverse=True))
 _COUNT = "|".join(_COUNTS)
 _NUMBER = rf"\d{{1,3}}|{'|'.join(_NUMBERS)}"
 
@@ -140,6 +140,8 @@ def _resolve(match: re.Match[str], unit: _Unit, document: Document) -> list[Rang
         places = unit.find(document)
         return places if not unit.needs_number or len(places) == 1 else []
     places = unit.find(document)
+    if match["ordinal"].lower() == "middle":
+        return [places[len(places) // 2]] if len(places) % 2 and len(places) > 1 else []
     number = _ORDINALS[re.sub(r"\s+", " ", match["ordinal"].lower())]
     if match["count"]:
         count = _COUNTS[match["count"].lower()]
