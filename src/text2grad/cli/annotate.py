@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from text2grad.cli.console import Console
-from text2grad.cli.options import Debug, FeedbackFile, RetryFailed, given
+from text2grad.cli.options import Debug, FeedbackFile, RetryFailed, UnsafeCritic, given
 from text2grad.cli.progress import LINE_SECONDS, ProgressDisplay
 from text2grad.errors import UserError
 from text2grad.files import open_maybe_gzip
@@ -70,9 +70,7 @@ def annotate(
     option: Annotated[
         list[str] | None, typer.Option(help="Any other argument of the critic, as name=value; may be repeated.")
     ] = None,
-    unsafe_exec: Annotated[
-        bool, typer.Option("--unsafe-exec", help="Let the code critic run programs if no sandbox is available.")
-    ] = False,
+    unsafe_exec: UnsafeCritic = False,
     retry_failed: RetryFailed = False,
     debug: Debug = False,
 ) -> None:

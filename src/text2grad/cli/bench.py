@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from text2grad.cli.options import Debug, Model, to_overrides
+from text2grad.cli.options import Config, Debug, Model, to_overrides
 from text2grad.cli.progress import PhaseDisplay, silence_libraries, terminal
-from text2grad.config.packaged import preset_names
 
 if TYPE_CHECKING:
     from text2grad.bench import StepCost
@@ -27,7 +25,7 @@ FINE = "Nothing stands out."
 
 
 def bench(
-    config: Annotated[Path, typer.Argument(help=f"A YAML file, or a preset: {', '.join(preset_names())}.")],
+    config: Config,
     overrides: Annotated[
         list[str] | None,
         typer.Argument(help="Settings to try, as section.key=value: policy.max_tokens_per_batch=65536"),

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from text2grad.cli.console import Console
-from text2grad.cli.options import Debug, given
+from text2grad.cli.options import CriticOption, Debug, UnsafeCritic, given
 from text2grad.cli.progress import ProgressDisplay, silence_libraries
 from text2grad.errors import UserError
 
@@ -45,12 +45,8 @@ def check(
         typer.Option(help="JSON lines with completions of the same ids: honest attempts of the untrained model."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Examples to use, at even distances in the file.")] = 32,
-    option: Annotated[
-        list[str] | None, typer.Option(help="An argument of the critic, as name=value; may be repeated.")
-    ] = None,
-    unsafe_exec: Annotated[
-        bool, typer.Option("--unsafe-exec", help="Let the code critic run programs if no sandbox is available.")
-    ] = False,
+    option: CriticOption = None,
+    unsafe_exec: UnsafeCritic = False,
     debug: Debug = False,
 ) -> None:
     """Find out what a policy would learn from a critic: put degenerate answers to your prompts before it.

@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from text2grad.cli.console import Console
-from text2grad.cli.options import Debug, Overwrite, check_output, pairs
+from text2grad.cli.options import AnswerColumn, Debug, Overwrite, check_output, pairs
 from text2grad.data.importing import FEEDBACK_SETS, ImportSummary
 from text2grad.errors import UserError
 from text2grad.text.printable import printable
@@ -32,10 +32,7 @@ def import_(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="JSON lines with the records and their feedback.")],
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="A column whose name does not tell, as field=column: prompt=Frage; may be repeated."),
-    ] = None,
+    column: AnswerColumn = None,
     label: Annotated[
         list[str] | None,
         typer.Option(help="What a label means, as label=good, poor or missing: Fluff=poor; may be repeated."),

@@ -10,9 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
+from text2grad.config.packaged import preset_names
 from text2grad.distributed.environment import is_main_process
 from text2grad.errors import UserError
 
+AnswerColumn = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="A column whose name does not tell, as field=column: prompt=Frage; may be repeated."),
+]
+Config = Annotated[Path, typer.Argument(help=f"A YAML file, or a preset: {', '.join(preset_names())}.")]
+CriticOption = Annotated[
+    list[str] | None, typer.Option("--option", help="An argument of the critic, as name=value; may be repeated.")
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback if the command fails.")]
 FeedbackFile = Annotated[
     Path, typer.Option("--output", "-o", help="JSON lines with the records and their feedback; continued if it exists.")
@@ -31,6 +40,9 @@ PlainPrompts = Annotated[
     bool, typer.Option("--plain-prompts", help="Use prompts as plain text, for models without a chat template.")
 ]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Retry records whose feedback failed.")]
+UnsafeCritic = Annotated[
+    bool, typer.Option("--unsafe-exec", help="Let the code critic run programs if no sandbox is available.")
+]
 Watch = Annotated[bool, typer.Option("--watch", help="Serve the report on this machine while the run goes on.")]
 
 

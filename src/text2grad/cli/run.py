@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from text2grad.cli.options import Debug, Model, OutputDir, Resume, Watch, to_overrides, watching
+from text2grad.cli.options import Config, Debug, Model, OutputDir, Resume, Watch, to_overrides, watching
 from text2grad.cli.progress import silence_libraries, terminal
-from text2grad.config.packaged import preset_names
 
 
 def run(
-    config: Annotated[Path, typer.Argument(help=f"A YAML file, or a preset: {', '.join(preset_names())}.")],
+    config: Config,
     overrides: Annotated[
         list[str] | None, typer.Argument(help="Settings to change, as section.key=value: policy.max_steps=10 seed=2")
     ] = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from text2grad.cli.options import Debug, Overwrite, check_output, given, pairs
+from text2grad.cli.options import AnswerColumn, CriticOption, Debug, Overwrite, check_output, given, pairs
 from text2grad.cli.progress import silence_libraries
 from text2grad.errors import UserError
 
@@ -43,13 +43,8 @@ def studio(
     store: Annotated[
         Path | None, typer.Option(help="Where annotations are kept; default: SOURCE.studio.sqlite beside the source.")
     ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="A column whose name does not tell, as field=column: prompt=Frage; may be repeated."),
-    ] = None,
-    option: Annotated[
-        list[str] | None, typer.Option(help="An argument of the critic, as name=value; may be repeated.")
-    ] = None,
+    column: AnswerColumn = None,
+    option: CriticOption = None,
     host: Annotated[
         str, typer.Option(help="An address of this machine, for annotators on others; a token is then demanded.")
     ] = "127.0.0.1",
