@@ -270,10 +270,3 @@ def test_blame_that_names_no_word_of_one_sentence_is_not_of_all_of_it() -> None:
     answer = "The painter Alma Reyes has given 31 works to the museum in Tarifa."
     reading = read_comment("The zebra is in the wrong colour.", answer)
     assert all(span.end - span.start < len(answer) for span in reading.spans)
-
-
-def test_praise_that_is_hardly_likelier_than_blame_earns_nothing() -> None:
-    answer = "I hereby acknowledge receipt of the bicycle. The party was wonderful, and I will miss our lunches."
-    reading = read_comment("That opening line sounds like a form from the tax office.", answer)
-    assert not [span for span in reading.spans if span.label == "good"]
-    assert [reason for _, reason in reading.refused] == [NOT_SURE]

@@ -37,7 +37,10 @@ def test_a_table_becomes_feedback_and_a_page(comments, tmp_path):
     done = invoke("import", comments, "-o", out, "--label", "Fluff=poor")
     assert done.exit_code == 0, done.output
     first, second, third = read_examples(out)
-    assert [(first.completion[s.start : s.end], s.label) for s in first.feedback.spans] == [("Friday", "poor")]
+    assert [(first.completion[s.start : s.end], s.label) for s in first.feedback.spans] == [
+        ("Friday", "poor"),
+        (first.completion, "good"),
+    ]
     assert first.feedback.critique == 'It is not on "Friday" but on Monday.\nWell said.'
     assert [(second.completion[s.start : s.end], s.label) for s in second.feedback.spans] == [("everything", "poor")]
     assert (third.id, third.feedback.unmatched) == ("4", ["lions"])
