@@ -10,13 +10,14 @@
    `code_blame.json`.
 3. Transfer: DeFacto val with an aligner that was trained without any row of it (`transfer.json.gz`).
 4. Calibration: expected error of the confidence of spans, and how many with 0.8 and above are right; a span is right
-   if at least half of its words are. On DeFacto, praise is never right, not even that of an error-free summary.
+   if at least half of its words are. On DeFacto, praise is right where the person changed less than half of the words;
+   up to the tenth look it was never right, not even that of an error-free summary.
 5. Comments per second on two cores, and the growth of the package since `BASE`.
 
 What these rows were used for before. Our own comments and HaluQuestQA: never trained on, nothing chosen by them.
 DeFacto val: never trained on, but looked at ten times while the reading was built: the ranker's gate was raised after
 the third look, and after the fourth, error-free summaries and speed were worked on, on DeFacto's training split with
-rows left out (`defacto_folds.py`). The tenth look, this one, followed changes of speed and rules for other comments.
+rows left out (`defacto_folds.py`). The tenth and the eleventh look, this one, followed rules for other comments.
 QA-Feedback: the aligner was trained on the first half, on which the rules for stated omissions and evidence were
 checked too; earlier fixes of them were checked on the second half, which is reported. ILF: the stance model is trained
 on its critiques (not on its places), and the order of the sources of targets in programs was chosen on it, so that its
@@ -334,11 +335,13 @@ def _marks(completion: str, places: Sequence[Range]) -> Marks:
 
 
 def _outcomes(case: Case, spans: Sequence[Span]) -> list[tuple[float, bool]]:
+    """Return for each span its confidence, and whether it is right: most words of blame were changed, few of praise."""
     gold = np.array(case.gold, dtype=np.bool_)
     outcomes = []
     for span in spans:
         inside = _marks(case.completion, [(span.start, span.end)])
-        right = span.label == "poor" and inside.any() and gold[inside].mean() >= 0.5
+        is_changed = inside.any() and gold[inside].mean() >= 0.5
+        right = is_changed if span.label == "poor" else inside.any() and not is_changed
         outcomes.append((span.confidence, bool(right)))
     return outcomes
 

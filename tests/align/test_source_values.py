@@ -79,3 +79,15 @@ def test_sure_praise_stays_praise() -> None:
 def test_without_a_source_there_is_no_value_of_it() -> None:
     comment = "The head count should read 350."
     assert find_source_value(comment, (0, len(comment)), Document(ANSWER), "") is None
+
+
+def test_a_name_belongs_in_the_place_of_another_only_among_several_like_words() -> None:
+    source = "Lena Brandt and Rosa Mewes won bronze at the second round of the series in Lisbon on Sunday."
+    answer = "Lena Brandt and Ida Falk won bronze at the second round in Porto."
+    document = Document(answer, source)
+    comment = "The event was in Lisbon."
+    assert find_source_value(comment, (0, len(comment)), document, source) is None
+    comment = "That was Rosa Mewes."
+    found = find_source_value(comment, (0, len(comment)), document, source)
+    assert found is not None
+    assert answer[slice(*found.place)] == "Ida Falk"

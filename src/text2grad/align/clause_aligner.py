@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _HINT_LOG_ODDS = {"kind": 2.5, "name": 1.0}
 _MIN_HINT_CONFIDENCE = 0.5  # of a thing of a kind that is a target by itself where the learned aligner finds nothing
 _SENTENCE_CONFIDENCE = 0.5
-_ONE_SENTENCE_CONFIDENCE = 0.5  # that praise which names no word of an answer of one sentence is praise of all of it
 _EDGES = f"{PUNCTUATION} \t\n"
 _MIN_SENTENCE_WORDS, _MIN_SENTENCE_SHARE = 1, 0.34  # content words that the clause shares with a sentence it means
 
@@ -126,7 +125,7 @@ def finish_clause(comment: str, item: ReadClause, document: Document) -> None:
     if clause.stance == "unsure":
         item.refused = NOT_SURE
     elif not item.targets and clause.stance == "good" and len(document.sentences) == 1 and not is_long:
-        item.targets = [Target("whole", document.whole, bounds, _ONE_SENTENCE_CONFIDENCE)]
+        item.targets = [Target("whole", document.whole, bounds, WHOLE_CONFIDENCE)]
     elif not item.targets:
         item.refused = NO_PLACE
 

@@ -20,7 +20,7 @@ from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, WordKind, key
 _WINDOW = 4  # words on each side whose content counts
 _NEXT, _PREVIOUS, _NEAR, _MAX_NEAR = 1.5, 1.0, 0.5, 3  # for the same word right after, right before, and near it
 _NOT_IN_SOURCE = 1.0  # for a value that the source does not have at all
-_MIN_SCORE, _MIN_MARGIN = 2.0, 0.5
+_MIN_SCORE, _MIN_NAME_SCORE, _MIN_MARGIN = 2.0, 3.0, 0.5  # names of other things stand next to like words more often
 _CONTRAST = re.compile(r"\b(?:not|rather than|instead of)\b|n['’]t\b", re.IGNORECASE)  # which says what it replaces
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _CURRENCIES = "$€£¥"
@@ -56,7 +56,8 @@ def find_source_value(comment: str, clause: Range, document: Document, prompt: s
         ),
         key=lambda pair: -pair[0],
     )
-    if not scored or scored[0][0] < _MIN_SCORE:
+    wanted = _MIN_NAME_SCORE if given[0].kind == "name" else _MIN_SCORE
+    if not scored or scored[0][0] < wanted:
         return None
     if len(scored) > 1 and scored[0][0] - scored[1][0] < _MIN_MARGIN:
         return None
