@@ -190,6 +190,7 @@ def _omission(text: str, phrase: Range, confidence: float) -> Omission:
 
 
 def targets_of(proposal: Proposal) -> list[Target]:
+    """Return a target for each place that a proposal names."""
     return [Target(proposal.source, place, proposal.phrase, proposal.confidence) for place in proposal.places]
 
 
