@@ -1,8 +1,8 @@
 """What one step on a correction does: 200 real answers, each with what should have been written.
 
 DeFacto summaries (people's corrections), FGRLHF answers (people's corrections), and answers of the untrained default
-model to XQuAD's questions (the qa critic's corrections). For each answer separately, one gradient step of the same
-length on all weights (`explain`'s), with the corrections and without them: is the replacement more probable after it,
+model to XQuAD's questions (the qa critic's corrections). For each answer separately, the step of `text2grad explain`
+(`constrained_step.py`), with the corrections and without them: is the replacement more probable after it,
 does greedy decoding after the same prefix write it now, and how far did words move that nobody criticised?
 """
 
@@ -18,9 +18,9 @@ from harness import Bar, data_folder, options, report, show
 from untrained_answers import untrained_answers
 
 from text2grad.align.tokens import decode, offsets
+from text2grad.constrained_step import constrained_step
 from text2grad.critics.rules.qa import QACritic
 from text2grad.data import defacto, fgrlhf, xquad
-from text2grad.explain import gradient_step
 from text2grad.models.batching import Branch
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.models.packing import pad_rows
@@ -156,7 +156,7 @@ def apply_step(policy: Policy, triple: Triple, corrected: bool) -> Effect:
     """Make one step and measure; the caller restores the weights."""
     old = branch_logprobs(policy, triple)
     branches = triple.branches if corrected else []
-    (before, after), *_ = gradient_step(policy, triple.prompt, triple.answer, triple.rewards, STEP_SIZE, branches)
+    (before, after), *_ = constrained_step(policy, triple.prompt, triple.answer, triple.rewards, STEP_SIZE, branches)
     moved = [abs(b - a) for a, b in zip(before, after, strict=True)]
     inside = [change for change, reward in zip(moved, triple.rewards, strict=True) if reward]
     outside = [change for change, reward in zip(moved, triple.rewards, strict=True) if not reward]

@@ -5,10 +5,8 @@ import pytest
 
 from text2grad.cli.display import explanation_table
 from text2grad.errors import UserError
-from text2grad.explain import Explanation, explain, gradient_step, locate_comment
+from text2grad.explain import Explanation, explain, locate_comment
 from text2grad.models.loading import load_model, load_tokenizer
-from text2grad.models.policy import Policy
-from text2grad.rewards.corrections import CorrectedBranch, Correction
 from text2grad.schema import Feedback, Omission, Span
 
 SUMMARY_SOURCE = (
@@ -114,36 +112,11 @@ def test_a_correction_that_does_not_fit_the_context_is_refused(tiny_model: Path)
     assert (explanation.corrections, explanation.refused_corrections) == ([], 1)
 
 
-def test_a_correction_alone_can_be_explained(tiny_model: Path) -> None:
-    policy = Policy(load_model(tiny_model), keep_reference=False)
-    branch = CorrectedBranch(1, [9, 10], [Correction(start=1, end=2, first=0, last=2, weight=1.0)])
-    completion, corrected = gradient_step(policy, [5, 6], [7, 8], [0.0, 0.0], 0.1, [branch])
-    assert [len(part) for part in completion] == [2, 2]
-    moved = [after - before for before, after in zip(*corrected, strict=True)]
-    assert sum(moved) / 2 == pytest.approx(0.4, rel=0.05), "four times the step"
-
-
-def test_tokens_without_a_reward_are_held(tiny_model: Path) -> None:
-    policy = Policy(load_model(tiny_model), keep_reference=False)
-    ((before, after),) = gradient_step(policy, [5, 6], [7, 8, 9, 10], [0.0, -1.0, 0.0, 0.0], step_size=0.5)
-    moved = [b - a for a, b in zip(before, after, strict=True)]
-    assert moved[1] == pytest.approx(-0.5, abs=0.05)
-    assert max(abs(moved[i]) for i in (0, 2, 3)) < 0.1
-
-
 def test_a_comment_without_a_match_is_an_error() -> None:
     with pytest.raises(UserError, match="does not say which words"):
         locate_comment("The recipe for soup in Zanzibar is wrong.", "We meet on Friday at noon.", "When?")
     with pytest.raises(UserError, match="not found: Tuesday"):
         locate_comment('It was not "Tuesday".', "We meet at noon.", "When?")
-
-
-def test_praise_and_blame_that_cancel_out_are_an_error(tiny_model: Path) -> None:
-    policy = Policy(load_model(tiny_model), keep_reference=False)
-    with pytest.raises(UserError, match="cancel out"):
-        gradient_step(policy, [5, 6], [7, 8], rewards=[0.0, 0.0], step_size=0.5)
-    with pytest.raises(UserError, match="cancel out"):  # what is left would be scaled up to a whole step
-        gradient_step(policy, [5, 6], [7, 8], rewards=[-0.004, 0.003], step_size=0.5)
 
 
 def test_a_comment_on_code_needs_no_quote() -> None:

@@ -1,35 +1,28 @@
-"""The effect of one comment on one completion: its spans and corrections, the token rewards, and one gradient step."""
+"""The effect of one comment on one completion: its spans and corrections, the token rewards, and one step."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from pydantic_core import to_jsonable_python
-from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.align.comment_aligner import describe_refusals
 from text2grad.align.reading import read_comment
 from text2grad.align.tokens import decode, offsets
+from text2grad.constrained_step import Change, constrained_step
 from text2grad.errors import UserError
-from text2grad.models.batching import Branch
-from text2grad.models.packing import pad_rows
 from text2grad.models.policy import Policy
 from text2grad.models.prompts import encode_prompts
 from text2grad.models.special_tokens import encode_texts
-from text2grad.rewards.corrections import Completion, CorrectedBranch, find_corrections
+from text2grad.rewards.corrections import Completion, find_corrections
 from text2grad.rewards.credit import Credit, token_rewards
 from text2grad.schema import Example, Feedback, Omission, Span
 
 EXPLAINED_CREDIT = Credit(mode="uniform")
-PARTS = 4  # of a step: one straight step misses its aims and moves words that nobody spoke of
-SMALLEST_REWARD = 0.01  # less is what is left where praise and blame of the same words nearly cancel out
-CORRECTION_SIZE, TARGET_PROBABILITY = 4.0, 0.9  # corrections are pulled further than rewarded words, up to there
 
 
 @dataclass(frozen=True)
@@ -95,7 +88,7 @@ def explain(
 
     refused: parts of the comment that have no effect, each with the reason; they are passed on to the explanation.
 
-    step_size: how far rewarded tokens move on average, in nats of log-probability; see `gradient_step`.
+    step_size: how far rewarded tokens move on average, in nats of log-probability; see `find_targets`.
     Changes the weights of `model` in place.
     """
     example = Example(id="explain", prompt=prompt, completion=completion, feedback=feedback)
@@ -117,7 +110,7 @@ def explain(
         min_confidence=EXPLAINED_CREDIT.min_confidence,
     )
     policy = Policy(model, keep_reference=False)
-    changes = gradient_step(policy, prompt_ids, ids, rewards.tolist(), step_size, branches)
+    changes = constrained_step(policy, prompt_ids, ids, rewards.tolist(), step_size, branches)
     places = [(completion[s:e], s, e) for s, e in ranges]
     rows = [
         CorrectionChange(
@@ -171,71 +164,6 @@ def locate_comment(comment: str, completion: str, prompt: str) -> tuple[Feedback
         unmatched=reading.unmatched,
     )
     return feedback, [(comment[start:end].strip(), reason) for (start, end), reason in reading.refused]
-
-
-Change = tuple[list[float], list[float]]  # log-probabilities of tokens before and after the step
-
-
-def gradient_step(
-    policy: Policy,
-    prompt: list[int],
-    completion: list[int],
-    rewards: Sequence[float],
-    step_size: float,
-    corrected: Sequence[CorrectedBranch] = (),
-) -> list[Change]:
-    """Take one step along token rewards and corrections; return the change of the completion and of each branch.
-
-    The step goes along the gradients of three sums: log-probabilities of the completion's tokens times their rewards,
-    mean log-probabilities of corrections times their weights, and minus half of the squared changes of tokens without
-    a reward. It is taken in `PARTS`, each as long as needed for the rest of the way to first order: rewarded tokens
-    move by step_size on average, corrections by `CORRECTION_SIZE` times that, at most to `TARGET_PROBABILITY`, and
-    other tokens back to where they were.
-    """
-    rewards = [reward if abs(reward) >= SMALLEST_REWARD else 0.0 for reward in rewards]
-    if not any(rewards) and not corrected:
-        raise UserError("praise and blame of the same words cancel out; write a comment with one opinion per word")
-    policy.eval()
-    device = next(policy.parameters()).device
-    branches = [Branch(0, branch.start, branch.ids) for branch in corrected]
-    batch = pad_rows([prompt], [completion], [[0]], device, branches)
-    with torch.no_grad():
-        before = policy(batch, temperature=1.0).logprobs
-    weights, pulls, held = torch.zeros_like(before), torch.zeros_like(before), torch.zeros_like(before)
-    weights[0, : len(completion)] = torch.tensor(list(rewards))
-    held[0, : len(completion)] = (weights[0, : len(completion)] == 0).to(held.dtype)
-    for line, branch in enumerate(corrected, 1):
-        for correction in branch.corrections:
-            inside = slice(correction.first, correction.last)
-            pulls[line, inside] += correction.weight / (correction.last - correction.first)
-    target = torch.full_like(before, math.log(TARGET_PROBABILITY)).minimum(before + CORRECTION_SIZE * step_size)
-    trained = [parameter for parameter in policy.model.parameters() if parameter.requires_grad]
-    for part in range(PARTS):
-        scores = policy(batch, temperature=1.0).logprobs
-        change, missing = scores.detach() - before, (target - scores.detach()).clamp(min=0)
-        aims = [  # what to raise, and by how much
-            ((weights * scores).sum(), step_size * float(weights.abs().sum()) - float((weights * change).sum())),
-            ((pulls * (missing > 0) * scores).sum(), float((pulls * missing).sum())),
-        ]
-        ways = [(aim, length / (PARTS - part)) for aim, length in aims if length > 0]
-        if part:
-            ways.append((-0.5 * (held * (scores - before)).square().sum(), float((held * change).square().sum())))
-        gradients = [torch.autograd.grad(aim, trained, retain_graph=True, materialize_grads=True) for aim, _ in ways]
-        with torch.no_grad():
-            for eta, gradient in zip(_step_lengths(gradients, [length for _, length in ways]), gradients, strict=True):
-                for parameter, direction in zip(trained, gradient, strict=True):
-                    parameter.add_(direction, alpha=eta)
-    with torch.no_grad():
-        after = policy(batch, temperature=1.0).logprobs
-    lengths = [len(completion), *(len(branch.ids) for branch in corrected)]
-    return [(before[i, :length].tolist(), after[i, :length].tolist()) for i, length in enumerate(lengths)]
-
-
-def _step_lengths(gradients: Sequence[Sequence[Tensor]], wanted: Sequence[float]) -> list[float]:
-    """Return eta with sum_j eta_j * <g_i, g_j> = wanted_i, or nearest to it: how far to go along each gradient."""
-    products = [[sum(float((a * b).sum()) for a, b in zip(g, h, strict=True)) for g in gradients] for h in gradients]
-    solution: list[float] = np.linalg.lstsq(np.array(products), np.array(wanted), rcond=1e-6)[0].tolist()
-    return solution
 
 
 def _token_changes(

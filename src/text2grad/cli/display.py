@@ -129,7 +129,7 @@ def reading_table(explanation: Explanation) -> Table:
 
 
 def explanation_table(explanation: Explanation) -> Table:
-    """Return one row per token: its reward, and its probability before and after the gradient step.
+    """Return one row per token: its reward, and its probability before and after the step.
 
     The tokens of a correction have rows of their own, after the token in whose place they belong.
     """

@@ -26,7 +26,7 @@ def explain(
 ) -> None:
     """Show how a comment is read, its token rewards and corrections, and probabilities before and after one step.
 
-    Nothing is saved.
+    The step is the smallest change of the last layers' weights that moves these words and no others. Nothing is saved.
 
     Example: text2grad explain --prompt "When do we meet?" --completion "We meet on Friday at noon."
     --feedback 'The meeting was not on "Friday".'
