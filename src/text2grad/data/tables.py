@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -49,11 +50,11 @@ def _records(lines: Iterable[str], delimiter: str, number: int) -> Iterator[tupl
     Reading goes on with the second line of a broken record: a quotation mark that is never closed costs a row, not the
     rest of the file. number: the line before the first.
     """
-    left = iter(lines)
+    left, again = iter(lines), deque[str]()  # again: lines of a broken record, to be read before those that are left
     while True:
         read: list[str] = []
         try:
-            for cells in csv.reader(_noted(left, read), delimiter=delimiter, strict=True):
+            for cells in csv.reader(_noted(left, again, read), delimiter=delimiter, strict=True):
                 number += len(read)
                 read.clear()
                 yield number, cells
@@ -61,7 +62,7 @@ def _records(lines: Iterable[str], delimiter: str, number: int) -> Iterator[tupl
         except csv.Error as error:
             number += 1
             yield number, _explain(error)
-            left = chain(read[1:], left)
+            again.extendleft(reversed(read[1:]))
 
 
 def _explain(error: csv.Error) -> str:
@@ -72,8 +73,9 @@ def _explain(error: csv.Error) -> str:
     return "a quotation mark is never closed" if "unexpected end" in fault else fault
 
 
-def _noted(lines: Iterator[str], read: list[str]) -> Iterator[str]:
-    for line in lines:
+def _noted(lines: Iterator[str], again: deque[str], read: list[str]) -> Iterator[str]:
+    """Yield the lines `again`, then the others, and note each in `read`."""
+    while (line := again.popleft() if again else next(lines, None)) is not None:
         read.append(line)
         yield line
 
