@@ -292,10 +292,19 @@ def to_dataset(examples: Iterable[Example]) -> Dataset:
 
 
 def from_dataset(dataset: Dataset) -> Iterator[Example]:
-    """Yield the examples of a dataset made by `to_dataset`, or of any with TRL's columns (prompt, completion, ...)."""
+    """Yield the examples of a dataset made by `to_dataset`, or of any with TRL's columns (prompt, completion, ...).
+
+    An id may be a number; a row without one has its own number.
+    """
     for number, row in enumerate(dataset):
         fields = {name: value for name, value in row.items() if value is not None}
         for name in ("feedback", "meta"):
             if isinstance(fields.get(name), str):
-                fields[name] = json.loads(fields[name])
-        yield validate(Example, {"id": str(number), **fields}, where=f"row {number}")
+                try:
+                    fields[name] = json.loads(fields[name])
+                except ValueError as error:
+                    raise UserError(
+                        f"row {number}: {name} is a text that is not JSON ({error}); rename the column, or write it "
+                        f"as JSON"
+                    ) from error
+        yield validate(Example, fields | {"id": str(fields.get("id", number))}, where=f"row {number}")
