@@ -113,6 +113,10 @@ def test_a_set_is_left_out_and_measured(run: Run, tiny_model: Path, feedback: Pa
     assert '"other" is not the name of a source; the sources are feedback' in str(unknown.exception)
     nothing = run("train", feedback, "-o", tmp_path / "x", *model, "--leave-out", "feedback")
     assert "leaves nothing to train on" in str(nothing.exception)
+    namesake = tmp_path / "others.val.jsonl"
+    namesake.write_bytes(other.read_bytes())
+    ambiguous = run("train", feedback, other, namesake, "-o", tmp_path / "x", *model, "--leave-out", "others")
+    assert f'"others" is the name of several sources ({other}, {namesake}); rename' in str(ambiguous.exception)
 
 
 def test_scoring_says_how_many_completions_are_unfamiliar(run: Run, tiny_model: Path, tmp_path: Path) -> None:

@@ -327,11 +327,18 @@ def _print_unfamiliar(output: Path) -> None:
 
 def _split_sources(sources: list[Path], leave_out: list[str]) -> tuple[list[Path], dict[str, Path]]:
     """Return the sources to train on, and those to leave out by their names: file names without their endings."""
-    names = {source.name.partition(".")[0]: source for source in sources}
+    names: dict[str, list[Path]] = {}
+    for source in sources:
+        names.setdefault(source.name.partition(".")[0], []).append(source)
     for name in leave_out:
         if name not in names:
             raise UserError(f'--leave-out: "{name}" is not the name of a source; the sources are {", ".join(names)}')
-    left_out = {name: names[name] for name in leave_out}
+        if len(names[name]) > 1:
+            raise UserError(
+                f'--leave-out: "{name}" is the name of several sources ({", ".join(map(str, names[name]))}); rename '
+                f"all but one"
+            )
+    left_out = {name: names[name][0] for name in leave_out}
     kept = [source for source in sources if source not in left_out.values()]
     if not kept:
         raise UserError("--leave-out leaves nothing to train on; give another source")
