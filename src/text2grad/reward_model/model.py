@@ -111,6 +111,8 @@ class SpanRewardModel:
         safetensors.torch.save_file(head, folder / HEAD_FILE)
         if self.familiarity is not None:
             safetensors.torch.save_file(self.familiarity.state(), folder / FAMILIARITY_FILE)
+        else:
+            (folder / FAMILIARITY_FILE).unlink(missing_ok=True)  # of another model that was saved there
         replace_text(folder / SETTINGS_FILE, self.settings.model_dump_json(indent=2) + "\n")
         replace_text(folder / "README.md", model_card(self.settings))
 

@@ -225,11 +225,13 @@ def _describe_run(settings: RewardTrainingSettings, examples: Sequence[Example])
 
 
 def _find_checkpoint(output_dir: Path, resume: bool, run: dict[str, Any]) -> str | None:
-    """Return the last complete checkpoint if `resume`; otherwise require a folder that is empty or has none."""
+    """Return the last complete checkpoint if `resume`; otherwise require a folder without checkpoints and model."""
     # The Trainer writes its state last; a checkpoint without it is incomplete.
     states = (output_dir / CHECKPOINTS).glob(f"{PREFIX_CHECKPOINT_DIR}-*/trainer_state.json")
     complete = sorted((state.parent for state in states), key=lambda folder: int(folder.name.rpartition("-")[2]))
     if not resume:
+        if (output_dir / SUMMARY_FILE).is_file():  # written last; the checkpoints may have been removed since
+            raise UserError(f"{output_dir} already holds a trained reward model; choose another folder")
         if complete:
             raise UserError(
                 f"{output_dir} already holds a training run; continue it with --resume, or choose another folder"
@@ -246,6 +248,8 @@ def _find_checkpoint(output_dir: Path, resume: bool, run: dict[str, Any]) -> str
 def _check_same_run(output_dir: Path, run: dict[str, Any]) -> None:
     if (output_dir / SUMMARY_FILE).is_file():  # written last
         raise UserError(f"{output_dir}: this training is finished; choose another folder to train again")
+    if not (output_dir / RUN_FILE).is_file():
+        raise UserError(f"{output_dir / RUN_FILE} is missing; restore it from a copy, or train in another folder")
     before = json.loads((output_dir / RUN_FILE).read_text(encoding="utf-8"))
     old, new = (flatten(one["settings"]) for one in (before, run))
     changed = [f"{name} was {old.get(name)} and is {new.get(name)}" for name in new if old.get(name) != new[name]]
