@@ -71,7 +71,7 @@ def test_train_eval_and_score(run: Run, tiny_model: Path, feedback: Path, tmp_pa
     assert (settings["learning_rate"], settings["inputs"]["reading"]) == (0.01, "once")
 
     again = run("train", feedback, "-o", folder, "--model", tiny_model)
-    assert "already holds a training run" in str(again.exception)
+    assert "already holds a trained reward model" in str(again.exception)
 
     (tmp_path / "run").mkdir()
     for text in ('{"n": 1}', "[]", "3", "text"):
@@ -93,6 +93,16 @@ def test_train_eval_and_score(run: Run, tiny_model: Path, feedback: Path, tmp_pa
     scored = run("score", folder, feedback, "-o", tmp_path / "scored.jsonl", "--rewards", "spans")
     assert scored.exit_code == 0, scored.output
     assert "13 (13 new)" in words(scored.output)
+
+
+def test_of_several_processes_one_prints(
+    run: Run, tiny_model: Path, feedback: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    options = ("--option", "max_steps=1", "--option", "bf16=false")
+    result = run("train", feedback, "-o", tmp_path / "rm", "--model", tiny_model, *options)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
 
 
 def test_a_set_is_left_out_and_measured(run: Run, tiny_model: Path, feedback: Path, tmp_path: Path) -> None:

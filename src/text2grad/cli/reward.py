@@ -13,7 +13,8 @@ from rich.table import Column, Table
 from text2grad.cli.annotate import annotate_with_progress
 from text2grad.cli.console import Console
 from text2grad.cli.options import Debug, Device, FeedbackFile, Overwrite, check_output, given
-from text2grad.cli.progress import ProgressDisplay, silence_libraries
+from text2grad.cli.progress import ProgressDisplay, silence_libraries, terminal
+from text2grad.distributed.environment import is_main_process
 from text2grad.errors import UserError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def train(
     }
     settings = RewardTrainingSettings.parse(given(named, option), where="reward train")
     kept, left_out = _split_sources(sources, leave_out or [])
-    console = Console()
+    console = terminal()
     silence_libraries()
     with ProgressDisplay(console, "training") as display:
         callback = _progress_callback(display)
@@ -84,6 +85,8 @@ def train(
             callbacks=[callback],
             left_out={name: _read([source]) for name, source in left_out.items()},
         )
+    if not is_main_process():  # the others may be here before the summary is written
+        return
     summary = json.loads((output / "training.json").read_text(encoding="utf-8"))
     console.print(_dataset_table(summary))
     if left_out:
