@@ -14,7 +14,7 @@ from reward_support import about_animals, tiny_reward_model, unlabelled
 from typer.testing import CliRunner
 
 from text2grad.cli.app import app
-from text2grad.cli.reward import metrics_table
+from text2grad.cli.reward_tables import metrics_table
 from text2grad.data import summaries
 from text2grad.errors import UserError
 from text2grad.models.loading import load_tokenizer
