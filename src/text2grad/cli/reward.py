@@ -188,7 +188,7 @@ def corrupt_texts(
     from text2grad.reward_model.corruptions.corrupt import CorruptionSettings, corrupt, with_completion
     from text2grad.schema import write_examples
 
-    check_output(output, overwrite)
+    check_output(output, overwrite, sources)
     named = {"per_text": per_text, "clean_share": clean_share, "max_faults": max_faults, "seed": seed}
     settings = CorruptionSettings.parse(given(named), where="reward corrupt")
     texts = [[with_completion(example) for example in _read([source])] for source in sources]
