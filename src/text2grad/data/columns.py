@@ -38,7 +38,7 @@ def row_to_example(row: Row, columns: Mapping[str, str]) -> Example:
         raise UserError(f"{row.where}: {row.error}")
     try:
         return validate(Example, _fields(row, columns), row.where)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter of JSON in a cell, nested too deeply
         raise UserError(f"{row.where}: {error}") from error
 
 

@@ -14,6 +14,7 @@ from text2grad.errors import UserError
 from text2grad.files import open_maybe_gzip
 
 SAVE_AS_CSV = "save it as CSV (UTF-8) and give that file"
+_MAX_CELL = 1 << 30  # characters; Python's own limit is less than a long document
 _ZIPPED = b"PK\x03\x04"  # how the file of a spreadsheet program starts
 _SEPARATOR = re.compile(r"\"?sep=(?P<separator>.)\"?\s*", re.IGNORECASE)
 
@@ -24,6 +25,7 @@ def read_table(path: Path, delimiter: str | None = None) -> Iterator[tuple[int, 
     delimiter: None for that of a first line "sep=;", which Excel writes, or else the header's most frequent.
     Raises UserError for a file that is no table.
     """
+    csv.field_size_limit(_MAX_CELL)
     try:
         with open_maybe_gzip(path, "rt", encoding=_encoding(path), newline="") as file:
             first = file.readline()
