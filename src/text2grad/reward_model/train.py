@@ -110,27 +110,10 @@ def train_reward_model(
         for part in split_by_prompt(examples, settings.heldout_share)
     )
     _check_trainable(train)
-    if settings.heldout_share and len(heldout.rows) < FEW_HELDOUT and is_main_process():
-        log.warning(
-            "too few completions are held out to calibrate the probabilities well (%d): give more feedback, or raise "
-            "heldout_share",
-            len(heldout.rows),
-        )
+    _warn_of_few(heldout, settings)
     model = _initialize_model(settings, tokenizer)
     model.network.class_weights = class_weights(train.class_counts(), settings.class_balance)
-    try:
-        trainer = SpanRewardTrainer(
-            model=model.network,
-            args=training_arguments(settings, output_dir / CHECKPOINTS),
-            train_dataset=train.rows,
-            data_collator=partial(collate, pad_id=int(tokenizer.pad_token_id)),
-            callbacks=list(callbacks),
-        )
-    except ValueError as error:  # raised by the Trainer for its own arguments
-        raise UserError(f"reward train: {error}") from error
-    if callbacks:
-        trainer.remove_callback(PrinterCallback)
-        trainer.remove_callback(ProgressCallback)
+    trainer = _make_trainer(model, train, settings, output_dir / CHECKPOINTS, callbacks)
     if trainer.is_world_process_zero():
         output_dir.mkdir(parents=True, exist_ok=True)
         replace_text(output_dir / RUN_FILE, json.dumps(run, indent=2))
@@ -181,6 +164,39 @@ def _check_trainable(train: RewardDataset) -> None:
             f"none of the {len(train.rows)} completions has a good or poor word, so the head has nothing to learn; "
             f"`text2grad align` finds the words that comments refer to"
         )
+
+
+def _warn_of_few(heldout: RewardDataset, settings: RewardTrainingSettings) -> None:
+    if settings.heldout_share and len(heldout.rows) < FEW_HELDOUT and is_main_process():
+        log.warning(
+            "too few completions are held out to calibrate the probabilities well (%d): give more feedback, or raise "
+            "heldout_share",
+            len(heldout.rows),
+        )
+
+
+def _make_trainer(
+    model: SpanRewardModel,
+    train: RewardDataset,
+    settings: RewardTrainingSettings,
+    checkpoints: Path,
+    callbacks: Sequence[TrainerCallback],
+) -> SpanRewardTrainer:
+    """Return the Trainer of the network; its own progress output is only kept where there are no callbacks."""
+    try:
+        trainer = SpanRewardTrainer(
+            model=model.network,
+            args=training_arguments(settings, checkpoints),
+            train_dataset=train.rows,
+            data_collator=partial(collate, pad_id=int(model.tokenizer.pad_token_id)),
+            callbacks=list(callbacks),
+        )
+    except ValueError as error:  # raised by the Trainer for its own arguments
+        raise UserError(f"reward train: {error}") from error
+    if callbacks:
+        trainer.remove_callback(PrinterCallback)
+        trainer.remove_callback(ProgressCallback)
+    return trainer
 
 
 def _initialize_model(settings: RewardTrainingSettings, tokenizer: PreTrainedTokenizerBase) -> SpanRewardModel:
