@@ -98,6 +98,8 @@ class CodeCritic:
             return Feedback.failure(self.name, "the example has no tests")
         prompt = example.prompt if isinstance(example.prompt, str) else ""
         entry_point = example.meta.get("entry_point") or _last_function(prompt, example.completion)
+        if entry_point is not None and not isinstance(entry_point, str):
+            return Feedback.failure(self.name, f"meta.entry_point is {entry_point!r}, not the name of a function")
         suite = parse_tests(example.tests, entry_point)
         if suite is None:
             return Feedback.failure(self.name, "the example's tests are not valid Python, or need a test runner")
