@@ -62,6 +62,16 @@ def test_rows_of_a_dataset_may_have_numbers_as_ids() -> None:
     assert [example.id for example in from_dataset(dataset)] == ["7", "1"]
 
 
+def test_rows_of_a_dataset_may_be_in_chat_format() -> None:
+    asked, said = {"role": "user", "content": "When?"}, {"role": "assistant", "content": "On Friday."}
+    dataset = Dataset.from_list([{"prompt": [asked | {"name": None}], "completion": [said]}])
+    (example,) = from_dataset(dataset)
+    assert (example.prompt, example.completion) == ([Message(role="user", content="When?")], "On Friday.")
+    two = Dataset.from_list([{"prompt": [asked], "completion": [said, said]}])
+    with pytest.raises(UserError, match="row 0: completion: "):
+        list(from_dataset(two))
+
+
 @pytest.mark.parametrize("column", ["feedback", "meta"])
 def test_a_column_of_a_dataset_that_is_no_json_is_named(column: str) -> None:
     dataset = Dataset.from_list([{"prompt": "p", column: None}, {"prompt": "q", column: "too long"}])
