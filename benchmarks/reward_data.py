@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from text2grad.data import debugbench, defacto, fgrlhf, haluquestqa
 from text2grad.data.split import split_by_prompt
 from text2grad.reward_model.calibration_metrics import average_precision
-from text2grad.reward_model.feedback import word_ranges
 from text2grad.schema import Example
+from text2grad.text.whitespace import word_ranges
 
 OTHERS: dict[str, Callable[[Path], Iterator[Example]]] = {
     "haluquestqa": lambda data: haluquestqa.read(data / "haluquestqa" / "HaluQuestQA.csv.gz"),

@@ -64,6 +64,7 @@ def run(name: str, folder: Path, quick: bool) -> dict[str, Any]:
     if quick:
         settings = settings.model_copy(update={"max_steps": 4, "bf16": False, "per_device_train_batch_size": 2})
     curve = Curve(settings, heldout["defacto"], folder / f"{KEPT}-half" if name == KEPT else None)
+    shutil.rmtree(folder / name, ignore_errors=True)  # of an earlier run
     began = time.monotonic()
     train_reward_model(train, settings, folder / name, callbacks=[curve])
     seconds = time.monotonic() - began

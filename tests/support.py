@@ -52,6 +52,31 @@ class Broken:
         raise LookupError("no such style")
 
 
+class OddError(Exception):
+    """One that pickle cannot make again: it takes other arguments than it keeps."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"{code}: {text}")
+
+
+class Odd:
+    """Raises an exception that pickle cannot make again."""
+
+    def critique(self, examples: Sequence[Example]) -> list[Feedback]:
+        raise OddError(3, "no such style")
+
+
+def _only_here() -> Unloadable:
+    raise OddError(4, "only here")
+
+
+class Unloadable(VowelCritic):
+    """Can be pickled, but not loaded again."""
+
+    def __reduce__(self) -> tuple[Callable[[], Unloadable], tuple[()]]:
+        return _only_here, ()
+
+
 class SlowVowelCritic(VowelCritic):
     """Takes long enough to be killed in the middle of a step."""
 

@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from datasets import Dataset
 from pydantic import ValidationError
 
 from text2grad.errors import UserError
@@ -54,6 +55,28 @@ def test_json_lines_and_datasets_round_trip(tmp_path: Path, prompt: str | list[M
     write_examples(tmp_path / "data.jsonl", examples)
     assert list(read_examples(tmp_path / "data.jsonl")) == examples
     assert list(from_dataset(to_dataset(examples))) == examples
+
+
+def test_rows_of_a_dataset_may_have_numbers_as_ids() -> None:
+    dataset = Dataset.from_list([{"id": 7, "prompt": "p"}, {"id": None, "prompt": "q"}])
+    assert [example.id for example in from_dataset(dataset)] == ["7", "1"]
+
+
+def test_rows_of_a_dataset_may_be_in_chat_format() -> None:
+    asked, said = {"role": "user", "content": "When?"}, {"role": "assistant", "content": "On Friday."}
+    dataset = Dataset.from_list([{"prompt": [asked | {"name": None}], "completion": [said]}])
+    (example,) = from_dataset(dataset)
+    assert (example.prompt, example.completion) == ([Message(role="user", content="When?")], "On Friday.")
+    two = Dataset.from_list([{"prompt": [asked], "completion": [said, said]}])
+    with pytest.raises(UserError, match="row 0: completion: "):
+        list(from_dataset(two))
+
+
+@pytest.mark.parametrize("column", ["feedback", "meta"])
+def test_a_column_of_a_dataset_that_is_no_json_is_named(column: str) -> None:
+    dataset = Dataset.from_list([{"prompt": "p", column: None}, {"prompt": "q", column: "too long"}])
+    with pytest.raises(UserError, match=f"row 1: {column} is a text that is not JSON"):
+        list(from_dataset(dataset))
 
 
 def test_unknown_fields_of_an_example_are_kept_in_meta() -> None:

@@ -204,6 +204,11 @@ class Example(Strict):
         return "\n\n".join(message.content for message in self.prompt)
 
 
+def _without_nulls(message: Any) -> Any:
+    """Return a message without the keys that only others of its column have: Arrow fills them in."""
+    return {key: value for key, value in message.items() if value is not None} if isinstance(message, dict) else message
+
+
 def _check_range(field: str, bounds: Range, text_name: str, text: str) -> None:
     start, end = bounds
     if not 0 <= start < end:
@@ -292,10 +297,24 @@ def to_dataset(examples: Iterable[Example]) -> Dataset:
 
 
 def from_dataset(dataset: Dataset) -> Iterator[Example]:
-    """Yield the examples of a dataset made by `to_dataset`, or of any with TRL's columns (prompt, completion, ...)."""
+    """Yield the examples of a dataset made by `to_dataset`, or of any with TRL's columns (prompt, completion, ...).
+
+    An id may be a number; a row without one has its own number. A completion in chat format is one message.
+    """
     for number, row in enumerate(dataset):
         fields = {name: value for name, value in row.items() if value is not None}
+        for name in ("prompt", "completion"):
+            if isinstance(fields.get(name), list):
+                fields[name] = list(map(_without_nulls, fields[name]))
+        if isinstance(said := fields.get("completion"), list) and len(said) == 1 and isinstance(said[0], dict):
+            fields["completion"] = said[0].get("content")
         for name in ("feedback", "meta"):
             if isinstance(fields.get(name), str):
-                fields[name] = json.loads(fields[name])
-        yield validate(Example, {"id": str(number), **fields}, where=f"row {number}")
+                try:
+                    fields[name] = json.loads(fields[name])
+                except ValueError as error:
+                    raise UserError(
+                        f"row {number}: {name} is a text that is not JSON ({error}); rename the column, or write it "
+                        f"as JSON"
+                    ) from error
+        yield validate(Example, fields | {"id": str(fields.get("id", number))}, where=f"row {number}")

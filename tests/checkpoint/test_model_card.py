@@ -11,6 +11,7 @@ from support import PROMPTS, MakeTrainer
 from text2grad.checkpoint.markdown import split_front_matter
 from text2grad.checkpoint.model_card import merged_card, model_card, read_names
 from text2grad.errors import UserError
+from text2grad.trainer.config import Text2GradConfig
 from text2grad.trainer.guards import EvalScore
 
 FACTS: dict[str, Any] = {
@@ -57,6 +58,11 @@ def test_what_is_not_known_or_does_not_matter_is_left_out() -> None:
     assert "Held-out" not in card
     assert "save_steps" not in card
     assert "/home/me" not in card
+
+
+def test_a_card_names_no_server() -> None:
+    server = Text2GradConfig(output_dir=Path("run"), vllm_server_base_url="http://gpu-7.internal:8000")
+    assert "internal" not in make_card(settings=server.model_dump(mode="json"))
 
 
 def test_a_local_base_is_called_by_its_name_alone(tmp_path: Path) -> None:

@@ -114,6 +114,13 @@ def test_names_folders_and_unfinished_runs(tiny_model: Path, first: RunFolder, t
         find_model(unfinished.root)
 
 
+@pytest.mark.parametrize("content", ["{", "[]", "{}"])
+def test_a_damaged_adapter_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "adapter_config.json").write_text(content)
+    with pytest.raises(UserError, match=r"adapter_config\.json is damaged: it names no base_model_name_or_path"):
+        find_model(tmp_path)
+
+
 def test_a_comment_is_explained_on_the_model_of_a_run(first: RunFolder, tiny_model: Path) -> None:
     given = ["--prompt", "Go.", "--completion", "We meet on Friday.", "--feedback", 'Not on "Friday".', "--json"]
 

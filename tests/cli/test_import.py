@@ -124,6 +124,24 @@ def test_a_score_survives_a_critique_that_cannot_be_aligned(tmp_path):
     assert unscored.feedback.status == "failed"
 
 
+def test_the_comments_themselves_are_never_overwritten(comments, tmp_path):
+    before = comments.read_bytes()
+    (tmp_path / "link.csv").symlink_to(comments)
+    for out in (comments, tmp_path / "link.csv"):
+        with pytest.raises(UserError, match="is read by this command, and would be lost; give another file"):
+            invoke("import", comments, "-o", out, "--overwrite")
+    assert comments.read_bytes() == before
+
+
+def test_a_cell_that_is_nested_too_deeply_costs_no_other_row(tmp_path):
+    path, out = tmp_path / "c.csv", tmp_path / "f.jsonl"
+    deep = '[{""labels"": ' + "[" * 100_000
+    path.write_text(f'prompt,completion,comment\n"{deep}",b,c\nWho pays?,Ann pays.,"Not ""Ann""."\n')
+    done = invoke("import", path, "-o", out)
+    assert done.exit_code == 0, done.output
+    assert [example.prompt for example in read_examples(out)] == ["Who pays?"]
+
+
 def test_what_cannot_be_imported_is_a_sentence(comments, tmp_path):
     out = tmp_path / "f.jsonl"
     out.write_text("mine")

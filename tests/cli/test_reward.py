@@ -14,7 +14,7 @@ from reward_support import about_animals, tiny_reward_model, unlabelled
 from typer.testing import CliRunner
 
 from text2grad.cli.app import app
-from text2grad.cli.reward import metrics_table
+from text2grad.cli.reward_tables import metrics_table
 from text2grad.data import summaries
 from text2grad.errors import UserError
 from text2grad.models.loading import load_tokenizer
@@ -71,7 +71,7 @@ def test_train_eval_and_score(run: Run, tiny_model: Path, feedback: Path, tmp_pa
     assert (settings["learning_rate"], settings["inputs"]["reading"]) == (0.01, "once")
 
     again = run("train", feedback, "-o", folder, "--model", tiny_model)
-    assert "already holds a training run" in str(again.exception)
+    assert "already holds a trained reward model" in str(again.exception)
 
     (tmp_path / "run").mkdir()
     for text in ('{"n": 1}', "[]", "3", "text"):
@@ -95,6 +95,16 @@ def test_train_eval_and_score(run: Run, tiny_model: Path, feedback: Path, tmp_pa
     assert "13 (13 new)" in words(scored.output)
 
 
+def test_of_several_processes_one_prints(
+    run: Run, tiny_model: Path, feedback: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    options = ("--option", "max_steps=1", "--option", "bf16=false")
+    result = run("train", feedback, "-o", tmp_path / "rm", "--model", tiny_model, *options)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+
+
 def test_a_set_is_left_out_and_measured(run: Run, tiny_model: Path, feedback: Path, tmp_path: Path) -> None:
     other = tmp_path / "others.v2.jsonl"
     write_examples(other, about_animals(20)[12:])
@@ -113,6 +123,10 @@ def test_a_set_is_left_out_and_measured(run: Run, tiny_model: Path, feedback: Pa
     assert '"other" is not the name of a source; the sources are feedback' in str(unknown.exception)
     nothing = run("train", feedback, "-o", tmp_path / "x", *model, "--leave-out", "feedback")
     assert "leaves nothing to train on" in str(nothing.exception)
+    namesake = tmp_path / "others.val.jsonl"
+    namesake.write_bytes(other.read_bytes())
+    ambiguous = run("train", feedback, other, namesake, "-o", tmp_path / "x", *model, "--leave-out", "others")
+    assert f'"others" is the name of several sources ({other}, {namesake}); rename' in str(ambiguous.exception)
 
 
 def test_scoring_says_how_many_completions_are_unfamiliar(run: Run, tiny_model: Path, tmp_path: Path) -> None:

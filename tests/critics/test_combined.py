@@ -100,6 +100,19 @@ def test_graded_scores_and_spans_are_added_up():
     assert len(merged.spans) == 1
 
 
+def test_beside_graded_scores_a_span_weighs_as_much_as_it_is_certain():
+    graded = Feedback(critic="model", scores=[(0, 4, -0.5)])
+    spans = [
+        Span(start=4, end=8, label="poor", severity=0.5, confidence=0.5),
+        Span(start=8, end=9, label="good", confidence=0.0),
+    ]
+    merged = merge_feedback([graded, Feedback(critic="a", critique="Bad.", spans=spans)])
+
+    assert merged.scores == [(0, 4, -0.5), (4, 8, -0.25)]
+    offsets = [(0, 4), (4, 8), (8, 9), (9, 9)]
+    assert token_rewards(merged, offsets, credit=Credit(total="spans")).rewards.tolist() == [-0.5, -0.25, 0.0, 0.0]
+
+
 def test_the_score_is_the_mean_of_those_that_are_there():
     feedbacks = [Feedback(critic="a", score=1.0), Feedback(critic="b", score=-0.5), Feedback(critic="c")]
 

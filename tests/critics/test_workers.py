@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pytest
-from support import PASSAGE, Broken, VowelCritic
+from support import PASSAGE, Broken, Odd, Unloadable, VowelCritic
 
 from text2grad.align.comment_aligner import CommentAligner
 from text2grad.critics import workers
@@ -43,6 +43,18 @@ def test_an_exception_of_the_critic_comes_back_and_the_workers_go_on(pool: Worke
     with pytest.raises(LookupError, match="no such style"):
         pool.critique(Broken(), EXAMPLES)
     assert len(pool.critique(VowelCritic(), EXAMPLES)) == 20
+
+
+def test_an_exception_that_cannot_be_made_again_harms_no_later_answer(pool: WorkerPool) -> None:
+    with pytest.raises(RuntimeError, match="OddError: 3: no such style"):
+        pool.critique(Odd(), EXAMPLES)
+    assert pool.critique(VowelCritic(), EXAMPLES) == VowelCritic().critique(EXAMPLES)
+
+
+def test_a_critic_that_a_worker_cannot_load_is_an_error_and_not_a_killed_worker(pool: WorkerPool) -> None:
+    with pytest.raises(RuntimeError, match="OddError: 4: only here"):
+        pool.critique(Unloadable(), EXAMPLES)
+    assert pool.critique(VowelCritic(), EXAMPLES) == VowelCritic().critique(EXAMPLES)
 
 
 def test_a_worker_that_is_killed_is_replaced() -> None:

@@ -33,6 +33,11 @@ def test_a_prompt_may_be_put_together():
     assert (made.prompt, made.id, made.meta) == ("A {b} c.\n\nQ: Why?", "7", {})
 
 
+def test_an_empty_cell_adds_nothing_to_a_prompt_that_is_put_together():
+    made = example({"prompt": "{instruction}\n\n{input}"}, instruction="Name a colour.", input=None)
+    assert made.prompt == "Name a colour.\n\n"
+
+
 @pytest.mark.parametrize(
     ("columns", "says"),
     [

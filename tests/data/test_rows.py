@@ -103,6 +103,18 @@ def test_a_folder_of_data_files_is_a_dataset(tmp_path, monkeypatch):
         fields(tmp_path / "empty")
 
 
+def test_a_row_that_is_nested_too_deeply_costs_no_other(tmp_path):
+    deep = "[" * 100_000 + "]" * 100_000
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{"q": 1}}\n{{"q": {deep}}}\n{{"q": 2}}\n')
+    first, broken, last = read_rows_of(path)
+    assert (first.fields, last.fields) == ({"q": 1}, {"q": 2})
+    assert "not valid JSON" in str(broken.error)
+    (tmp_path / "a.json").write_text(deep)
+    with pytest.raises(UserError, match=r"a\.json: not valid JSON"):
+        list(read_rows_of(tmp_path / "a.json"))
+
+
 def test_broken_rows_are_named_and_the_others_read(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"p": 1}\n{"p": \n[1]\n\n{"p": 2}\n')
     rows = list(read_rows_of(tmp_path / "a.jsonl"))

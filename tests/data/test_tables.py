@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from text2grad.data.tables import read_table
@@ -48,6 +50,21 @@ def test_a_broken_row_costs_no_other(tmp_path):
         (8, "not valid CSV (a quotation mark is never closed)"),
         (9, {"p": "8", "q": "9"}),
     ]
+
+
+def test_a_cell_may_hold_a_long_document(tmp_path):
+    document = "a line of it\n" * 20_000
+    assert read(tmp_path, f'p,q\n"{document}",1\nx,2\n') == [
+        (20_002, {"p": document, "q": "1"}),
+        (20_003, {"p": "x", "q": "2"}),
+    ]
+
+
+def test_many_broken_rows_take_no_longer_than_others(tmp_path):
+    start = time.process_time()
+    rows = read(tmp_path, "p,q\n" + '"a"b,c\n' * 30_000)
+    assert len(rows) == 30_000
+    assert time.process_time() - start < 1.0  # every row once more for each one before it would take several seconds
 
 
 def test_two_columns_of_one_name(tmp_path):

@@ -46,3 +46,9 @@ def test_pass_at_k_is_averaged_over_problems() -> None:
     assert "passed" not in metrics
     with pytest.raises(UserError, match="pass@4 needs at least 4 answers"):
         summarise(answers, 10, 0, ks=[4])
+
+
+@pytest.mark.parametrize("value", ["2021-01-01", 3, ["yes"], None])
+def test_a_column_of_the_name_passed_is_no_result_of_tests(value: object) -> None:
+    example = answer("a").model_copy(update={"meta": {"passed": value}})
+    assert "passed" not in summarise([example], resamples=10, seed=0)["metrics"]

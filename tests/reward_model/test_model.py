@@ -273,6 +273,10 @@ def test_unfamiliar_completions_get_weaker_feedback(tiny_model: Path, tmp_path: 
     loaded = SpanRewardModel.from_pretrained(tmp_path, device="cpu").critique(answers)
     assert [feedback.distance for feedback in loaded] == pytest.approx([near.distance, far.distance], abs=1e-3)
 
+    model.familiarity = None  # saved over one that has it
+    model.save_pretrained(tmp_path)
+    assert SpanRewardModel.from_pretrained(tmp_path, device="cpu").familiarity is None
+
 
 def test_push_to_hub_uploads_what_is_saved(model: SpanRewardModel, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[str, Any]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -231,9 +232,27 @@ def test_a_folder_of_others_is_not_written_to(tiny_model: Path, tmp_path: Path) 
 def test_resuming_requires_a_checkpoint_and_starting_requires_none(train: Train) -> None:
     with pytest.raises(UserError, match="no checkpoint to resume from; start the training without --resume"):
         train(max_steps=1, resume=True)
-    train(max_steps=1)
+    with pytest.raises(StoppedError):
+        train(max_steps=2, stop=2)
     with pytest.raises(UserError, match="already holds a training run; continue it with --resume"):
-        train(max_steps=1)
+        train(max_steps=2)
+
+
+def test_a_finished_model_is_not_overwritten_where_its_checkpoints_were_removed(train: Train, tmp_path: Path) -> None:
+    before = weights(train(max_steps=1))
+    shutil.rmtree(tmp_path / "rm" / "checkpoints")
+    with pytest.raises(UserError, match="rm already holds a trained reward model; choose another folder"):
+        train(max_steps=1, seed=1)
+    after = weights(SpanRewardModel.from_pretrained(tmp_path / "rm", "cpu"))
+    assert torch.equal(after["head.weight"], before["head.weight"])
+
+
+def test_resuming_without_the_settings_of_the_run_is_an_error(train: Train, tmp_path: Path) -> None:
+    with pytest.raises(StoppedError):
+        train(max_steps=2, stop=2)
+    (tmp_path / "rm" / "run.json").unlink()
+    with pytest.raises(UserError, match=r"run\.json is missing; restore it from a copy"):
+        train(max_steps=2, resume=True)
 
 
 def test_nothing_to_train_on_is_an_error(tiny_model: Path, tmp_path: Path) -> None:

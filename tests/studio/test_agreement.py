@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from text2grad.schema import Feedback, Span
-from text2grad.studio.agreement import Judged, krippendorff_alpha, measure_agreement, token_labels, word_ranges
+from text2grad.studio.agreement import Judged, krippendorff_alpha, measure_agreement, token_labels
+from text2grad.text.whitespace import word_ranges
 
 
 def rows(*lines: str) -> list[list[str | None]]:

@@ -71,6 +71,36 @@ def test_reasons_and_omissions_go_to_label_studio(project: Project, tmp_path: Pa
     assert (back.text, back.insertion, back.insert_at) == (missing.text, missing.insertion, missing.insert_at)
 
 
+@pytest.mark.parametrize("form", ["label-studio", "argilla"])
+def test_what_is_said_of_each_part_comes_back(project: Project, tmp_path: Path, form: exports.Format) -> None:
+    text = COMPLETIONS["plain"]
+    spans = [
+        find(text, "Friday", reason="It was Monday.", replacement="Monday", severity=0.5),
+        find(text, "430", reason="Too many.", replacement=""),
+        find(text, "historic"),
+    ]
+    annotate(project, 0, *spans, critique="Wrong day.", omissions=[Omission(text="the repairs\nand their cost")])
+    path = tmp_path / "out.json"
+    exports.write(project, path, form)
+    (example,) = read_feedback(path)
+    assert example.feedback is not None
+    said = [(s.start, s.end, s.reason, s.replacement) for s in example.feedback.spans]
+    assert said == [(s.start, s.end, s.reason or "poor", s.replacement) for s in spans]
+    assert [omission.text for omission in example.feedback.omissions] == ["the repairs\nand their cost"]
+    severities = [s.severity for s in example.feedback.spans]
+    assert severities == ([0.5, 1.0, 1.0] if form == "label-studio" else [1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("form", ["label-studio", "argilla"])
+def test_a_critique_of_the_whole_is_a_comment(project: Project, tmp_path: Path, form: exports.Format) -> None:
+    annotate(project, 0, critique="Too long.")
+    path = tmp_path / "out.json"
+    exports.write(project, path, form)
+    (example,) = read_feedback(path)
+    assert example.feedback is not None
+    assert (example.feedback.critique, example.feedback.critic) == ("Too long.", "human:Mia")
+
+
 def test_opinions_are_merged_until_one_is_final(project: Project) -> None:
     text = COMPLETIONS["plain"]
     annotate(project, 0, find(text, "Friday"))

@@ -319,6 +319,9 @@ def test_without_spans_every_estimator_is_scalar_reinforcement_learning(estimato
         ({"estimator": "ppo"}, 'unknown estimator "ppo": use one of local, gae'),
         ({"mask": torch.tensor([[0.0, 1.0, 1.0]])}, "pad on the right"),
         ({"mask": torch.ones(1, 2)}, r"mask has the shape \(1, 2\), but rewards have \(1, 3\)"),
+        ({"values": torch.ones(1, 1)}, r"values have the shape \(1, 1\), but rewards have \(1, 3\)"),
+        ({"outcomes": torch.ones(1, 1)}, r"outcomes have the shape \(1, 1\), but there are 1 samples"),
+        ({"group_size": 0}, r"1 samples are not a multiple of group_size \(0\)"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:

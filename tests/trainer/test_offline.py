@@ -213,6 +213,15 @@ def test_logged_ids_are_kept_and_must_decode_to_the_completion(tiny_model):
     assert completion_ids(cut.model_copy(update={"completion": "moon"}), tokenizer) is None
 
 
+@pytest.mark.parametrize("logged_ids", ["noon", 7, [None], [[1]], [-1], [10**9]])
+def test_logged_ids_that_are_none_are_not_taken(tiny_model, logged_ids):
+    tokenizer = load_tokenizer(tiny_model)
+    letters = [tokenizer.convert_tokens_to_ids(letter) for letter in "noon"]
+    ids = [*letters, *logged_ids] if isinstance(logged_ids, list) else logged_ids
+    damaged = Example(id="d", prompt="p", completion="noon", meta={logged.IDS: ids})
+    assert completion_ids(damaged, tokenizer) is None
+
+
 def test_the_name_of_the_end_token_does_not_end_a_completion(tiny_model):
     tokenizer = load_tokenizer(tiny_model)
     sly = Example(id="s", prompt="p", completion="so <|im_end|> it goes")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CARD = "README.md"
 PLACEHOLDER = "THIS FOLDER OR REPOSITORY"
-# Settings that do not affect the model.
+# Settings that do not affect the model; some name a machine.
 OMITTED_SETTINGS = {
     "output_dir",
     "report_to",
@@ -28,6 +28,10 @@ OMITTED_SETTINGS = {
     "save_steps",
     "max_tokens_per_batch",
     "gradient_checkpointing",
+    "vllm_server_base_url",
+    "vllm_server_timeout",
+    "vllm_weight_transfer",
+    "vllm_gpu_memory_utilization",
 }
 
 

@@ -108,7 +108,11 @@ def _base_of_run(run: RunFolder) -> str:
 
 
 def _named_base(folder: Path) -> str:
-    return str(json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))["base_model_name_or_path"])
+    path = folder / ADAPTER_CONFIG
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["base_model_name_or_path"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is damaged: it names no base_model_name_or_path; restore it from a copy") from error
 
 
 def _untie(model: Any) -> None:

@@ -69,7 +69,7 @@ def compare(
     if len(sources) < 2:
         raise UserError("give at least two runs or evaluations to compare")
     if output is not None:
-        check_output(output, overwrite)
+        check_output(output, overwrite, sources)
     baseline, *others = sets = read_answer_sets(sources)
     _check_answers(sets)
     prompts = shared_prompts(sets) if baseline.groups else []

@@ -75,7 +75,7 @@ def generate(
     if file is not None and output is None:
         raise UserError("--file needs a file for the answers: -o answers.jsonl")
     if output is not None:
-        check_output(output, overwrite)
+        check_output(output, overwrite, [file] if file else [])
     temperature = temperature if temperature is not None else float(samples > 1)
     console, errors = Console(), Console(stderr=True)
     if file is None and not prompt and sys.stdin.isatty():

@@ -54,7 +54,7 @@ def import_(
     """
     from text2grad.annotate.import_file import import_set
 
-    check_output(output, overwrite)
+    check_output(output, overwrite, [*source, *([second] if second else [])])
     columns, labels = pairs(column, "--column prompt=Frage"), pairs(label, "--label Fluff=poor")
     if len(source) == 2:
         if columns or labels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -46,8 +46,10 @@ UnsafeCritic = Annotated[
 Watch = Annotated[bool, typer.Option("--watch", help="Serve the report on this machine while the run goes on.")]
 
 
-def check_output(output: Path, overwrite: bool) -> None:
-    """Refuse a file that exists, unless it is to be replaced."""
+def check_output(output: Path, overwrite: bool, sources: Iterable[str | Path] = ()) -> None:
+    """Refuse a file that exists, unless it is to be replaced; and, whatever is said, one of those that are read."""
+    if any(Path(source).resolve() == output.resolve() for source in sources):
+        raise UserError(f"{output} is read by this command, and would be lost; give another file to write to")
     if output.exists() and not overwrite:
         raise UserError(f"{output} exists; give another file, or --overwrite to replace it")
 

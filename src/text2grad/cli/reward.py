@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Column, Table
 
 from text2grad.cli.annotate import annotate_with_progress
 from text2grad.cli.console import Console
 from text2grad.cli.options import Debug, Device, FeedbackFile, Overwrite, check_output, given
-from text2grad.cli.progress import ProgressDisplay, silence_libraries
+from text2grad.cli.progress import ProgressDisplay, silence_libraries, terminal
+from text2grad.cli.reward_tables import dataset_table, left_out_table, metrics_table
+from text2grad.distributed.environment import is_main_process
 from text2grad.errors import UserError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def train(
     }
     settings = RewardTrainingSettings.parse(given(named, option), where="reward train")
     kept, left_out = _split_sources(sources, leave_out or [])
-    console = Console()
+    console = terminal()
     silence_libraries()
     with ProgressDisplay(console, "training") as display:
         callback = _progress_callback(display)
@@ -84,10 +85,12 @@ def train(
             callbacks=[callback],
             left_out={name: _read([source]) for name, source in left_out.items()},
         )
+    if not is_main_process():  # the others may be here before the summary is written
+        return
     summary = json.loads((output / "training.json").read_text(encoding="utf-8"))
-    console.print(_dataset_table(summary))
+    console.print(dataset_table(summary))
     if left_out:
-        console.print(_left_out_table(summary["left_out"]))
+        console.print(left_out_table(summary["left_out"]))
     console.print(f"Reward model: {escape(str(output))}", soft_wrap=True)
 
 
@@ -185,7 +188,7 @@ def corrupt_texts(
     from text2grad.reward_model.corruptions.corrupt import CorruptionSettings, corrupt, with_completion
     from text2grad.schema import write_examples
 
-    check_output(output, overwrite)
+    check_output(output, overwrite, sources)
     named = {"per_text": per_text, "clean_share": clean_share, "max_faults": max_faults, "seed": seed}
     settings = CorruptionSettings.parse(given(named), where="reward corrupt")
     texts = [[with_completion(example) for example in _read([source])] for source in sources]
@@ -247,25 +250,6 @@ def _check_evaluation_folder(folder: Path) -> None:
         raise UserError(f"{path} is not of `reward eval` and would be overwritten; choose another folder")
 
 
-def metrics_table(metrics: dict[str, Any]) -> Table:
-    """Precision and recall of hard predictions, ranking and calibration of probabilities, by label.
-
-    A label that does not occur in the gold feedback has no rows.
-    """
-    title = f"{metrics['examples']} completions; {metrics['spans_per_completion']:.2f} spans per completion"
-    headers = ("frequency", "precision", "recall", "F1", "AP", "P@R .25", "ECE")
-    names = ("frequency", "precision", "recall", "f1", "average_precision", "precision_at_recall_25", "ece")
-    columns = [Column(no_wrap=True), *(Column(header, justify="right", no_wrap=True) for header in headers)]
-    table = Table(*columns, title=f"{title}; {metrics['parse_rate']:.1%} parsed")
-    for label in ("poor", "good"):
-        if not metrics["tokens"][label]["frequency"]:
-            continue
-        for unit in ("tokens", "words", "spans"):
-            row = metrics[unit][label]
-            table.add_row(f"{label} {unit}", *(f"{row[name]:.3f}" if name in row else "" for name in names))
-    return table
-
-
 def _progress_callback(display: ProgressDisplay) -> TrainerCallback:
     """Return a callback that shows step and losses in the bar, or a line per log where there is no terminal."""
     from transformers import TrainerCallback
@@ -284,34 +268,6 @@ def _progress_callback(display: ProgressDisplay) -> TrainerCallback:
     return ProgressBarCallback()
 
 
-def _dataset_table(summary: dict[str, Any]) -> Table:
-    table = Table("", "train", "held out")
-    parts = [summary["train"], summary["heldout"]]
-    table.add_row("examples", *(str(part["examples"]) for part in parts))
-    for label in ("good", "neutral", "poor"):
-        table.add_row(f"{label} tokens", *(str(part["tokens"][label]) for part in parts))
-    table.add_row("truncated prompts", *(str(part["truncated_prompts"]) for part in parts))
-    for reason in sorted({reason for part in parts for reason in part["skipped"]}):
-        table.add_row(f"skipped: {reason}", *(str(part["skipped"].get(reason, 0)) for part in parts))
-    return table
-
-
-def _left_out_table(left_out: dict[str, Any]) -> Table:
-    """How the model does on the sets that it was not trained on; a label without gold words has no row."""
-    headers = ("frequency", "AP", "ECE", "distance", "trust")
-    columns = [Column(no_wrap=True), *(Column(header, justify="right", no_wrap=True) for header in headers)]
-    table = Table(*columns, title="Left out of the training")
-    for name, metrics in left_out.items():
-        for label in ("poor", "good"):
-            row = metrics[label]
-            if row["frequency"]:
-                values = [row["frequency"], row["average_precision"], row["ece"], metrics["distance"], metrics["trust"]]
-                table.add_row(
-                    f"{escape(name)}: {label} words", *("" if value is None else f"{value:.3f}" for value in values)
-                )
-    return table
-
-
 def _print_unfamiliar(output: Path) -> None:
     from text2grad.reward_model.familiarity import FAMILIAR
 
@@ -327,11 +283,18 @@ def _print_unfamiliar(output: Path) -> None:
 
 def _split_sources(sources: list[Path], leave_out: list[str]) -> tuple[list[Path], dict[str, Path]]:
     """Return the sources to train on, and those to leave out by their names: file names without their endings."""
-    names = {source.name.partition(".")[0]: source for source in sources}
+    names: dict[str, list[Path]] = {}
+    for source in sources:
+        names.setdefault(source.name.partition(".")[0], []).append(source)
     for name in leave_out:
         if name not in names:
             raise UserError(f'--leave-out: "{name}" is not the name of a source; the sources are {", ".join(names)}')
-    left_out = {name: names[name] for name in leave_out}
+        if len(names[name]) > 1:
+            raise UserError(
+                f'--leave-out: "{name}" is the name of several sources ({", ".join(map(str, names[name]))}); rename '
+                f"all but one"
+            )
+    left_out = {name: names[name][0] for name in leave_out}
     kept = [source for source in sources if source not in left_out.values()]
     if not kept:
         raise UserError("--leave-out leaves nothing to train on; give another source")

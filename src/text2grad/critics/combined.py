@@ -6,7 +6,8 @@ The rules:
 - Spans keep their critic. Spans over the same characters with the same label become one, the most severe, whose
   `critic` names all sources, as "code+lint". Praise and blame of the same characters both stay; rewards add them up.
 - Omissions with the same text become one, the most severe.
-- Where a critic gives graded scores, which replace spans, the spans of the others join them as signed severities.
+- Where a critic gives graded scores, which replace spans, the spans of the others join them as scores: their severity
+  times their confidence, negative for blame.
 - The score is the mean of the scores that exist. Combine critics whose scores have a similar scale.
 - The status is ok if at least one critic's is; the errors of the others stay in `error`.
 """
@@ -140,7 +141,10 @@ def _merge_scores(feedbacks: Sequence[Feedback]) -> list[tuple[int, int, float]]
         return None
     graded = [score for feedback in feedbacks for score in feedback.scores or []]
     spans = _merge_spans(span for feedback in feedbacks if feedback.scores is None for span in feedback.spans)
-    return graded + [(span.start, span.end, span.severity * (1 if span.label == "good" else -1)) for span in spans]
+    signs = {"good": 1.0, "poor": -1.0}
+    return graded + [
+        (span.start, span.end, signs[span.label] * span.severity * span.confidence) for span in spans if span.confidence
+    ]
 
 
 def _merge_raw(feedbacks: Sequence[Feedback]) -> str | None:

@@ -15,15 +15,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache, partial
 from queue import SimpleQueue
-from typing import Any
+from typing import IO, Any
 
 from text2grad.errors import describe_exception
 from text2grad.schema import Example, Feedback
 
 MIN_CORES, MAX_WORKERS = 4, 16
 MIN_EXAMPLES = 64  # fewer are done before the workers have them
+_LENGTH_BYTES = 8  # before each message between this process and a worker
 CHUNK = 8  # examples per request; completions differ in length, so that small ones balance the workers
 
 
@@ -66,14 +68,14 @@ class WorkerPool:
         assert worker.stdin is not None
         assert worker.stdout is not None
         try:
-            worker.stdin.write(pickle.dumps((critic, list(examples))))
-            worker.stdin.flush()
-            answer = pickle.load(worker.stdout)
+            _send(worker.stdin, pickle.dumps((critic, list(examples))))
+            message = _receive(worker.stdout)
         except (EOFError, OSError) as error:
             self._workers.append(worker := _start_worker())
             raise RuntimeError("a worker process of the critic was killed; another one replaces it") from error
         finally:
             self._idle.put(worker)
+        answer = pickle.loads(message)
         if isinstance(answer, BaseException):
             raise answer
         feedback: list[Feedback] = answer
@@ -104,23 +106,40 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends the workers
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # whatever a critic prints must not be taken for an answer
-    while True:
-        try:
-            critic, examples = pickle.load(requests)
-        except EOFError:
-            return
-        answers.write(_answer(critic, examples))
-        answers.flush()
+    with suppress(EOFError):
+        while True:
+            _send(answers, _answer(_receive(requests)))
 
 
-def _answer(critic: Any, examples: list[Example]) -> bytes:
+def _answer(request: bytes) -> bytes:
     try:
+        critic, examples = pickle.loads(request)
         return pickle.dumps(critic.critique(examples))
     except Exception as error:
-        try:
-            return pickle.dumps(error)
-        except Exception:  # some exceptions cannot be sent
-            return pickle.dumps(RuntimeError(describe_exception(error)))
+        with suppress(Exception):  # some exceptions cannot be sent, others not be made again from what was sent
+            message = pickle.dumps(error)
+            pickle.loads(message)
+            return message
+        return pickle.dumps(RuntimeError(describe_exception(error)))
+
+
+def _send(stream: IO[bytes], message: bytes) -> None:
+    """Write a message with its length before it: the next one starts behind it, whatever becomes of this one."""
+    stream.write(len(message).to_bytes(_LENGTH_BYTES, "big") + message)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> bytes:
+    """Return the next message; raises EOFError where the stream ends before its end."""
+    length = int.from_bytes(_read(stream, _LENGTH_BYTES), "big")
+    return _read(stream, length)
+
+
+def _read(stream: IO[bytes], length: int) -> bytes:
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError(f"{len(data)} of {length} bytes")
+    return data
 
 
 if __name__ == "__main__":

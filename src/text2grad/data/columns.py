@@ -38,7 +38,7 @@ def row_to_example(row: Row, columns: Mapping[str, str]) -> Example:
         raise UserError(f"{row.where}: {row.error}")
     try:
         return validate(Example, _fields(row, columns), row.where)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter of JSON in a cell, nested too deeply
         raise UserError(f"{row.where}: {error}") from error
 
 
@@ -72,13 +72,13 @@ def _fields(row: Row, columns: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _lookup(row: Row, field: str, column: str) -> Any:
-    """Return the value of a column, or the text with columns filled in."""
+    """Return the value of a column, or the text with columns filled in; an empty cell fills in nothing."""
     for name in _columns_in(column):
         if name not in row.fields:
             raise UserError(f"{row.where}: no column {name} for {field}; there are {', '.join(row.fields)}")
     if column in row.fields or not _PLACEHOLDER.search(column):
         return row.fields[column]
-    return _PLACEHOLDER.sub(lambda found: str(row.fields[found[1]]), column)
+    return _PLACEHOLDER.sub(lambda found: "" if (cell := row.fields[found[1]]) is None else str(cell), column)
 
 
 def _columns_in(column: str) -> list[str]:

@@ -100,7 +100,7 @@ def convert_rows(rows: Iterable[Row], convert: Convert, summary: ImportSummary) 
             summary.skip(row.where, describe(error))
         except (TypeError, AttributeError) as error:
             summary.skip(row.where, f"a field does not have the form that this set has ({error})")
-        except (UserError, ValueError) as error:
+        except (UserError, ValueError, RecursionError) as error:  # the last of JSON in a field, nested too deeply
             summary.skip(row.where, str(error))
         else:
             summary.relocated += sum(span.match == "exact" for e in examples if e.feedback for span in e.feedback.spans)

@@ -107,8 +107,8 @@ def _json_rows(path: Path) -> Iterator[Row]:
             content = json.load(file)
         except UnicodeDecodeError as error:
             raise UserError(f"{path}: not UTF-8 ({error}); save it as UTF-8") from error
-        except ValueError as error:
-            raise UserError(f"{path}: not valid JSON ({error})") from error
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path}: not valid JSON ({error}); write it again") from error
     if isinstance(content, dict):
         content = next((content[key] for key in CONTAINERS if isinstance(content.get(key), list)), [content])
     for number, record in enumerate(content if isinstance(content, list) else [content], 1):
@@ -118,7 +118,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
 def _parse_row(line: str, where: str, name: str) -> Row:
     try:
         return _to_row(json.loads(line), where, name)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Row(where, name, error=f"not valid JSON ({error})")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -13,6 +14,7 @@ from text2grad.errors import UserError
 from text2grad.files import open_maybe_gzip
 
 SAVE_AS_CSV = "save it as CSV (UTF-8) and give that file"
+_MAX_CELL = 1 << 30  # characters; Python's own limit is less than a long document
 _ZIPPED = b"PK\x03\x04"  # how the file of a spreadsheet program starts
 _SEPARATOR = re.compile(r"\"?sep=(?P<separator>.)\"?\s*", re.IGNORECASE)
 
@@ -23,6 +25,7 @@ def read_table(path: Path, delimiter: str | None = None) -> Iterator[tuple[int, 
     delimiter: None for that of a first line "sep=;", which Excel writes, or else the header's most frequent.
     Raises UserError for a file that is no table.
     """
+    csv.field_size_limit(_MAX_CELL)
     try:
         with open_maybe_gzip(path, "rt", encoding=_encoding(path), newline="") as file:
             first = file.readline()
@@ -49,11 +52,11 @@ def _records(lines: Iterable[str], delimiter: str, number: int) -> Iterator[tupl
     Reading goes on with the second line of a broken record: a quotation mark that is never closed costs a row, not the
     rest of the file. number: the line before the first.
     """
-    left = iter(lines)
+    left, again = iter(lines), deque[str]()  # again: lines of a broken record, to be read before those that are left
     while True:
         read: list[str] = []
         try:
-            for cells in csv.reader(_noted(left, read), delimiter=delimiter, strict=True):
+            for cells in csv.reader(_noted(left, again, read), delimiter=delimiter, strict=True):
                 number += len(read)
                 read.clear()
                 yield number, cells
@@ -61,7 +64,7 @@ def _records(lines: Iterable[str], delimiter: str, number: int) -> Iterator[tupl
         except csv.Error as error:
             number += 1
             yield number, _explain(error)
-            left = chain(read[1:], left)
+            again.extendleft(reversed(read[1:]))
 
 
 def _explain(error: csv.Error) -> str:
@@ -72,8 +75,9 @@ def _explain(error: csv.Error) -> str:
     return "a quotation mark is never closed" if "unexpected end" in fault else fault
 
 
-def _noted(lines: Iterator[str], read: list[str]) -> Iterator[str]:
-    for line in lines:
+def _noted(lines: Iterator[str], again: deque[str], read: list[str]) -> Iterator[str]:
+    """Yield the lines `again`, then the others, and note each in `read`."""
+    while (line := again.popleft() if again else next(lines, None)) is not None:
         read.append(line)
         yield line
 

@@ -40,7 +40,8 @@ def _count_spans(label: str) -> Metric:
 
 
 def _passed(example: Example) -> float | None:
-    return None if example.meta.get(PASSED) is None else float(example.meta[PASSED])
+    passed = example.meta.get(PASSED)
+    return float(passed) if isinstance(passed, bool) else None  # a column of that name may hold anything
 
 
 # Each gives None where it does not apply: without a reference, without valid feedback, without tests.

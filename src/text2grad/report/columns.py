@@ -3,9 +3,9 @@
 from typing import Any, TypeGuard
 
 from text2grad.report.subsample import subsample
+from text2grad.trainer.monitor import EVAL_SCORE
 
 MAX_STEPS = 2_000
-EVAL_SCORE = "eval/score"  # recorded by the steps after which the policy was evaluated
 
 
 def select_steps(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:

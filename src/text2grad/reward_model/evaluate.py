@@ -19,10 +19,11 @@ from text2grad.reward_model.calibration_metrics import (
     reliability,
 )
 from text2grad.reward_model.familiarity import FAMILIAR, trust
-from text2grad.reward_model.feedback import TokenProbabilities, word_means, word_ranges
+from text2grad.reward_model.feedback import TokenProbabilities, word_means
 from text2grad.reward_model.head import GOOD, POOR, token_labels
 from text2grad.reward_model.model import SpanRewardModel
 from text2grad.schema import Example, Feedback, Label, Range
+from text2grad.text.whitespace import word_ranges
 
 LABELS: tuple[tuple[Label, int], ...] = (("good", GOOD), ("poor", POOR))
 MIN_IOU = 0.5  # intersection over union from which a predicted span matches a gold span

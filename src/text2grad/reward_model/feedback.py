@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,8 +15,8 @@ from text2grad.reward_model.critique_format import WrittenCritique
 from text2grad.reward_model.head import GOOD, NEUTRAL, POOR, Probabilities, expected_reward
 from text2grad.schema import Feedback, Label, Omission, Range, Span
 from text2grad.settings import Settings
+from text2grad.text.whitespace import word_ranges
 
-_WORD = re.compile(r"\S+")
 _MIN_SEVERITY = 0.01  # a span that was generated counts, however improbable the head finds its label
 
 
@@ -140,11 +139,6 @@ def most_probable_classes(probabilities: NDArray[np.float64]) -> NDArray[np.int6
     """Return the class that is strictly more probable than both others, else NEUTRAL. (items, 3) -> (items,)."""
     good, neutral, poor = probabilities.T
     return np.select([good > np.maximum(neutral, poor), poor > np.maximum(neutral, good)], [GOOD, POOR], NEUTRAL)
-
-
-def word_ranges(text: str) -> list[Range]:
-    """Return the character ranges of the words, separated by white space."""
-    return [match.span() for match in _WORD.finditer(text)]
 
 
 def word_means(

@@ -7,7 +7,6 @@ It is a critic as any other: `critique(examples)`. The `head` method takes one f
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -20,11 +19,9 @@ from peft import PeftModel
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from text2grad.errors import UserError
 from text2grad.files import replace_text
 from text2grad.models.backbone import hidden_size, vocab_size
 from text2grad.models.batching import pad_right_rows, split_by_token_budget
-from text2grad.models.hub import HubUnreachableError, use_cache_only
 from text2grad.models.loading import load_model, load_tokenizer
 from text2grad.reward_model.critique_format import CritiqueFormatError, parse_critique
 from text2grad.reward_model.dataset import RewardDataset
@@ -39,6 +36,15 @@ from text2grad.reward_model.feedback import (
 from text2grad.reward_model.grammar import critique_guide, max_critique_tokens
 from text2grad.reward_model.head import IGNORE, TokenHead
 from text2grad.reward_model.inputs import InputBuilder, InputError, ModelInput
+from text2grad.reward_model.loading import (
+    FAMILIARITY_FILE,
+    HEAD_FILE,
+    SETTINGS_FILE,
+    find_folder,
+    load_familiarity,
+    parse_device,
+    read_settings,
+)
 from text2grad.reward_model.model_card import model_card
 from text2grad.reward_model.network import SpanRewardNetwork
 from text2grad.reward_model.settings import RewardModelSettings
@@ -47,8 +53,6 @@ from text2grad.rollout.rng import Stream
 from text2grad.rollout.sampling import noise, sample
 from text2grad.schema import Example, Feedback
 
-SETTINGS_FILE, HEAD_FILE = "reward_model.json", "head.safetensors"
-FAMILIARITY_FILE = "familiarity.safetensors"
 MAX_TOKENS_PER_BATCH = {"cpu": 8192, "cuda": 131_072}
 
 
@@ -82,10 +86,10 @@ class SpanRewardModel:
         device: default is a GPU where there is one. dtype: default is bfloat16 on a GPU, else float32.
         feedback: fields of `FeedbackSettings` that replace the saved ones, such as method="generative".
         """
-        folder = _find_folder(name)
-        settings = RewardModelSettings.parse(_read_settings(folder), where=str(folder / SETTINGS_FILE))
+        folder = find_folder(name)
+        settings = RewardModelSettings.parse(read_settings(folder), where=str(folder / SETTINGS_FILE))
         settings = _with_feedback(settings, feedback)
-        torch_device = _parse_device(device)
+        torch_device = parse_device(device)
         dtype = dtype or (torch.bfloat16 if torch_device.type == "cuda" else torch.float32)
         is_adapter = (folder / "adapter_config.json").is_file()
         model: Any = load_model(settings.base if is_adapter else folder, dtype)
@@ -94,7 +98,7 @@ class SpanRewardModel:
         head = TokenHead(hidden_size(model))
         head.load_state_dict(safetensors.torch.load_file(folder / HEAD_FILE))
         network = SpanRewardNetwork(model, head).to(torch_device).eval()
-        return cls(network, load_tokenizer(folder), settings, _load_familiarity(folder))
+        return cls(network, load_tokenizer(folder), settings, load_familiarity(folder))
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Save the weights as safetensors, the tokenizer, the settings and a model card."""
@@ -111,6 +115,8 @@ class SpanRewardModel:
         safetensors.torch.save_file(head, folder / HEAD_FILE)
         if self.familiarity is not None:
             safetensors.torch.save_file(self.familiarity.state(), folder / FAMILIARITY_FILE)
+        else:
+            (folder / FAMILIARITY_FILE).unlink(missing_ok=True)  # of another model that was saved there
         replace_text(folder / SETTINGS_FILE, self.settings.model_dump_json(indent=2) + "\n")
         replace_text(folder / "README.md", model_card(self.settings))
 
@@ -285,48 +291,3 @@ class SpanRewardModel:
 def _with_feedback(settings: RewardModelSettings, feedback: dict[str, Any]) -> RewardModelSettings:
     parsed = FeedbackSettings.parse({**settings.feedback.model_dump(), **feedback}, where="reward model")
     return settings.model_copy(update={"feedback": parsed})
-
-
-def _load_familiarity(folder: Path) -> Familiarity | None:
-    path = folder / FAMILIARITY_FILE
-    return Familiarity.from_state(safetensors.torch.load_file(path)) if path.is_file() else None
-
-
-def _find_folder(name: str | Path) -> Path:
-    folder = Path(name)
-    if folder.is_dir():
-        return folder
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    patterns = ["*.json", "*.safetensors", "*.jinja"]
-    try:
-        return Path(snapshot_download(str(name), allow_patterns=patterns, local_files_only=use_cache_only(str(name))))
-    except (HubUnreachableError, LocalEntryNotFoundError, HfHubHTTPError, HFValidationError) as error:
-        raise UserError(
-            f'reward model "{name}" cannot be found: give the folder that `text2grad reward train` wrote, or a Hugging '
-            f"Face name that the hub or its cache has"
-        ) from error
-
-
-def _parse_device(name: str | None) -> torch.device:
-    if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise UserError(f'"{name}" is not a device; give cpu, cuda or cuda:1') from error
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UserError(f'device "{name}" does not exist: this machine has {torch.cuda.device_count()} GPUs; give cpu')
-    return device
-
-
-def _read_settings(folder: Path) -> Any:
-    for name in (SETTINGS_FILE, HEAD_FILE):
-        if not (folder / name).is_file():
-            raise UserError(f"{folder} is not a reward model: it has no {name}; `text2grad reward train` writes one")
-    path = folder / SETTINGS_FILE
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path}: not valid JSON ({error}); restore the file, or train the model again") from error

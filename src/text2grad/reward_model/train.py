@@ -110,27 +110,10 @@ def train_reward_model(
         for part in split_by_prompt(examples, settings.heldout_share)
     )
     _check_trainable(train)
-    if settings.heldout_share and len(heldout.rows) < FEW_HELDOUT and is_main_process():
-        log.warning(
-            "too few completions are held out to calibrate the probabilities well (%d): give more feedback, or raise "
-            "heldout_share",
-            len(heldout.rows),
-        )
+    _warn_of_few(heldout, settings)
     model = _initialize_model(settings, tokenizer)
     model.network.class_weights = class_weights(train.class_counts(), settings.class_balance)
-    try:
-        trainer = SpanRewardTrainer(
-            model=model.network,
-            args=training_arguments(settings, output_dir / CHECKPOINTS),
-            train_dataset=train.rows,
-            data_collator=partial(collate, pad_id=int(tokenizer.pad_token_id)),
-            callbacks=list(callbacks),
-        )
-    except ValueError as error:  # raised by the Trainer for its own arguments
-        raise UserError(f"reward train: {error}") from error
-    if callbacks:
-        trainer.remove_callback(PrinterCallback)
-        trainer.remove_callback(ProgressCallback)
+    trainer = _make_trainer(model, train, settings, output_dir / CHECKPOINTS, callbacks)
     if trainer.is_world_process_zero():
         output_dir.mkdir(parents=True, exist_ok=True)
         replace_text(output_dir / RUN_FILE, json.dumps(run, indent=2))
@@ -183,6 +166,39 @@ def _check_trainable(train: RewardDataset) -> None:
         )
 
 
+def _warn_of_few(heldout: RewardDataset, settings: RewardTrainingSettings) -> None:
+    if settings.heldout_share and len(heldout.rows) < FEW_HELDOUT and is_main_process():
+        log.warning(
+            "too few completions are held out to calibrate the probabilities well (%d): give more feedback, or raise "
+            "heldout_share",
+            len(heldout.rows),
+        )
+
+
+def _make_trainer(
+    model: SpanRewardModel,
+    train: RewardDataset,
+    settings: RewardTrainingSettings,
+    checkpoints: Path,
+    callbacks: Sequence[TrainerCallback],
+) -> SpanRewardTrainer:
+    """Return the Trainer of the network; its own progress output is only kept where there are no callbacks."""
+    try:
+        trainer = SpanRewardTrainer(
+            model=model.network,
+            args=training_arguments(settings, checkpoints),
+            train_dataset=train.rows,
+            data_collator=partial(collate, pad_id=int(model.tokenizer.pad_token_id)),
+            callbacks=list(callbacks),
+        )
+    except ValueError as error:  # raised by the Trainer for its own arguments
+        raise UserError(f"reward train: {error}") from error
+    if callbacks:
+        trainer.remove_callback(PrinterCallback)
+        trainer.remove_callback(ProgressCallback)
+    return trainer
+
+
 def _initialize_model(settings: RewardTrainingSettings, tokenizer: PreTrainedTokenizerBase) -> SpanRewardModel:
     torch.manual_seed(settings.seed)
     base: Any = load_model(settings.model)
@@ -225,11 +241,13 @@ def _describe_run(settings: RewardTrainingSettings, examples: Sequence[Example])
 
 
 def _find_checkpoint(output_dir: Path, resume: bool, run: dict[str, Any]) -> str | None:
-    """Return the last complete checkpoint if `resume`; otherwise require a folder that is empty or has none."""
+    """Return the last complete checkpoint if `resume`; otherwise require a folder without checkpoints and model."""
     # The Trainer writes its state last; a checkpoint without it is incomplete.
     states = (output_dir / CHECKPOINTS).glob(f"{PREFIX_CHECKPOINT_DIR}-*/trainer_state.json")
     complete = sorted((state.parent for state in states), key=lambda folder: int(folder.name.rpartition("-")[2]))
     if not resume:
+        if (output_dir / SUMMARY_FILE).is_file():  # written last; the checkpoints may have been removed since
+            raise UserError(f"{output_dir} already holds a trained reward model; choose another folder")
         if complete:
             raise UserError(
                 f"{output_dir} already holds a training run; continue it with --resume, or choose another folder"
@@ -246,6 +264,8 @@ def _find_checkpoint(output_dir: Path, resume: bool, run: dict[str, Any]) -> str
 def _check_same_run(output_dir: Path, run: dict[str, Any]) -> None:
     if (output_dir / SUMMARY_FILE).is_file():  # written last
         raise UserError(f"{output_dir}: this training is finished; choose another folder to train again")
+    if not (output_dir / RUN_FILE).is_file():
+        raise UserError(f"{output_dir / RUN_FILE} is missing; restore it from a copy, or train in another folder")
     before = json.loads((output_dir / RUN_FILE).read_text(encoding="utf-8"))
     old, new = (flatten(one["settings"]) for one in (before, run))
     changed = [f"{name} was {old.get(name)} and is {new.get(name)}" for name in new if old.get(name) != new[name]]

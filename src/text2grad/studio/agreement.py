@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
@@ -10,9 +9,9 @@ from typing import Literal, NamedTuple
 
 from text2grad.rewards.credit import signed_ranges, span_rewards
 from text2grad.schema import Feedback, Range, Strict
+from text2grad.text.whitespace import word_ranges
 
 TokenLabel = Literal["good", "poor", "neutral"]
-WORD = re.compile(r"\S+")
 
 
 class Judged(NamedTuple):
@@ -50,11 +49,6 @@ class Agreement(Strict):
     alpha: float | None
     pairs: list[Pair]
     differences: list[Difference]
-
-
-def word_ranges(text: str) -> list[Range]:
-    """Return the ranges of the words, which are what white space separates."""
-    return [match.span() for match in WORD.finditer(text)]
 
 
 def token_labels(feedback: Feedback, ranges: Sequence[Range]) -> list[TokenLabel]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from text2grad.critics.combined import merge_feedback
+from text2grad.critics.human.annotation_tasks import argilla_answers, label_studio_results, prompt_cell
 from text2grad.errors import UserError
 from text2grad.files import replace_text
-from text2grad.schema import Example, Feedback, Message
+from text2grad.schema import Example, Feedback
 from text2grad.studio.project import Project
 from text2grad.studio.store import Annotation
 
@@ -75,19 +76,11 @@ def write(project: Project, path: Path, form: Format, annotator: str | None = No
     return count
 
 
-def _prompt(example: Example) -> str:
-    return example.prompt if isinstance(example.prompt, str) else json.dumps(_messages(example.prompt))
-
-
-def _messages(messages: list[Message]) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.content} for message in messages]
-
-
 def _label_studio_task(number: int, example: Example, annotations: list[Annotation]) -> dict[str, Any]:
-    """A task of Label Studio's JSON, for a config with Text `completion`, Labels `label` and TextAreas per region."""
+    """A task of Label Studio's JSON, for a project with `LABEL_STUDIO_CONFIG`; each annotator has an annotation."""
     return {
         "id": number,
-        "data": {"id": example.id, "prompt": _prompt(example), "completion": example.completion},
+        "data": {"id": example.id, "prompt": prompt_cell(example), "completion": example.completion},
         "annotations": [
             {"completed_by": one.annotator, "was_cancelled": False, "result": _results(example, one.feedback)}
             for one in annotations
@@ -96,59 +89,30 @@ def _label_studio_task(number: int, example: Example, annotations: list[Annotati
 
 
 def _results(example: Example, feedback: Feedback) -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = []
-
-    def add(region: str, name: str, kind: str, value: dict[str, Any], **more: Any) -> None:
-        results.append({"id": region, "from_name": name, "to_name": "completion", "type": kind, "value": value, **more})
-
-    for i, span in enumerate(feedback.spans):
-        bounds = {"start": span.start, "end": span.end, "text": example.completion[span.start : span.end]}
-        add(f"span-{i}", "label", "labels", bounds | {"labels": [span.label]}, meta={"severity": span.severity})
-        if span.reason:
-            add(f"span-{i}", "comment", "textarea", bounds | {"text": [span.reason]})
-        if span.replacement is not None:
-            add(f"span-{i}", "replacement", "textarea", bounds | {"text": [span.replacement]})
-    for i, omission in enumerate(feedback.omissions):
-        add(f"missing-{i}", "label", "labels", {"labels": ["missing"], **_insertion_place(omission.insert_at)})
-        add(f"missing-{i}", "comment", "textarea", {"text": [omission.text]})
-        if omission.insertion is not None:
-            add(f"missing-{i}", "replacement", "textarea", {"text": [omission.insertion]})
-    if feedback.critique and not feedback.spans and not feedback.omissions:
-        add("critique", "comment", "textarea", {"text": [feedback.critique]})
-    return results
-
-
-def _insertion_place(at: int | None) -> dict[str, int]:
-    return {} if at is None else {"start": at, "end": at}
+    if _is_critique_alone(feedback):
+        whole = {"id": "critique", "from_name": "comment", "to_name": "completion", "type": "textarea"}
+        return [whole | {"value": {"text": [feedback.critique]}}]
+    return label_studio_results(feedback, example.completion)
 
 
 def _argilla_record(number: int, example: Example, annotations: list[Annotation]) -> dict[str, Any]:
-    """A record of Argilla's, with the span question `spans` (offsets in UTF-16, as browsers count) and texts."""
-    utf16 = _utf16_offsets(example.completion)
-    responses: dict[str, list[dict[str, Any]]] = {"spans": [], "comment": [], "replacement": []}
+    """A record of Argilla's with the responses of each annotator, to the questions of `to_argilla` and `comment`."""
+    responses: dict[str, list[dict[str, Any]]] = {}
     for one in annotations:
-        user = {"user_id": one.annotator, "status": "submitted"}
         feedback = one.feedback
-        spans = [{"start": utf16(s.start), "end": utf16(s.end), "label": s.label} for s in feedback.spans]
-        if spans:
-            responses["spans"].append({"value": spans, **user})
-        if text := _summary(feedback):
-            responses["comment"].append({"value": text, **user})
-        if len(feedback.spans) == 1 and feedback.spans[0].replacement is not None:
-            responses["replacement"].append({"value": feedback.spans[0].replacement or "[delete]", **user})
+        alone = _is_critique_alone(feedback)
+        answers = {"comment": feedback.critique} if alone else argilla_answers(feedback, example.completion)
+        for question, value in answers.items():
+            said = {"value": value, "user_id": one.annotator, "status": "submitted"}
+            responses.setdefault(question, []).append(said)
     return {
         "id": example.id,
-        "fields": {"prompt": _prompt(example), "completion": example.completion},
+        "fields": {"prompt": prompt_cell(example), "completion": example.completion},
         "metadata": {"number": number},
-        "responses": {question: answers for question, answers in responses.items() if answers},
+        "responses": responses,
     }
 
 
-def _summary(feedback: Feedback) -> str:
-    """Return the critique, or the reasons where there is none; Argilla has no comments on single spans."""
-    reasons = [span.reason for span in feedback.spans if span.reason] + [item.text for item in feedback.omissions]
-    return feedback.critique or "\n".join(reasons)
-
-
-def _utf16_offsets(text: str) -> Callable[[int], int]:
-    return lambda at: len(text[:at].encode("utf-16-le")) // 2
+def _is_critique_alone(feedback: Feedback) -> bool:
+    """Whether nothing was marked, so that the critique is all there is; else it repeats what is said of the parts."""
+    return bool(feedback.critique) and not feedback.spans and not feedback.omissions

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from text2grad.schema import Feedback, Strict
-from text2grad.studio.agreement import Agreement, Judged, measure_agreement, token_labels, word_ranges
+from text2grad.studio.agreement import Agreement, Judged, measure_agreement, token_labels
 from text2grad.studio.exports import ADJUDICATOR, says_something
 from text2grad.studio.project import Project
+from text2grad.text.whitespace import word_ranges
 
 
 class Opinion(Strict):

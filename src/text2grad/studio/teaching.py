@@ -60,6 +60,7 @@ SETTINGS = PolicySettings(
 CREDIT = Credit(total="spans")  # people give no scores, and a lesson has nothing to compare a score with
 
 Weights = dict[str, Tensor]
+LearnedRows = tuple[list[TokenRow], list[CorrectionRow]]  # the tokens and the corrections of one answer
 
 
 class Teacher:
@@ -138,20 +139,7 @@ class Teacher:
             return Lesson(
                 id=self._pending[0],
                 seconds=time.perf_counter() - start,
-                answers=[
-                    TaughtAnswer(
-                        id=example.id,
-                        prompt=example.prompt_text,
-                        completion=example.completion,
-                        tokens=tokens,
-                        corrections=corrected,
-                        answer_before=old,
-                        answer_after=new,
-                    )
-                    for example, (tokens, corrected), (old, new) in zip(
-                        rollout.examples, rows, texts[: len(examples)], strict=True
-                    )
-                ],
+                answers=_taught_answers(rollout.examples, rows, texts[: len(examples)]),
                 refused_corrections=corrections.refused,
                 controls=[
                     Control(prompt=prompt, answer_before=old, answer_after=new, nats_per_token=moved)
@@ -239,9 +227,7 @@ class Teacher:
             raise UserError("the feedback praises, blames and corrects no words, so nothing can be learned; mark some")
         return rewards, corrections
 
-    def _learn(
-        self, rollout: Rollout, rewards: RolloutRewards, corrections: CorrectionBatch
-    ) -> list[tuple[list[TokenRow], list[CorrectionRow]]]:
+    def _learn(self, rollout: Rollout, rewards: RolloutRewards, corrections: CorrectionBatch) -> list[LearnedRows]:
         """Update the adapter. Returns the tokens and corrections of each answer."""
         args, everything = self.settings, range(len(rollout.examples))
         trained = list(self._adapter().values())
@@ -255,7 +241,7 @@ class Teacher:
         if result.error is not None:
             raise UserError(f"{result.error}; nothing was changed: lower the learning rate")
         after, branches_after = score_with_branches(learner, rollout, everything, args, False, corrections.branches)
-        rows: list[tuple[list[TokenRow], list[CorrectionRow]]] = []
+        rows: list[LearnedRows] = []
         for i, ids in enumerate(rollout.completions):
             scores = (tensor[i, : len(ids)] for tensor in (rewards.tokens, before.logprobs, after.logprobs))
             texts = [rollout.examples[i].completion[start:end] for start, end in rollout.offsets[i]]
@@ -302,6 +288,24 @@ class Teacher:
     def _restore(self, weights: Weights) -> None:
         for name, parameter in self._adapter().items():
             parameter.copy_(weights[name])
+
+
+def _taught_answers(
+    examples: Sequence[Example], rows: Sequence[LearnedRows], texts: Sequence[tuple[str, str]]
+) -> list[TaughtAnswer]:
+    """Return what a lesson did to each of its answers; texts: greedy answers to the same prompts, before and after."""
+    return [
+        TaughtAnswer(
+            id=example.id,
+            prompt=example.prompt_text,
+            completion=example.completion,
+            tokens=tokens,
+            corrections=corrected,
+            answer_before=old,
+            answer_after=new,
+        )
+        for example, (tokens, corrected), (old, new) in zip(examples, rows, texts, strict=True)
+    ]
 
 
 def _token_rows(texts: Sequence[str], rewards: Tensor, before: Tensor, after: Tensor) -> list[TokenRow]:

@@ -45,7 +45,7 @@ class TrainingRun:
         self._seconds: float | None = None
 
     def stop(self) -> None:
-        """Ask the process to end after the current step; its checkpoint stays."""
+        """End the process; its last checkpoint stays, from which the run can be resumed."""
         self._is_stopped = True
         self.process.terminate()
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import NamedTuple
 
+from text2grad.schema import Range
 from text2grad.text import lexicon
 from text2grad.text.lexicon import DIGITS, FUNCTION_WORDS, NUMBER_WORDS
 from text2grad.text.stems import lower_word, stem
@@ -65,6 +66,11 @@ class WhitespaceWord(NamedTuple):
     sentence: int
     is_content: bool
     is_capitalized: bool
+
+
+def word_ranges(text: str) -> list[Range]:
+    """Return the characters of each word, and nothing else of it."""
+    return [match.span() for match in _WORD.finditer(text)]
 
 
 def split_words(text: str) -> list[WhitespaceWord]:

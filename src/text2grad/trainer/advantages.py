@@ -86,6 +86,10 @@ def span_advantages(
     mask = mask.to(rewards.dtype)
     if (mask[:, 1:] > mask[:, :-1]).any():
         raise ValueError("mask must be 1 from the left on: pad on the right")
+    if values is not None and values.shape != rewards.shape:
+        raise ValueError(f"values have the shape {tuple(values.shape)}, but rewards have {tuple(rewards.shape)}")
+    if outcomes is not None and outcomes.shape != rewards.shape[:1]:
+        raise ValueError(f"outcomes have the shape {tuple(outcomes.shape)}, but there are {len(rewards)} samples")
     settings = ESTIMATORS[estimator]
     gamma = settings.gamma if gamma is None else gamma
     lam = settings.lam if lam is None else lam
@@ -95,7 +99,7 @@ def span_advantages(
         raise ValueError(f"estimator {estimator} needs gamma * lam below 1: lower lam")
     if settings.needs_groups and group_size < 2:
         raise ValueError(f"estimator {estimator} needs a group_size of 2 or more")
-    if len(rewards) % group_size:
+    if group_size < 1 or len(rewards) % group_size:
         raise ValueError(f"{len(rewards)} samples are not a multiple of group_size ({group_size})")
     values = torch.zeros_like(rewards) if values is None else values
     estimate = settings.compute(EstimatorInputs(rewards, values, mask, group_size, gamma, lam))

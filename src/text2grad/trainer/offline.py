@@ -194,13 +194,19 @@ class OfflineTrainer(Text2GradTrainer):
 def completion_ids(example: Example, tokenizer: PreTrainedTokenizerBase) -> list[int] | None:
     """Return the logged ids of a completion, or else its encoding with the end token.
 
-    None where these do not decode to the completion exactly: spans are character offsets in it.
+    None where these do not decode to the completion exactly: spans are character offsets in it. Nor are logged ones
+    taken that are no ids of the tokenizer: those beyond its vocabulary decode to nothing.
     """
     logged = example.meta.get(IDS)
     if logged is None:
         ids = [*encode_texts([example.completion], tokenizer)[0], int(tokenizer.eos_token_id)]
     else:
-        ids = [int(token) for token in logged]
+        try:
+            ids = [int(token) for token in logged]
+        except (TypeError, ValueError):
+            return None
+        if not all(0 <= token < len(tokenizer) for token in ids):
+            return None
     return ids if ids and decode(ids, tokenizer) == example.completion else None
 
 

@@ -1,13 +1,16 @@
-"""The policy, its optimiser and what samples from it, set up for the precision and the memory of a run."""
+"""The model that training starts from, the policy, its optimiser and what samples from it, for a run's precision."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from peft import LoraConfig, PeftModel
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from text2grad.checkpoint.trained import find_model, load_adapted
+from text2grad.models.loading import end_ids, load_tokenizer
 from text2grad.models.lora import disable_input_casts
 from text2grad.models.policy import Policy
 from text2grad.rollout.fast.modules import fuse_modules
@@ -15,6 +18,39 @@ from text2grad.rollout.samplers import HFSampler, Sampler
 from text2grad.rollout.vllm.completions import TrainedPolicy
 from text2grad.rollout.vllm.sampler import vllm_sampler
 from text2grad.trainer.config import Text2GradConfig
+
+
+class InitialModel(NamedTuple):
+    """What training starts from. base: the name of the model below its adapters. context: tokens that it can read."""
+
+    model: PreTrainedModel | PeftModel
+    tokenizer: PreTrainedTokenizerBase
+    base: str
+    end_ids: list[int]
+    context: int
+
+
+def load_initial(
+    model: str | Path | PreTrainedModel | PeftModel,
+    tokenizer: PreTrainedTokenizerBase | None,
+    peft_config: LoraConfig | None,
+    bf16: bool,
+) -> InitialModel:
+    """Load a model by its name, or take the one that is given, with its own tokenizer unless there is another.
+
+    peft_config: of a new adapter; below an adapter the weights are frozen, and with `bf16` they are loaded so.
+    """
+    if isinstance(model, str | Path):
+        source = find_model(model)
+        base = source.base
+        tokenizer = tokenizer or load_tokenizer(source.tokenizer)
+        frozen_in_bf16 = bf16 and (peft_config is not None or source.adapter is not None)
+        model = load_adapted(source, torch.bfloat16 if frozen_in_bf16 else torch.float32, is_trainable=True)
+    else:
+        base = str(model.config.name_or_path)
+        tokenizer = tokenizer or load_tokenizer(base)
+    context = int(getattr(model.config, "max_position_embeddings", 1 << 30))
+    return InitialModel(model, tokenizer, base, end_ids(model, tokenizer), context)
 
 
 def make_policy(

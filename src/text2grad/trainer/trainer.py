@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
 from datasets import Dataset
 from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -18,7 +17,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from text2grad.checkpoint.checkpoint import check_models, find_checkpoint, load_checkpoint, save_checkpoint
 from text2grad.checkpoint.model_card import describe_trained, model_card, read_names
 from text2grad.checkpoint.run_folder import RunFolder
-from text2grad.checkpoint.trained import find_model, load_adapted
 from text2grad.checkpoint.weights import check_weights, read_weights, write_weights
 from text2grad.critics.base import Critic, check_critic, collect_in_batches
 from text2grad.distributed.learner import Learner
@@ -26,7 +24,6 @@ from text2grad.distributed.processes import Processes, make_accelerator
 from text2grad.distributed.sharding import place_policy
 from text2grad.errors import UserError
 from text2grad.folders import remove_leftovers
-from text2grad.models import loading
 from text2grad.models.policy import Scores
 from text2grad.models.prompts import encode_prompts
 from text2grad.rollout.completing import BATCH_SIZE, OnProgress, complete_prompts, ignore_progress
@@ -49,7 +46,7 @@ from text2grad.trainer.metrics import (
     step_metrics,
 )
 from text2grad.trainer.monitor import RewardHackingMonitor
-from text2grad.trainer.policy_setup import make_optimizer, make_policy, make_sampler
+from text2grad.trainer.policy_setup import load_initial, make_optimizer, make_policy, make_sampler
 from text2grad.trainer.scoring import (
     LoggedFeedback,
     behaviour_scores,
@@ -104,16 +101,9 @@ class Text2GradTrainer:
         self.accelerator = make_accelerator(args.bf16, args.report_to, self.run.trackers)
         self.args = args = args.for_device(self.accelerator.device.type)
         self.processes = Processes.from_accelerator(self.accelerator)
-        self.base_model = "" if isinstance(model, str | Path) else str(model.config.name_or_path)
-        if isinstance(model, str | Path):
-            source = find_model(model)
-            self.base_model = source.base
-            processing_class = processing_class or loading.load_tokenizer(source.tokenizer)
-            frozen_in_bf16 = bool(args.bf16) and (peft_config is not None or source.adapter is not None)
-            model = load_adapted(source, torch.bfloat16 if frozen_in_bf16 else torch.float32, is_trainable=True)
-        self.tokenizer = processing_class or loading.load_tokenizer(str(model.config.name_or_path))
-        self.end_ids = loading.end_ids(model, self.tokenizer)
-        self.context = int(getattr(model.config, "max_position_embeddings", 1 << 30))
+        initial = load_initial(model, processing_class, peft_config, bool(args.bf16))
+        self.tokenizer, self.base_model = initial.tokenizer, initial.base
+        self.end_ids, self.context = initial.end_ids, initial.context
         self.examples, eval_examples = _to_examples(train_dataset), _to_examples(eval_dataset)
         for warning in data_warnings(self.examples, eval_examples) if self.processes.is_main else ():
             log.warning("%s", warning)
@@ -122,7 +112,7 @@ class Text2GradTrainer:
             self.encode_prompts(eval_examples)  # reject a prompt that does not fit now, not after hours of training
         self.eval_examples = fixed_subset(eval_examples, args.max_eval_samples)
 
-        policy = make_policy(model, peft_config, args, self.accelerator.device)
+        policy = make_policy(initial.model, peft_config, args, self.accelerator.device)
         self.policy, self.full_policy = policy, place_policy(policy, self.accelerator, self.processes)
         optimizer = make_optimizer(policy, args, fused=self.accelerator.device.type == "cuda")
         self.base_learning_rates = [group["lr"] for group in optimizer.param_groups]
@@ -376,6 +366,15 @@ class Text2GradTrainer:
         states = self.processes.run_on_all(lambda: load_checkpoint(folder, self.policy, self.optimizer))
         self.state = TrainerState(**states[self.processes.rank])
         self.processes.run_on_main(lambda: self.run.rewind(self.state.step))
+        self._observe_recorded()
+        best = self.best_checkpoint.best
+        if best is not None and best.step == self.state.step:
+            self.save_model(self.run.best)  # the run may have been killed between its checkpoint and this
+        elif best is not None and self.args.load_best_model_at_end:
+            self.processes.run_on_main(lambda: check_weights(self.run.best))  # now, not at the end of the run
+
+    def _observe_recorded(self) -> None:
+        """Rebuild what is remembered of the steps so far from their metrics."""
         self.monitor, self.best_checkpoint, self.best_is_loaded = RewardHackingMonitor(), BestCheckpoint(), False
         for metrics in self.run.steps():
             if metrics.get("samples") != self.samples_per_step:  # the run would continue with other prompts
@@ -386,11 +385,6 @@ class Text2GradTrainer:
                 )
             self.monitor.observe(metrics)
             self.best_checkpoint.observe(metrics)
-        best = self.best_checkpoint.best
-        if best is not None and best.step == self.state.step:
-            self.save_model(self.run.best)  # the run may have been killed between its checkpoint and this
-        elif best is not None and self.args.load_best_model_at_end:
-            self.processes.run_on_main(lambda: check_weights(self.run.best))  # now, not at the end of the run
 
     def _save_checkpoint(self, previous: Path | None) -> None:
         save_checkpoint(self.run.checkpoint, self.policy, self.optimizer, asdict(self.state), self.processes, previous)

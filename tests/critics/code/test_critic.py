@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from text2grad.critics.base import collect_feedback
 from text2grad.critics.code import CodeCritic
 from text2grad.errors import UserError
 from text2grad.sandbox import Backend, ExecutionResult, ResourceLimits, Sandbox, SandboxError, Script
@@ -188,6 +189,14 @@ def test_tests_that_cannot_run_fail_their_own_example_only(critic: CodeCritic, t
 def test_an_answer_cannot_write_its_own_report(critic: CodeCritic, trick: str) -> None:
     code = f"{trick}\ndef f(x):\n    return 0\n"
     assert critique(critic, code).score == -1.0
+
+
+def test_an_entry_point_that_is_no_name_fails_its_own_example_only(critic: CodeCritic) -> None:
+    right = Example(id="1", prompt="p", completion="def f(x):\n    return x + 1\n", tests="assert f(1) == 2")
+    damaged = right.model_copy(update={"meta": {"entry_point": ["f"]}})
+    first, second = collect_feedback(critic, [right, damaged])
+    assert first.score == 1.0
+    assert second.error == "meta.entry_point is ['f'], not the name of a function"
 
 
 def test_only_a_share_of_the_statements_is_blamed(critic: CodeCritic) -> None:

@@ -153,6 +153,18 @@ def test_without_a_passage_the_right_answer_decides():
     assert (right.score, wrong.score) == (1.0, -0.7)
 
 
+def test_without_a_passage_the_prompt_is_the_question():
+    question = "Who built the lighthouse at Skarv?"
+
+    def asked(answer: str) -> Feedback:
+        return QACritic().critique([Example(id="it", prompt=question, completion=answer, reference="Ingrid Moe")])[0]
+
+    assert asked("Ingrid Moe").score == 1.0
+    assert asked(question).score == -1.0
+    answer = "The lighthouse at Skarv was built by Olav Berg."
+    assert [words for _, words, _ in marked(asked(answer), answer)] == ["Olav Berg"]  # not a word of the question
+
+
 def test_every_span_quotes_its_words_in_the_critique():
     answer = "It was built in 1952 by Gustav Holm. It was built in 1952 by Gustav Holm."
     feedback = critique(answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from text2grad.align.program import Program, extract_program, find_statements
@@ -20,6 +20,7 @@ from text2grad.schema import Example, Feedback, Omission
 
 _FUNCTION = re.compile(r"^(?:async )?def (\w+)", re.M)
 _NO_CODE = "The answer has no code in it"
+_Run = tuple[Program, Suite, ExecutionReport | SandboxError]
 
 
 class CodeCritic:
@@ -67,35 +68,38 @@ class CodeCritic:
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """Return one Feedback per example, in order."""
-        check_judge(self.sandbox)
-        prepared = [self._prepare(example) for example in examples]
-        jobs = [(item[0].source, item[1]) for item in prepared if not isinstance(item, Feedback)]
-        reports = run_suites(jobs, self.sandbox, self.test_timeout, self.total_timeout)
-        return [item if isinstance(item, Feedback) else self._feedback(*item, next(reports)) for item in prepared]
+        return [run if isinstance(run, Feedback) else self._feedback(*run) for run in self._run(examples)]
 
     def passes_tests(self, examples: Sequence[Example]) -> list[bool | None]:
         """Return whether the program of each completion passes all of its tests; None where they cannot be run."""
-        check_judge(self.sandbox)
-        prepared = [self._prepare(example) for example in examples]
-        jobs = [(item[0].source, item[1]) for item in prepared if not isinstance(item, Feedback)]
-        reports = run_suites(jobs, self.sandbox, self.test_timeout, self.total_timeout)
         found: list[bool | None] = []
-        for item in prepared:
-            if isinstance(item, Feedback):
-                found.append(None if item.status == "failed" else False)  # an answer without a program passes nothing
+        for run in self._run(examples):
+            if isinstance(run, Feedback):
+                found.append(None if run.status == "failed" else False)  # an answer without a program passes nothing
                 continue
-            report = next(reports)
-            if isinstance(report, SandboxError) or _find_problem(report, item[1]) is not None:
+            _, suite, report = run
+            if isinstance(report, SandboxError) or _find_problem(report, suite) is not None:
                 found.append(None)
             else:
                 found.append(bool(report.results) and all(result.passed for result in report.results))
         return found
+
+    def _run(self, examples: Sequence[Example]) -> Iterator[Feedback | _Run]:
+        """Yield the program of each completion with its tests and their report, or the feedback where none can run."""
+        check_judge(self.sandbox)
+        prepared = [self._prepare(example) for example in examples]
+        jobs = [(item[0].source, item[1]) for item in prepared if not isinstance(item, Feedback)]
+        reports = run_suites(jobs, self.sandbox, self.test_timeout, self.total_timeout)
+        for item in prepared:
+            yield item if isinstance(item, Feedback) else (*item, next(reports))
 
     def _prepare(self, example: Example) -> tuple[Program, Suite] | Feedback:
         if not example.tests or not example.tests.strip():
             return Feedback.failure(self.name, "the example has no tests")
         prompt = example.prompt if isinstance(example.prompt, str) else ""
         entry_point = example.meta.get("entry_point") or _last_function(prompt, example.completion)
+        if entry_point is not None and not isinstance(entry_point, str):
+            return Feedback.failure(self.name, f"meta.entry_point is {entry_point!r}, not the name of a function")
         suite = parse_tests(example.tests, entry_point)
         if suite is None:
             return Feedback.failure(self.name, "the example's tests are not valid Python, or need a test runner")

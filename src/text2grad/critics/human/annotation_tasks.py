@@ -31,15 +31,14 @@ LABEL_STUDIO_CONFIG = f"""<View>
 
 def to_label_studio(example: Example) -> dict[str, Any]:
     """Return a task with an annotation, for a project with `LABEL_STUDIO_CONFIG`."""
-    feedback = _feedback(example)
+    data = {"prompt": prompt_cell(example), "completion": example.completion, "id": example.id}
+    return {"data": data, "annotations": [{"result": label_studio_results(_feedback(example), example.completion)}]}
+
+
+def label_studio_results(feedback: Feedback, completion: str) -> list[dict[str, Any]]:
+    """Return the regions of an annotation: spans and omissions, with what is said about each."""
     regions: list[Span | Omission] = [*feedback.spans, *feedback.omissions]
-    results = [
-        result
-        for number, region in enumerate(regions, 1)
-        for result in _region(region, f"r{number}", example.completion)
-    ]
-    data = {"prompt": _prompt(example), "completion": example.completion, "id": example.id}
-    return {"data": data, "annotations": [{"result": results}]}
+    return [result for number, region in enumerate(regions, 1) for result in _region(region, f"r{number}", completion)]
 
 
 def to_argilla(example: Example) -> dict[str, Any]:
@@ -49,12 +48,18 @@ def to_argilla(example: Example) -> dict[str, Any]:
     missing.
     """
     feedback = _feedback(example)
+    answers = argilla_answers(feedback, example.completion)
+    return {
+        "id": example.id,
+        "fields": {"prompt": prompt_cell(example), "completion": example.completion, "critique": feedback.critique},
+        "suggestions": {question: {"value": value} for question, value in answers.items()},
+    }
+
+
+def argilla_answers(feedback: Feedback, completion: str) -> dict[str, Any]:
+    """Return the answers to the questions about spans and omissions, without those that would be empty."""
     spans = [
-        {
-            "label": span.label,
-            "start": _utf16(example.completion[: span.start]),
-            "end": _utf16(example.completion[: span.end]),
-        }
+        {"label": span.label, "start": _utf16(completion[: span.start]), "end": _utf16(completion[: span.end])}
         for span in feedback.spans
     ]
     answers = {
@@ -63,17 +68,13 @@ def to_argilla(example: Example) -> dict[str, Any]:
         REPLACEMENT: _lines([_replacement(span) for span in feedback.spans]),
         MISSING: "\n".join(escape_line(omission.text) for omission in feedback.omissions),
     }
-    return {
-        "id": example.id,
-        "fields": {"prompt": _prompt(example), "completion": example.completion, "critique": feedback.critique},
-        "suggestions": {question: {"value": value} for question, value in answers.items() if value},
-    }
+    return {question: value for question, value in answers.items() if value}
 
 
 TOOLS: dict[str, Callable[[Example], dict[str, Any]]] = {"label-studio": to_label_studio, "argilla": to_argilla}
 
 
-def _prompt(example: Example) -> str:
+def prompt_cell(example: Example) -> str:
     """Return the prompt; a conversation as JSON, which comes back as one."""
     return example.prompt if isinstance(example.prompt, str) else to_json(example.prompt).decode()
 

@@ -159,7 +159,7 @@ class _Reader:
             return self._from_flat(apply_columns(row.fields, found), row)
         except ValidationError as error:
             raise UserError(describe(error)) from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # the latter of JSON in a cell, nested too deeply
             raise UserError(str(error)) from error
 
     def _from_flat(self, flat: dict[str, Any], row: Row) -> Example:

@@ -71,7 +71,7 @@ def _regions(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, str) and value.startswith("[{"):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return []
     is_list = isinstance(value, list) and all(isinstance(item, dict) and "labels" in item for item in value)
     return value if is_list else []

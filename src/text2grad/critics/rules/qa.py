@@ -103,7 +103,7 @@ class QACritic:
                 self.name,
                 f'{example.id}: neither a passage nor a gold answer; put them into meta["document"] and reference',
             )
-        instruction = example.prompt_text.replace(passage, " ")
+        instruction = example.prompt_text.replace(passage, " ") if passage else example.prompt_text
         question = example.meta.get("question") or instruction
         criteria = build_criteria(str(question), passage, golds, self.max_words, instruction)
         answer = parse_text(example.completion)

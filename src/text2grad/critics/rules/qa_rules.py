@@ -142,8 +142,11 @@ def evaluate_answer(answer: Text, criteria: AnswerCriteria) -> Evaluation:
     refusals = list(_refusals(answer))
     is_answer = not refusals and _has_content(answer, criteria)
     missing = [] if refusals or is_answer else [("an answer", EMPTY)]
-    compare = _compare_short if criteria.short else _compare_facts
-    compared = compare(answer, criteria, is_refused=bool(refusals))
+    compared = (
+        _compare_short(answer, criteria, is_refused=bool(refusals))
+        if criteria.short
+        else _compare_facts(answer, criteria)
+    )
     findings = [*refusals, *compared.findings]
     findings += _unsupported_sentences(answer, criteria, excluded=_words_of(findings))
     findings += _irrelevant(answer, criteria)
@@ -223,7 +226,7 @@ def _takes_up(answer: Text, question: Text) -> bool:
     return not _content([answer]).isdisjoint(_content([question]))
 
 
-def _compare_facts(answer: Text, criteria: AnswerCriteria, is_refused: bool) -> _Comparison:
+def _compare_facts(answer: Text, criteria: AnswerCriteria) -> _Comparison:
     """Find the facts of a long gold answer, or of the sentences of the passage that are closest to the question."""
     facts = criteria.long or criteria.focus
     stated, absent = _facts(answer, criteria)
