@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from text2grad.align.document import Document
-from text2grad.align.restated_values import RestatedValue, is_hedged
+from text2grad.align.restated_values import RestatedValue, is_difference, is_hedged
 from text2grad.schema import Range
 from text2grad.text.lexicon import CALENDAR_WORDS
 from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, WordKind, key_set, split_words
@@ -61,12 +61,30 @@ def find_source_value(comment: str, clause: Range, document: Document, prompt: s
         return None
     if len(scored) > 1 and scored[0][0] - scored[1][0] < _MIN_MARGIN:
         return None
-    (start, end), place = _place(text, given[0]), _place(document.text, scored[0][1])
+    own = _narrow(given[0], scored[0][1], document.text, prompt) if given[0].kind == "name" else scored[0][1]
+    (start, end), place = _place(text, given[0]), _place(document.text, own)
+    if is_difference(text, start, end):
+        return None
     written = document.text[slice(*place)]
     if text[start] in _CURRENCIES and written[0] not in _CURRENCIES:
         start += 1  # "50 pounds" becomes "15 pounds" by "£15"
     is_written_alike = _has_digit(text[start:end]) == _has_digit(written)
     return RestatedValue((clause[0] + start, clause[0] + end), place, is_written_alike=is_written_alike)
+
+
+def _narrow(given: _Value, own: _Value, answer: str, prompt: str) -> _Value:
+    """Return the words of a name in whose place the given ones stand: "Ann" of the source's "Mayor Ann Reed"."""
+    words, source = split_words(answer), split_words(prompt)
+    for use in _values(prompt):
+        first, last, start, end = use.first, use.last, own.first, own.last
+        while first < last and start < end and source[first].keys == words[start].keys:
+            first, start = first + 1, start + 1
+        while first < last and start < end and source[last].keys == words[end].keys:
+            last, end = last - 1, end - 1
+        is_given = given.keys == {key for word in source[first : last + 1] for key in word.keys}
+        if is_given and (start, end) != (own.first, own.last):
+            return own._replace(first=start, last=end)
+    return own
 
 
 def _has_digit(text: str) -> bool:
