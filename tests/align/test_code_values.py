@@ -24,6 +24,11 @@ SCORES = """def best(scores):
             top = points
     return sorted(top)
 """
+RECURSIVE = """def best(scores):
+    if not scores:
+        return 0
+    return max(scores[0], best(scores))
+"""
 
 
 def found(comment: str, answer: str) -> tuple[str, str] | None:
@@ -51,6 +56,8 @@ def found(comment: str, answer: str) -> tuple[str, str] | None:
         ("top should start at float('-inf').", SCORES, ("-1", "float('-inf')")),
         ("top = None would be safer", SCORES, ("-1", "None")),
         ("Return top, not sorted(top).", SCORES, ("sorted(top)", "top")),
+        ("best(scores) should be best(scores[1:])", RECURSIVE, ("best(scores)", "best(scores[1:])")),
+        ("return 0 should be return 1", RECURSIVE, ("return 0", "return 1")),
     ],
 )
 def test_code_is_replaced_by_code(comment: str, answer: str, expected: tuple[str, str]) -> None:

@@ -14,6 +14,7 @@ LETTER = (
 RECIPE = (
     "Pancakes\n\nIngredients:\n- 200 g flour\n- 2 eggs\n- milk\n\nMethod:\n1. Whisk it.\n2. Let it rest.\n3. Fry it."
 )
+PLAN = "A plan:\n\nWeek 1: walk\nWeek 2: run\nWeek 3: fly"
 LIST = "Presents:\n\n- a novel\n- a scarf\n- a cactus"
 PROSE = "Dr. Smith met e.g. Mr. Lee at 3.5 km. Then it rained! Was it cold? It was."
 
@@ -54,6 +55,11 @@ def found(comment: str, answer: str) -> list[str]:
         ("The third idea is bad.", PROSE, []),
         ("The start date is wrong.", PROSE, []),
         ("The end point is wrong.", PROSE, []),
+        ("The second one is bad.", LIST, ["a scarf"]),
+        ("The second one is bad.", PROSE, []),
+        ("Week 2 is bad.", PLAN, ["Week 2: run"]),
+        ("Weeks 1 and 3 are bad.", PLAN, ["Week 1: walk", "Week 3: fly"]),
+        ("Week 7 is missing.", PLAN, []),
     ],
 )
 def test_what_a_comment_names(comment: str, answer: str, expected: list[str]) -> None:

@@ -52,6 +52,7 @@ _WANTED_AT_EDGE = re.compile(
     r"(?:\s+(?:it|(?:the|your)\s+\w+))?\s+with:?\s+[\"“](?P<what>[^\"”\n]+)[\"”]\W*$",
     re.MULTILINE | re.IGNORECASE,
 )
+_SHOULD_BE = re.compile(r"\b(?:should|must|ought\s+to|needs?\s+to|has\s+to)\s+(?:be|read|say)\b", re.IGNORECASE)
 _NOT_SAID_PROBABILITY = 0.95
 _INTERJECTION = re.compile(r"(?:\W|\b(?:yes|no|well|sure|indeed|really|hm+|oh|ah|right then|anyway)\b)+", re.IGNORECASE)
 _INSTRUCTION_PROBABILITY = 0.85
@@ -140,6 +141,9 @@ def read_clause(
     quotes = any(bounds[0] <= start and end <= bounds[1] for (start, end), _ in quotations)
     if praise < _CERTAIN_PRAISE and not quotes and (value := find_source_value(comment, bounds, document, prompt)):
         return _read_values(clause, [value])
+    is_stated = not quotes and clause.stance == "poor" and _SHOULD_BE.search(comment, *bounds) is not None
+    if is_stated and (values := _restated(comment, bounds, document)):
+        return _read_values(clause, values)
     if clause.missing is not None and clause.lacks >= MIN_MISSING and clause.stance != "good":
         text = omission_text(comment, clause.missing)
         rest = comment[clause.start : clause.missing[0]] + comment[clause.missing[1] : clause.end]

@@ -127,7 +127,7 @@ def _is_code(text: str, program: Program) -> bool:
             return any(isinstance(node, ast.Name) and node.id == name for node in program.own_nodes())
         case ast.Expr(value=ast.Tuple()):
             return False
-        case ast.Expr() | ast.Assign() | ast.AugAssign():
+        case ast.Expr() | ast.Assign() | ast.AugAssign() | ast.Return():
             return _is_sensible(statement, program)
     return False
 
@@ -202,7 +202,9 @@ def _verbatim(old: str, new: str, code: str) -> Iterator[Range]:
         return
     own = list(_TOKEN.finditer(code))
     count = len(tokens)
-    found = [i for i in range(len(own) - count + 1) if [match[0] for match in own[i : i + count]] == tokens]
+    texts = [match[0] for match in own]
+    starts = [i for i in range(len(own) - count + 1) if texts[i : i + count] == tokens]
+    found = [i for i in starts if i == 0 or texts[i - 1] not in ("def", "class")]  # not the header of a function
     if len(found) != 1:
         return
     first, last = found[0], found[0] + count - 1

@@ -23,7 +23,7 @@ from text2grad.align.learned.removals import find_removals
 from text2grad.align.program import extract_program
 from text2grad.align.quotes import Match, locate_quote
 from text2grad.schema import Range
-from text2grad.text.lexicon import FUNCTION_WORDS, NUMBER_WORDS, PREPOSITIONS
+from text2grad.text.lexicon import ARTICLES, FUNCTION_WORDS, NUMBER_WORDS, PREPOSITIONS
 from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, key_set, split_parts, split_words
 
 MIN_REMOVAL = 0.45  # probability; below it, what should go is not certain
@@ -169,8 +169,14 @@ def _removals(request: ChangeRequest, comment: str, completion: str, prompt: str
         return
     for part in split_request(old, completion):
         best = next(iter(find_removals(part, completion, _source(prompt))), None)
-        if best is not None and best.probability >= MIN_REMOVAL:
+        if best is not None and best.probability >= MIN_REMOVAL and not _leaves_determiner(part, best.first, words):
             yield Correction(*cut(completion, words, best.first, best.last), best.probability, request.phrase)
+
+
+def _leaves_determiner(part: str, first: int, words: Sequence[WhitespaceWord]) -> bool:
+    """Whether "the hunter" would go, but not the determiner before it: "Then a [hunter] came"."""
+    has_determiner = part.split(" ", 1)[0].lower() in ARTICLES
+    return has_determiner and len(part.split()) == 2 and first > 0 and words[first - 1].text.lower() in DETERMINERS
 
 
 def _whole_words(quote: str, completion: str, words: Sequence[WhitespaceWord], context: str) -> tuple[int, int] | None:
@@ -231,6 +237,9 @@ def _replace_term(
         return None
     match, words = located
     text = comment[new.start : new.end].strip()
+    lead, _, rest = comment[old.start : old.end].partition(" ")
+    if lead.lower() in ARTICLES and words == rest and not new.is_quoted and text.lower().startswith(f"{lead.lower()} "):
+        text = text[len(lead) :].strip()  # "replace the Thames with the Danube" of "1. Thames"
     certainty = match.confidence
     if new.edge is not None:
         text = _alike(text, words, at_end=new.edge == "end")

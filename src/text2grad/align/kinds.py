@@ -58,6 +58,9 @@ _IN_NAME, _BY_NAME = (
     rf"{lead}(?-i:[A-ZÀ-Þ])[\w'’-]+(?: (?-i:[A-ZÀ-Þ])[\w'’-]+)*" for lead in (_AFTER_IN, r"(?<=\bby )")
 )
 _TOLL = rf"{_NUMBER}(?:\s{_SCALE})?\s(?:\w+\s)?(?:people|men|women|children|soldiers|civilians|victims|dead|deaths|lives|casualties)\b"
+_DIMENSIONS = (
+    rf"{_DIGITS}(?:\s?{_LENGTH_UNIT})?\s?(?:x|×|by)\s?{_DIGITS}(?:\s?(?:x|×|by)\s?{_DIGITS})?(?:[\s-]?{_LENGTH_UNIT})?"
+)
 _AGE = r"\d{1,3}[\s-]years?[\s-]old|aged?\s+\d{1,3}|\d{1,3}(?=,\s)"
 
 
@@ -81,7 +84,7 @@ _KINDS = (
     _Kind(r"(?:birth)?place|city|town|country|location|venue", (_IN_NAME,)),
     _Kind(r"author|writer|painter|composer|inventor|director|artist", (_BY_NAME,)),
     _Kind(r"death[\s-]toll|casualt(?:y|ies)(?: figures?)?|number of (?:deaths|victims|casualties)", (_TOLL,)),
-    _Kind(r"distances?|heights?|lengths?|widths?|speeds?|depths?|size|altitude|elevation|diameter", (_LENGTH, _MEASURE)),
+    _Kind(r"distances?|heights?|lengths?|widths?|speeds?|depths?|size|altitude|elevation|diameter|dimensions?|measurements", (_DIMENSIONS, _LENGTH, _MEASURE)),
     _Kind(r"amounts?|quantit(?:y|ies)|measurements?|weights?", (_MEASURE, _PRICE, _ANY_NUMBER)),
     _Kind(r"numbers?|figures?|statistics?|stats?|totals?|counts?|populations?|scores?|values?", (_ANY_NUMBER,)),
     _Kind(r"e-?mail address|e-?mail", (r"[\w.+-]+@[\w-]+\.[\w.]+\w",)),
@@ -117,6 +120,7 @@ _UNIT_START = rf"(?:^|[-\d½¼¾⅓⅔]|{_N})"  # a word that holds a unit start
 _VALUES = tuple(  # with a sign: one word between white space of every match has it
     (re.compile(pattern, re.IGNORECASE), re.compile(sign, re.IGNORECASE))
     for pattern, sign in (
+        (_DIMENSIONS, r"\d"),
         (_DATE, r"\d|day"),
         (_YEAR, r"\d"),
         (_CLOCK, r"\d|noon|midnight"),

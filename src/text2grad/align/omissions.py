@@ -76,7 +76,8 @@ _SHOULD_GO = re.compile(
 )
 _PROHIBITION = re.compile(
     r"\W*(?:please\s+)?(?:do\s+not|don['’]?t|never|stop|avoid|no\s+need\s+to)\s+(?:\w+ing|tell|say|mention|use|add|include"
-    r"|call|write|put|claim|recommend|suggest|promise|ask|make|let|give)\b",
+    r"|call|write|put|claim|recommend|suggest|promise|ask|make|let|give)\b"
+    r"|\W*(?:but\s+)?(?:please,?\s+no|no(?=[^.;!?]{2,60},?\s+please\b))\s+(?:more\s+)?\w",
     re.IGNORECASE,
 )
 _NOT_ASKED = re.compile(

@@ -65,6 +65,7 @@ _UNITS = (
     _Unit(r"steps?|instructions?", lambda d: d.steps, True),
     _Unit(r"ingredients?", lambda d: d.ingredients, True),
     _Unit(r"numbers?(?=\s+\d)", lambda d: d.items, True),
+    _Unit(r"ones?", lambda d: d.items, True),
     _Unit(r"questions?", lambda d: d.questions, True),
     _Unit(r"words?", _words, True),
     _Unit(r"title|headline|heading|header", lambda d: d.title or d.headings[:1] or d.subject_lines, False),
@@ -124,6 +125,7 @@ _TOO = re.compile(
     re.IGNORECASE,
 )
 _ANY_EDGE = re.compile(rf"\b{_WHOLE_NAME}\s+(?:{_ENDS}|{_STARTS})\b(?!\s+(?:at|from|to|up|out)\b)", re.IGNORECASE)
+_LABEL = re.compile(r"[^\w\n]*(?P<noun>[A-Za-z]+) (?P<number>\d{1,3})\W*[:.)–—-]")
 _MAX_NUMBERED = 8  # words of a clause that says no more than how some parts are
 _CONFIDENCE, _ONLY_ONE = 0.9, 0.75
 
@@ -141,6 +143,10 @@ def find_parts(comment: str, start: int, end: int, document: Document) -> Iterat
             taken.append(match.span())
             certain = bool(match["ordinal"] or match["number"]) or not unit.needs_number
             yield Proposal("part", match.span(), tuple(places), _CONFIDENCE if certain else _ONLY_ONE)
+    for proposal in _labelled(comment, start, end, document):
+        if not any(overlap(proposal.phrase, other) for other in taken):
+            taken.append(proposal.phrase)
+            yield proposal
     if not taken:
         for match in _AT_END.finditer(comment, start, end):
             find = _ending if match["side"].lower() in ("end", "bottom") else _opening
@@ -152,6 +158,20 @@ _AFTER = re.compile(
     r"\b(?:everything|all(?: that comes)?|anything|the rest|what comes)\s+(?:that (?:comes|follows)\s+)?(?P<side>after|below|following|before|above|up to)\s+",
     re.IGNORECASE,
 )
+
+
+def _labelled(comment: str, start: int, end: int, document: Document) -> Iterator[Proposal]:
+    """Yield the lines whose label a comment gives: "Day 2" of a plan with "Day 1: ...", "Day 2: ..."."""
+    labels = [(_LABEL.match(document.text, *line), line) for line in document.lines]
+    lines = {(match["noun"].lower(), int(match["number"])): line for match, line in labels if match}
+    if len(lines) < 2:
+        return
+    for noun in dict.fromkeys(noun for noun, _ in lines):
+        pattern = rf"\b{noun}s?\s+(?P<first>\d{{1,3}})(?P<more>(?:\s*(?:,(?:\s*and\b)?|and\b|&)\s*\d{{1,3}}\b)*)"
+        for match in re.compile(pattern, re.IGNORECASE).finditer(comment, start, end):
+            numbers = map(int, re.findall(r"\d+", match["first"] + match["more"]))
+            if places := tuple(lines[noun, number] for number in numbers if (noun, number) in lines):
+                yield Proposal("part", match.span(), places, _CONFIDENCE)
 
 
 def find_rest(comment: str, start: int, end: int, document: Document) -> Proposal | None:
@@ -168,9 +188,12 @@ def find_rest(comment: str, start: int, end: int, document: Document) -> Proposa
 
 
 def find_several(comment: str, start: int, end: int, document: Document) -> Proposal | None:
-    """Return the parts that a short clause names by their numbers: "Steps 1 and 3 are wrong", "Number 3 is odd"."""
+    """Return the parts that a short clause names by number: "Steps 1 and 3 are wrong", "Number 3 is odd", "Day 2"."""
     if len(comment[start:end].split()) > _MAX_NUMBERED or not any(char.isdigit() for char in comment[start:end]):
         return None
+    labelled = list(_labelled(comment, start, end, document))
+    if labelled:
+        return labelled[0] if len(labelled) == 1 else None
     parts = list(find_parts(comment, start, end, document))
     if len(parts) != 1 or not comment[parts[0].phrase[1] - 1].isdigit():
         return None

@@ -136,6 +136,8 @@ def _find_values(words: Sequence[WhitespaceWord]) -> Iterator[_Value]:
     i = 0
     while i < len(words):
         kind, last = _kind(words[i]), i
+        if kind == "number" and any(word.text in ("x", "×") for word in (*words[i - 1 : i], *words[i + 1 : i + 2])):
+            kind = None  # of "60 x 80", no single number is meant
         if kind == "name":
             while last + 1 < len(words) and _kind(words[last + 1]) == "name" and words[last].text[-1].isalnum():
                 last += 1

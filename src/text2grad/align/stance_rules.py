@@ -28,6 +28,11 @@ _MOCKING = re.compile(
     r"|nice|marvellous|good|joy)\s*[,.!…:–—-]+\s*(?=\w+\s+\w)",
     re.IGNORECASE,
 )  # "Oh, that's nice" alone is praise
+_ALL_BUT = re.compile(
+    rf"{_LEAD}(?:everything|all|anything)\s+(?:but|except(?:\s+for)?|besides|other\s+than|apart\s+from)\s+[^,;]{{2,60}}?\s"
+    r"(?:is|are|was|were|looks?|sounds?|seems?|reads?|needs?|has|have)\b",
+    re.IGNORECASE,
+)  # blames or praises what it does not name
 _PLAIN_PRAISE = re.compile(
     r"\W*(?P<subject>(?:the|your|its|this|that|his|her|their|all|both)\s[^,;:?!]{2,70}?)\s+(?:is|are|was|were|looks?|sounds?"
     r"|seems?|reads?)\s+(?:(?:very|really|quite|just|perfectly|absolutely|also|all|totally|pretty|completely)\s+)*"
@@ -57,6 +62,8 @@ def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
     bounds = (clause.start, clause.end)
     if _EXCESS.match(comment, *bounds) and "?" not in comment[slice(*bounds)]:
         return _with_stance(clause, "poor", _EXCESS_PROBABILITY)
+    if _ALL_BUT.match(comment, *bounds):
+        return replace(clause, stance="unsure", probability=_EXCESS_PROBABILITY, missing=None, lacks=0.0)
     if _MOCKING.match(comment, *bounds):
         return _with_stance(clause, "poor", _MOCKING_PROBABILITY)
     is_doubtful = clause.stance != "good" and clause.probability < _PROHIBITION_PROBABILITY
@@ -68,8 +75,10 @@ def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
 
 
 def _with_stance(clause: Clause, stance: Label, probability: float) -> Clause:
-    """Return the clause with this stance, if it has another one."""
-    return clause if clause.stance == stance else replace(clause, stance=stance, probability=probability)
+    """Return the clause with this stance, if it is not as certain of it."""
+    if clause.stance == stance and clause.probability >= probability:
+        return clause
+    return replace(clause, stance=stance, probability=probability)
 
 
 def _praises_plainly(text: str, document: Document) -> bool:
