@@ -28,7 +28,7 @@ from text2grad.align.source_values import find_source_value
 from text2grad.align.stance import detect_stances
 from text2grad.align.stance_rules import correct_stance
 from text2grad.align.targets import find_targets
-from text2grad.align.whole import speaks_of_whole
+from text2grad.align.whole import is_general, speaks_of_whole
 from text2grad.schema import Label, Omission, Range
 
 NOT_SURE = "it neither praises nor blames"
@@ -73,7 +73,7 @@ _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or
 _MIN_BLAME = 0.6
 _WELL_PLACED = 0.35  # confidence of a place that a clause is about rather than about what is missing
 _MAX_AROUND_MISSING = 8  # words of a clause besides what it says is missing, if it says nothing else
-WHOLE_CONFIDENCE = 0.9
+WHOLE_CONFIDENCE, _GENERAL_CONFIDENCE = 0.9, 0.5
 
 
 @dataclass(frozen=True)
@@ -240,6 +240,8 @@ def rank_clause(
             if item.omission:
                 return
         item.targets = targets_of(best) if best else []
+        if best is None and is_general(comment[slice(*bounds)], document):
+            item.targets = [Target("whole", document.whole, bounds, _GENERAL_CONFIDENCE)]
         if best and best.source == "paraphrase" and speaks_of_whole(comment, clause, document):
             item.targets = [Target("whole", document.whole, bounds, best.confidence)]
     if clause.stance == "unsure":

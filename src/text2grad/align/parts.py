@@ -124,7 +124,9 @@ _TOO = re.compile(
     r"\btoo\s+[\w-]+\s+an?\s+(?:(?P<ends>end(?:ing)?|close|closing|conclusion|sign-?off|goodbye|farewell)|opening|beginning|start|introduction|intro|greeting|salutation)\b",
     re.IGNORECASE,
 )
-_ANY_EDGE = re.compile(rf"\b{_WHOLE_NAME}\s+(?:{_ENDS}|{_STARTS})\b(?!\s+(?:at|from|to|up|out)\b)", re.IGNORECASE)
+_ANY_EDGE = re.compile(
+    rf"(?:^\W*|\b{_WHOLE_NAME}\s+)(?:{_ENDS}|{_STARTS})\b(?!\s+(?:at|from|to|up|out)\b)", re.IGNORECASE
+)
 _LABEL = re.compile(r"[^\w\n]*(?P<noun>[A-Za-z]+) (?P<number>\d{1,3})\W*[:.)–—-]")
 _MAX_NUMBERED = 8  # words of a clause that says no more than how some parts are
 _CONFIDENCE, _ONLY_ONE = 0.9, 0.75
