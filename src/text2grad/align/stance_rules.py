@@ -45,6 +45,9 @@ _NO_PLAIN_PRAISE = re.compile(
     r"|until|unless|when|think|thought|less|more|what|why|how|other|opposite|reverse|contrary|false|wrong|lie|claims?\s+that)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_EXCLAIMED = re.compile(
+    r"\W*how\s+(?:very\s+|really\s+|absolutely\s+|truly\s+)?(?P<adjective>[a-z]+)\s*!+\W*", re.IGNORECASE
+)  # with a full stop it may be mockery
 _PROHIBITION = re.compile(
     rf"{_LEAD}(?:please\s+)?(?:do\s+not|don['’]t|dont|never|stop|avoid)\s+(?!(?:know|think|mind|care|worry|change|touch|get|"
     r"understand|see|like|believe|even|agree|have|need|want|be|forget|hesitate|remove|delete|cut|drop|you|really|quite|recall|"
@@ -54,7 +57,7 @@ _PROHIBITION = re.compile(
 _MAX_SUBJECT = 9  # words
 _NEGATIVE = frozenset("BSL")
 _EXCESS_PROBABILITY, _MOCKING_PROBABILITY, _PLAIN_PROBABILITY = 0.93, 0.85, 0.85
-_PROHIBITION_PROBABILITY = 0.8
+_PROHIBITION_PROBABILITY, _EXCLAIMED_PROBABILITY = 0.8, 0.8
 
 
 def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
@@ -66,6 +69,9 @@ def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
         return replace(clause, stance="unsure", probability=_EXCESS_PROBABILITY, missing=None, lacks=0.0)
     if _MOCKING.match(comment, *bounds):
         return _with_stance(clause, "poor", _MOCKING_PROBABILITY)
+    exclaimed = _EXCLAIMED.fullmatch(comment, *bounds)
+    if exclaimed and find_roles([exclaimed["adjective"].lower()])[0] == ["P"]:
+        return _with_stance(clause, "good", _EXCLAIMED_PROBABILITY)
     is_doubtful = clause.stance != "good" and clause.probability < _PROHIBITION_PROBABILITY
     if is_doubtful and _PROHIBITION.match(comment, *bounds) and "?" not in comment[slice(*bounds)]:
         return replace(clause, stance="poor", probability=_PROHIBITION_PROBABILITY)
