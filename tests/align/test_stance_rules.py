@@ -77,3 +77,28 @@ def test_what_forbids_nothing_keeps_its_stance(comment: str) -> None:
 def test_an_excess_is_blamed_in_a_reading() -> None:
     (span,) = read_comment("Too abrupt a start for a birthday card.", CARD).spans
     assert (CARD[span.start : span.end], span.label) == ("Happy birthday!", "poor")
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["How charming!", "How truly thoughtful!", "The card is not too long.", "Not too sweet!", "+1 for it"],
+)
+def test_praise_in_few_words_is_praise(comment: str) -> None:
+    assert stance(comment, "poor") == "good"
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["How original.", "How rude!", "It is not too good.", "Not too clear.", "Great, now she hates slugs."],
+)
+def test_blame_that_looks_like_praise_in_few_words_is_blame(comment: str) -> None:
+    assert stance(comment, "poor") == "poor"
+
+
+def test_all_but_one_thing_is_unsure() -> None:
+    assert stance("Everything but the greeting is dull.", "poor") == "unsure"
+
+
+@pytest.mark.parametrize("word", ["Impressive", "Delightful", "Classy", "Catchy", "Well-worded", "Phenomenal"])
+def test_a_word_of_praise_is_praise(word: str) -> None:
+    assert {span.label for span in read_comment(f"{word}!", CARD).spans} == {"good"}

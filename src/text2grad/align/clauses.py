@@ -53,7 +53,7 @@ _SUPERLATIVE_PROBABILITY = 0.95
 _MAX_SUPERLATIVE = 80  # characters of a clause; longer ones say more
 
 
-_TRUTH = re.compile(r"\bTrue\b(?!\s*[,.!;:]|\s+(?:about|that|enough|to|of|for|in)\b)|(?<=\w )True\b")
+_TRUTH = re.compile(r"(?<![=\w])True\b(?!\s*[,.!;:]|\s+(?:about|that|enough|to|of|for|in)\b)|(?<=\w )True\b")
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ _PROHIBITION = re.compile(
 _NOT_ASKED = re.compile(
     r"\b(?:(?:no[\s-]?one|nobody)\s+(?:(?:ever|even|has|had)\s+)*asked\b"
     r"|who\s+(?:ever\s+)?asked\b(?:\s+(?:for|about)\b)?[^,.;]*\?"
-    r"|\b(?:was|were|is|are)(?:n['’]t|\s+not|\s+never)\s+(?:(?:even|really|ever)\s+)*(?:asked|requested)\b"
+    r"|\b(?:was|were|is|are)(?:n['’]t|\s+not|\s+never)\s+(?:(?:even|really|ever)\s+)*(?:asked|requested)\b(?!\s+about)"
     r"|not\s+(?:(?:really|quite|exactly|at\s+all)\s+)?what\s+(?:was|(?:i|we|you|they)(?:\s+was|\s+were|\s+had)?)\s+asked\b)",
     re.IGNORECASE,
 )

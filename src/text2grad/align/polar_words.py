@@ -60,8 +60,8 @@ _WORDS = {
         atmospheric catchy cheerful cheery classy cute delightful doable endearing epic extensible failproof glorious
         grammatical groovy imaginative impactful impressive inclusive innovative inspirational joyful legendary luminous
         magical maintainable majestic meaningful mindful mouth-watering performant phenomenal playful pythonic quotable
-        radiant reasonable savvy scalable scannable skimmable snackable soulful suspenseful timeless unforgettable viable
-        well-crafted well-documented well-done well-made well-put well-thought-out well-worded wondrous zesty
+        radiant reasonable savvy scalable scannable skimmable snackable soulful suspenseful timeless unforgettable
+        viable well-crafted well-documented well-done well-made well-put well-thought-out well-worded wondrous zesty
         """,
     "favour": """
         address adhere approve back benefit boost capture cite clarify click cohere comfort compile compiles comply

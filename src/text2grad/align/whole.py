@@ -75,7 +75,7 @@ _THROUGHOUT = re.compile(
     re.IGNORECASE,
 )
 _DEGREE = re.compile(
-    r"\W*(?:please\W+)?(?:be |make it |make this )?(?:(?:an? (?:bit|little|tad|lot)|much|far|even|way)\s+)?(?:less|more) [\w-]+"
+    r"\W*(?:please\W+)?(?:be |make it |make this )?(?:(?:an? (?:bit|little|tad|lot)|much|far|even|way)\s+)?(?:less|more) (?P<what>[\w-]+)"
     r"(?:,?\s*(?:please|pls|next time))?\W*",
     re.IGNORECASE,
 )
@@ -134,8 +134,10 @@ def speaks_of_whole(comment: str, clause: Clause, document: Document) -> bool:
 
 def is_general(text: str, document: Document) -> bool:
     """Whether a clause that fits no part of the answer speaks of all of it: "Sloppy.", "Less pushy, please."."""
-    if _THROUGHOUT.search(text) or _DEGREE.fullmatch(text):
-        return key_set(text).isdisjoint(key_set(document.text)) or _THROUGHOUT.search(text) is not None
+    if _THROUGHOUT.search(text):
+        return True
+    if degree := _DEGREE.fullmatch(text):
+        return key_set(degree["what"]).isdisjoint(key_set(document.text))
     tokens = [token for token in split_tokens(text) if token.isalpha()]
     return len(tokens) == 1 and find_roles(tokens)[0][0] in ("P", "B") and "?" not in text
 
