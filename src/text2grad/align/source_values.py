@@ -23,6 +23,7 @@ _NOT_IN_SOURCE = 1.0  # for a value that the source does not have at all
 _MIN_SCORE, _MIN_NAME_SCORE, _MIN_MARGIN = 2.0, 3.0, 0.5  # names of other things stand next to like words more often
 _CONTRAST = re.compile(r"\b(?:not|rather than|instead of)\b|n['’]t\b", re.IGNORECASE)  # which says what it replaces
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_JOINED_UNIT = re.compile(r"(?P<number>\d[\d.,]*)-[^\W\d]+")
 _CURRENCIES = "$€£¥"
 _VAGUE = frozenset("01")  # "one" is seldom a number
 
@@ -65,6 +66,8 @@ def find_source_value(comment: str, clause: Range, document: Document, prompt: s
     (start, end), place = _place(text, given[0]), _place(document.text, own)
     if is_difference(text, start, end):
         return None
+    if given[0].kind == "number":  # "40-metre" becomes "14-metre" by "14"
+        (start, end), place = _without_unit(text, (start, end), document.text, place)
     written = document.text[slice(*place)]
     if text[start] in _CURRENCIES and written[0] not in _CURRENCIES:
         start += 1  # "50 pounds" becomes "15 pounds" by "£15"
@@ -85,6 +88,16 @@ def _narrow(given: _Value, own: _Value, answer: str, prompt: str) -> _Value:
         if is_given and (start, end) != (own.first, own.last):
             return own._replace(first=start, last=end)
     return own
+
+
+def _without_unit(text: str, said: Range, answer: str, own: Range) -> tuple[Range, Range]:
+    """Return both places without what is joined to a number by a hyphen, where only one of them has it."""
+    found = [_JOINED_UNIT.fullmatch(part[slice(*place)]) for part, place in ((text, said), (answer, own))]
+    if found[0] and not found[1]:
+        said = (said[0], said[0] + found[0].end("number"))
+    elif found[1] and not found[0]:
+        own = (own[0], own[0] + found[1].end("number"))
+    return said, own
 
 
 def _has_digit(text: str) -> bool:
