@@ -35,6 +35,8 @@ def found(comment: str, code: str) -> list[str]:
         ("prints instead of returning", READ, ["print(seen)"]),
         ("ignores upper case", READ, ["text == 'stop'"]),
         ("I like it", READ, []),
+        ("get rid of the debugging output", READ, ["print(seen)"]),
+        ("it never lowercases the word", READ, ["text == 'stop'"]),
         ("off by one", "x = (", []),
     ],
 )

@@ -50,6 +50,27 @@ def test_which_of_two_is_wrong_may_be_open() -> None:
 
 
 @pytest.mark.parametrize(
+    ("comment", "old", "new"),
+    [
+        ("Pepper? I think you mean paprika.", "Pepper", "paprika"),
+        ("Nice. Next Monday? You must mean Tuesday!", "Next Monday", "Tuesday"),
+        ("It confuses Mars with Venus.", "Mars", "Venus"),
+        ("You mixed up Henry IV and Henry VI", "Henry IV", "Henry VI"),
+    ],
+)
+def test_who_says_what_was_meant_asks_for_it(comment: str, old: str, new: str) -> None:
+    (request,) = find_requests(comment)
+    assert request.old is not None
+    assert request.new is not None
+    assert [comment[term.start : term.end] for term in (request.old, request.new)] == [old, new]
+
+
+@pytest.mark.parametrize("comment", ["It confuses cause and effect.", "What do you mean? I see.", "You mean well."])
+def test_who_names_nothing_asks_for_nothing(comment: str) -> None:
+    assert find_requests(comment) == []
+
+
+@pytest.mark.parametrize(
     "comment", ["", "Fine.", "Do not remove it.", "Never replace a with b.", "It is removed from sale."]
 )
 def test_other_comments_ask_for_nothing(comment: str) -> None:

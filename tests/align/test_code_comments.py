@@ -97,6 +97,19 @@ def test_an_ambiguous_phrase_is_skipped() -> None:
     assert found("The fourth condition is wrong.", code) == ["x == 3"]
 
 
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("The loop condition is wrong.", ["x < 3"]),
+        ("Nice exit condition.", ["x < 3"]),
+        ("The if condition is wrong.", ["x > 9"]),
+    ],
+)
+def test_the_condition_of_a_loop(comment: str, expected: list[str]) -> None:
+    code = "x = 0\nwhile x < 3:\n    x += 1\nprint(1 if x else 2)\nif not x:\n    pass\n".replace("not x", "x > 9")
+    assert found(comment, code)[-1:] == expected
+
+
 def test_a_completion_that_continues_the_prompt() -> None:
     program = extract_program("    y = x\n    return x\n", "def f(x):\n")
     assert program is not None

@@ -254,5 +254,21 @@ def test_names_that_are_taken_or_not_given_replace_nothing(comment: str) -> None
     assert find_corrections(comment, PROGRAM) == []
 
 
+@pytest.mark.parametrize(
+    ("comment", "completion", "expected"),
+    [
+        ("The kettle should be a teapot.", "Fill your old kettle.", "Fill your old teapot."),
+        ("Crowns, not pounds.", "It cost 4 pounds, once 5 crowns.", "It cost 4 crowns, once 5 crowns."),
+        ("Sinking, not floating.", "The ship is floating.", "The ship is sinking."),
+    ],
+)
+def test_a_word_gets_the_form_of_its_place(comment: str, completion: str, expected: str) -> None:
+    assert corrected(comment, completion) == expected
+
+
+def test_what_breaks_a_program_is_no_correction() -> None:
+    assert not find_corrections("Write total( instead of len(xs).", PROGRAM)
+
+
 def test_words_of_prose_are_no_names() -> None:
     assert len(find_corrections("Change Tom to Tim.", "Tom met Ann. Ann met Tom.")) <= 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from text2grad.align.fitting import fit_replacement
+from text2grad.align.fitting import fit_replacement, lower_start
 
 SOURCE = "It happened at Spa Promenade, and the AFS was told. Staff of the AFS came to Spa Promenade."
 
@@ -54,3 +54,20 @@ def test_a_determiner_that_was_meant_too_goes() -> None:
     at = text.index("fourth")
     start, end, replacement = fit_replacement(at, len(text) - 1, "delays", text, has_determiner=True)
     assert text[:start] + replacement + text[end:] == "They face delays."
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "known", "expected"),
+    [
+        ("Seven", "six", "", "seven"),
+        ("Crowns", "pounds", "It cost 4 crowns.", "crowns"),
+        ("Falling", "rising", "", "falling"),
+        ("Tuesday", "today", "It was on Tuesday.", "Tuesday"),
+        ("Mira", "she", "", "Mira"),
+        ("Oslo", "town", "In Oslo.", "Oslo"),
+        ("BBC", "station", "the bbc", "BBC"),
+        ("Seven", "Six", "", "Seven"),
+    ],
+)
+def test_the_first_word_of_a_comment_gets_the_case_of_its_place(new: str, old: str, known: str, expected: str) -> None:
+    assert lower_start(new, old, known) == expected

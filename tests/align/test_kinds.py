@@ -9,6 +9,8 @@ from text2grad.align.kinds import _VALUES, _values_by_kind, _whole_words, find_k
 
 TRIP = "We leave on 3 May at 9 am. Tickets cost $40. The hotel costs 120 euros per night. Sorry for the delay, Ann."
 SOON = "The pool closes next year. The council said so."
+PAINTER = "It was painted in May in Delft by Jan Steen, the Dutch master."
+FLOOD = "The flood killed thirty people and destroyed 200 houses."
 ROAST = "Heat the oven to 90 °C. Use 5 tablespoons salt and 200 g flour. Roast it for 80 minutes."
 
 
@@ -33,6 +35,14 @@ def found(comment: str, answer: str) -> list[str]:
         ("The roasting time is too long.", ROAST, ["80 minutes"]),
         ("The e-mail address is wrong.", ROAST, []),
         ("Every time I read it I laugh.", ROAST, []),
+        ("Wrong town.", PAINTER, ["Delft"]),
+        ("The country is wrong.", TRIP, []),
+        ("The nationality is made up.", PAINTER, ["Dutch"]),
+        ("The painter is wrong.", PAINTER, ["Jan Steen"]),
+        ("Not the right currency.", TRIP, ["euros"]),
+        ("The death toll is too high.", FLOOD, ["thirty people"]),
+        ("He was Belgian.", PAINTER, ["Dutch"]),
+        ("The material is not a lie.", ROAST, []),  # no litre in "material"
     ],
 )
 def test_what_a_comment_names(comment: str, answer: str, expected: list[str]) -> None:

@@ -408,3 +408,56 @@ def test_who_asks_whether_something_should_go_praises_nothing(comment: str) -> N
 @pytest.mark.parametrize(("comment", "label"), [("👍", "good"), ("+1", "good"), ("-1", "poor"), ("Bad", "poor")])
 def test_short_verdicts_are_still_read(comment: str, label: str) -> None:
     assert labels(SHOP, read_comment(comment, SHOP)) == {(SHOP, label)}
+
+
+TRIP_REPORT = "We left at dawn. The boat was slow. We saw two seals. Then the captain sold us his hat."
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["Lovely until the last sentence.", "Well written up to the last line.", "It was great until the captain came."],
+)
+def test_praise_that_lasts_until_something_blames_that(comment: str) -> None:
+    reading = read_comment(comment, TRIP_REPORT)
+    assert blames_only(TRIP_REPORT, reading, "sold us his hat")
+
+
+def blames_only(answer: str, reading: Reading, words: str) -> bool:
+    """Whether the narrowest span that holds these words is blamed."""
+    own = [span for span in reading.spans if words in answer[span.start : span.end]]
+    return bool(own) and min(own, key=lambda span: span.end - span.start).label == "poor"
+
+
+@pytest.mark.parametrize("comment", ["Everything but the seals is dull.", "All except the boat was made up."])
+def test_what_is_not_named_is_not_guessed(comment: str) -> None:
+    assert read_comment(comment, TRIP_REPORT).spans == []
+
+
+@pytest.mark.parametrize("comment", ["It returns True for odd numbers.", "True and False are the wrong way round."])
+def test_values_are_no_praise(comment: str) -> None:
+    answer = "def is_even(n):\n    if n % 2 == 1:\n        return True\n    return False"
+    assert not any(span.label == "good" for span in read_comment(comment, answer).spans)
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("The size should be 30 x 40 cm.", [("20 x 40 cm", "30 x 40 cm")]),
+        ("30 x 40!", [("20 x 40 cm", "30 x 40")]),
+        ("The price is off by ten euros.", []),
+        ("Replace the plastic with the leather.", [("plastic", "leather")]),
+    ],
+)
+def test_a_dimension_is_one_value_and_a_difference_none(comment: str, expected: list[tuple[str, str]]) -> None:
+    answer = "1. Bag: 20 x 40 cm, made of plastic\n2. Price: 30 euros\n3. Colour: red"
+    assert corrected(answer, read_comment(comment, answer)) == expected
+
+
+def test_a_person_who_has_to_go_leaves_no_article_behind() -> None:
+    answer = "A fox lived in the wood. Then a hunter shot him. The end was sad."
+    assert not corrected(answer, read_comment("The hunter has to go.", answer))
+
+
+@pytest.mark.parametrize("comment", ["No seals in a report, please.", "Please, no jokes about the captain."])
+def test_what_is_forbidden_is_not_missing(comment: str) -> None:
+    assert read_comment(comment, TRIP_REPORT).omissions == []

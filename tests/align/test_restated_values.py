@@ -42,6 +42,9 @@ def test_another_value_corrects_the_one_in_its_place(comment: str, expected: tup
         "Tickets cost $40.",
         "I read it in 2 minutes and loved every bit of the witty prose.",  # says something else
         "We leave.",
+        "The hotel is off by 30 euros.",  # a difference
+        "That is 2 hours too long.",
+        "The tickets are $5 more.",
         "Tickets cost $45 and 50 euros.",  # two values for one
     ],
 )
@@ -65,3 +68,15 @@ def test_a_quotation_says_itself_what_is_meant() -> None:
     (span,) = read_comment('"Tickets" is better than $45.', TRIP).spans
     assert TRIP[span.start : span.end] == "Tickets"
     assert span.replacement is None
+
+
+def test_a_number_word_is_written_as_in_its_place() -> None:
+    source = "Summarise: The storm broke nine windows and a door of the school. Nobody was hurt."
+    answer = "The storm broke four windows. Nobody was hurt."
+    (span,) = read_comment("Nine windows were broken.", answer, source).spans
+    assert (answer[span.start : span.end], span.replacement) == ("four", "nine")
+
+
+def test_a_value_of_what_another_sentence_tells_replaces_nothing() -> None:
+    answer = "We deliver within three days. Repairs take ten minutes."
+    assert not any(span.replacement for span in read_comment("Delivery takes a month.", answer).spans)

@@ -91,3 +91,10 @@ def test_a_name_belongs_in_the_place_of_another_only_among_several_like_words() 
     found = find_source_value(comment, (0, len(comment)), document, source)
     assert found is not None
     assert answer[slice(*found.place)] == "Ida Falk"
+
+
+def test_a_number_in_a_compound_is_replaced_alone() -> None:
+    source = "Summarise: The mill of Ost was sold. Its tower, 63 metres high, is listed. Nobody lives there."
+    answer = "The 36-metre high tower of the mill was sold."
+    (span,) = read_comment("The tower is 63 metres high.", answer, source).spans
+    assert (answer[span.start : span.end], span.replacement) == ("36", "63")

@@ -4,7 +4,7 @@ import pytest
 
 from text2grad.align.clauses import Clause
 from text2grad.align.document import Document
-from text2grad.align.whole import read_marks, speaks_of_whole
+from text2grad.align.whole import is_general, read_marks, speaks_of_whole
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,18 @@ def test_a_clause_that_names_a_variable_is_about_it() -> None:
 )  # fmt: skip
 def test_verdicts_without_words(comment: str, expected: str | None) -> None:
     assert read_marks(comment) == expected
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("Sloppy.", True),
+        ("Dull from start to finish.", True),
+        ("A bit less gloomy, please.", True),
+        ("More cake, please.", False),  # the answer has it
+        ("Monday.", False),
+        ("Sloppy?", False),
+    ],
+)
+def test_what_fits_no_part_may_be_about_all(comment: str, expected: bool) -> None:
+    assert is_general(comment, Document("We meet on Friday. Bring a cake.")) is expected

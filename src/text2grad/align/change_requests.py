@@ -85,6 +85,7 @@ _REMOVE = (
     r"get(?:ting)?\s+rid\s+of|eliminat(?:e|ing)|strik(?:e|ing)(?:\s+out)?|cut(?:ting)?(?:\s+out)?|scrap(?:ping)?"
 )
 _SHOULD = r"(?:should|must|ought\s+to|needs?\s+to|has\s+to|have\s+to)"
+_PROPER = rf"{_MASK}+|(?-i:[A-ZÀ-Þ0-9])[\w'’.,-]*(?:\s(?-i:[A-ZÀ-Þ0-9])[\w'’-]*)*"
 # What follows "should be" and is no wording: "should be removed", "should be clearer".
 _NO_WORDING = (
     r"spel|remov|delet|left|omit|cut|more|less|clear|able|a\s+bit|chang|replac|rewri|correct|includ|mention|add|writ|stat|"
@@ -129,6 +130,12 @@ _PATTERNS: tuple[tuple[RequestKind, str, str], ...] = (  # the second: one of th
         rf"(?P<old>{_MASK}+)(?P<stated>\s+(?:is|are|was|were)(?:\s+not|n['’]t|\s+never|\s+nowhere)(?:\s+actually|\s+even)?\s+"
         r"(?:mentioned|stated|said|supported|given|found|in)\b(?:\s+(?:anywhere\s+)?(?:in|by)?\s*(?:the\s+)?"
         r"(?:source|article|text|passage|document|original)(?:\s+text)?)?)[\s.!]*$",
+    ),
+    (
+        "replace",
+        "confus mix",
+        rf"\b(?:confus(?:es?|ed|ing)|mix(?:es|ed|ing)?(?:\s+up)?)\s+(?:the\s+)?(?P<old>{_PROPER})\s+(?P<ambiguous>with|and|for)\s+"
+        rf"(?:the\s+)?(?P<new>{_PROPER})(?:\s+up)?{_TAIL}",
     ),
     (
         "replace",
@@ -200,10 +207,17 @@ _LABEL_START = re.compile(
 )
 
 
+_MEANT = re.compile(
+    rf"(?:^|(?<=[.!?]\s))(?P<old>{_MASK}+|[^.!?,;:{_MASK}]{{1,40}})\?[\"'”’]*\s+(?:(?:i|we)\s+(?:think|guess|suppose|believe|assume)\s+|surely\s+"
+    rf"|presumably\s+)?you\s+(?:must\s+|probably\s+)?(?:mean|meant)\s+(?P<new>{_MASK}+|[^.!?,;{_MASK}]{{1,40}})[.!]*(?=\s|$)",
+    re.IGNORECASE,
+)
+
+
 def find_requests(comment: str) -> list[ChangeRequest]:
     """Return the requests of a comment in order; the first pattern that fits a sentence decides."""
     masked = _mask(comment)
-    found: list[ChangeRequest] = []
+    found = list(_meant(comment, masked))
     for start, end in _sentences(masked):
         if end - start > _MAX_SENTENCE:
             continue
@@ -216,6 +230,15 @@ def find_requests(comment: str) -> list[ChangeRequest]:
                 found += requests
                 break
     return found
+
+
+def _meant(comment: str, masked: str) -> Iterator[ChangeRequest]:
+    """Yield the requests of "Salt? I think you mean sugar."."""
+    if "mean" not in masked.lower():
+        return
+    for match in _MEANT.finditer(masked):
+        old, new = (_term(comment, masked, *match.span(name), name) for name in ("old", "new"))
+        yield ChangeRequest("replace", match.span(), old, new)
 
 
 def _mask(comment: str) -> str:

@@ -12,19 +12,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from text2grad.align.clauses import MIN_MISSING, Clause
+from text2grad.align.code_values import find_code_value
 from text2grad.align.denials import find_contrasted, find_denied
 from text2grad.align.document import Document
 from text2grad.align.kinds import find_kinds
 from text2grad.align.missing import find_stated_lack
-from text2grad.align.omissions import is_present, is_removal, is_unwanted, omission_text
+from text2grad.align.omissions import asks_to_change, is_present, is_removal, is_unwanted, omission_text
+from text2grad.align.parts import find_described_edge, find_rest, find_several
 from text2grad.align.places import rank_places
 from text2grad.align.proposals import Proposal, Source
 from text2grad.align.quotes import Match
-from text2grad.align.restated_values import RestatedValue, find_restated_name, find_restated_value
+from text2grad.align.restated_names import find_restated_name, find_restated_place
+from text2grad.align.restated_values import RestatedValue, find_restated_value
 from text2grad.align.source_values import find_source_value
 from text2grad.align.stance import detect_stances
+from text2grad.align.stance_rules import correct_stance
 from text2grad.align.targets import find_targets
-from text2grad.align.whole import speaks_of_whole
+from text2grad.align.whole import is_general, speaks_of_whole
 from text2grad.schema import Label, Omission, Range
 
 NOT_SURE = "it neither praises nor blames"
@@ -48,6 +52,7 @@ _WANTED_AT_EDGE = re.compile(
     r"(?:\s+(?:it|(?:the|your)\s+\w+))?\s+with:?\s+[\"“](?P<what>[^\"”\n]+)[\"”]\W*$",
     re.MULTILINE | re.IGNORECASE,
 )
+_SHOULD_BE = re.compile(r"\b(?:should|must|ought\s+to|needs?\s+to|has\s+to)\s+(?:be|read|say)\b", re.IGNORECASE)
 _NOT_SAID_PROBABILITY = 0.95
 _INTERJECTION = re.compile(r"(?:\W|\b(?:yes|no|well|sure|indeed|really|hm+|oh|ah|right then|anyway)\b)+", re.IGNORECASE)
 _INSTRUCTION_PROBABILITY = 0.85
@@ -68,7 +73,7 @@ _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or
 _MIN_BLAME = 0.6
 _WELL_PLACED = 0.35  # confidence of a place that a clause is about rather than about what is missing
 _MAX_AROUND_MISSING = 8  # words of a clause besides what it says is missing, if it says nothing else
-WHOLE_CONFIDENCE = 0.9
+WHOLE_CONFIDENCE, _GENERAL_CONFIDENCE = 0.9, 0.5
 
 
 @dataclass(frozen=True)
@@ -100,12 +105,13 @@ def settle_stance(comment: str, clause: Clause, label: Label | None, document: D
     """Return the clause with the label where one is given; an instruction to change something blames it."""
     bounds = (clause.start, clause.end)
     is_order = is_removal(comment, *bounds)
-    if is_order or is_unwanted(comment, *bounds):
+    if is_order or is_unwanted(comment, *bounds) or asks_to_change(comment, *bounds):
         clause = replace(clause, missing=None, lacks=0.0)
     elif clause.stance == "poor" and (what := find_stated_lack(comment, *bounds)) and not _has(comment, what, document):
         clause = replace(clause, missing=what, lacks=max(clause.lacks, _STATED_LACK))
     if label is not None:
         return replace(clause, stance=label, probability=1.0)
+    clause = correct_stance(comment, clause, document)
     is_order = is_order and "?" not in comment[slice(*bounds)]
     if is_order and _ALL_BUT.search(comment, *bounds):
         return replace(clause, stance="unsure", probability=_ENOUGH_PROBABILITY)
@@ -129,9 +135,15 @@ def read_clause(
     if denial := _read_denial(comment, clause, document):
         return denial
     praise = clause.probability if clause.stance == "good" else 0.0
+    program = document.program
+    if program is not None and praise < _SURE_PRAISE and (code := find_code_value(comment, bounds, program)):
+        return _read_values(clause, [code])
     quotes = any(bounds[0] <= start and end <= bounds[1] for (start, end), _ in quotations)
     if praise < _CERTAIN_PRAISE and not quotes and (value := find_source_value(comment, bounds, document, prompt)):
-        return _read_value(clause, value)
+        return _read_values(clause, [value])
+    is_stated = not quotes and clause.stance == "poor" and _SHOULD_BE.search(comment, *bounds) is not None
+    if is_stated and (values := _restated(comment, bounds, document)):
+        return _read_values(clause, values)
     if clause.missing is not None and clause.lacks >= MIN_MISSING and clause.stance != "good":
         text = omission_text(comment, clause.missing)
         rest = comment[clause.start : clause.missing[0]] + comment[clause.missing[1] : clause.end]
@@ -139,10 +151,8 @@ def read_clause(
             return ReadClause(clause, omission=_omission(text, clause.missing, clause.lacks))
         if len(rest.split()) <= _MAX_AROUND_MISSING:
             return ReadClause(clause, refused=NOT_MISSING)
-    if praise < _SURE_PRAISE and not quotes:
-        value = find_restated_value(comment, bounds, document) or find_restated_name(comment, bounds, document)
-        if value is not None:
-            return _read_value(clause, value)
+    if praise < _SURE_PRAISE and not quotes and (values := _restated(comment, bounds, document)):
+        return _read_values(clause, values)
     found = find_targets(comment, bounds, document, quotations)
     quoted = [proposal.phrase for proposal in found if proposal.source == "quotation"]
     if quoted and clause.stance == "unsure" and clause.probability < _MAX_DOUBT:
@@ -151,13 +161,24 @@ def read_clause(
     return ReadClause(clause, [target for proposal in found for target in targets_of(proposal)])
 
 
-def _read_value(clause: Clause, value: RestatedValue) -> ReadClause:
-    """Read a clause that gives another value than the answer: it blames the answer's."""
-    if value.is_of_other:
+def _restated(comment: str, bounds: Range, document: Document) -> list[RestatedValue]:
+    """Return the value, the name and the place that a clause gives in the place of the answer's."""
+    place = find_restated_place(comment, bounds, document)
+    value = find_restated_value(comment, bounds, document, place.phrase if place else None)
+    value = value or (None if place else find_restated_name(comment, bounds, document))
+    return [each for each in (value, place) if each is not None]
+
+
+def _read_values(clause: Clause, values: Sequence[RestatedValue]) -> ReadClause:
+    """Read a clause that gives other values than the answer: it blames the answer's."""
+    if any(value.is_of_other for value in values):
         return ReadClause(clause, refused=NOT_SURE)
     blame = replace(clause, stance="poor", probability=_VALUE_PROBABILITY, missing=None, lacks=0.0)
-    phrase = value.phrase if value.is_written_alike else None
-    return ReadClause(blame, [Target("value", value.place, phrase, _VALUE_CONFIDENCE)])
+    targets = [
+        Target("value", value.place, value.phrase if value.is_written_alike else None, _VALUE_CONFIDENCE)
+        for value in values
+    ]
+    return ReadClause(blame, targets)
 
 
 def _read_denial(comment: str, clause: Clause, document: Document) -> ReadClause | None:
@@ -213,18 +234,34 @@ def rank_clause(
         bounds = (clause.start, clause.end)
         if clause.stance == "poor" and clause.probability < _MIN_BLAME:
             clause = item.clause = replace(clause, stance="unsure", probability=1.0 - clause.probability)
-        best = rank_places(comment, bounds, clause.stance, document, prompt, quotations)
+        best = _find_place(comment, clause, document, prompt, quotations)
         if best is None or best.confidence < _WELL_PLACED:
             item.omission = _possible_omission(comment, clause, document)
             if item.omission:
                 return
         item.targets = targets_of(best) if best else []
+        if best is None and is_general(comment[slice(*bounds)], document):
+            item.targets = [Target("whole", document.whole, bounds, _GENERAL_CONFIDENCE)]
         if best and best.source == "paraphrase" and speaks_of_whole(comment, clause, document):
             item.targets = [Target("whole", document.whole, bounds, best.confidence)]
     if clause.stance == "unsure":
         item.refused = NOT_SURE
     elif not item.targets:
         item.refused = NO_PLACE
+
+
+def _find_place(
+    comment: str, clause: Clause, document: Document, prompt: str, quotations: Sequence[tuple[Range, Match | None]]
+) -> Proposal | None:
+    """Return the place that the wording of a clause settles, else the one that the ranker finds most likely."""
+    bounds = (clause.start, clause.end)
+    return (
+        find_rest(comment, *bounds, document)
+        or find_several(comment, *bounds, document)
+        or find_described_edge(comment, *bounds, document)
+        or rank_places(comment, bounds, clause.stance, document, prompt, quotations)
+        or find_described_edge(comment, *bounds, document, is_loose=True)
+    )
 
 
 def _possible_omission(comment: str, clause: Clause, document: Document) -> Omission | None:

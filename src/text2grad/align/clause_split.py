@@ -69,6 +69,12 @@ _EXCEPT_FIRST = re.compile(
 _EXCEPT_LAST = re.compile(
     rf"\s*,?\s+(?<!the )(?<!try )(?<!try-){_EXCEPT}\s+(?!that\b|this\b)(?P<what>\S.*)$", re.IGNORECASE
 )
+_UNTIL = re.compile(
+    r"[^\w\"“]*(?:(?:it|this|all|everything)\s+(?:was|is|went|goes|reads)\s+|i\s+was\s+|i['’]m\s+)?(?:(?:very|really|all|quite|so)\s+)*"
+    r"(?:ok|okay|good|great|fine|lovely|nice|well|perfect|hooked|with\s+you|on\s+board|correct|right|brilliant|excellent|wonderful"
+    r"|solid|clear|convinced|impressed|(?:well|nicely|neatly|beautifully)\s+(?:written|told|done|explained|put|built))(?P<until>\s+(?:right\s+)?(?:until|till|up\s+to|up\s+until)\s+)(?P<what>\S.*)",
+    re.IGNORECASE,
+)  # "Lovely until the last line"
 _VERBS = (
     r"is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|should|would|will|must|might|may|cannot"
     r"|\w+n['’]t|\w+['’](?:s|re|m|ve|ll|d)|needs?|works?|runs?|fails?|returns?|handles?|reads?|feels?|sounds?"
@@ -172,6 +178,9 @@ def _split_exception(text: str, piece: Piece, judge: Judge) -> list[Piece]:
     if match and match.end() < end:
         exception = Piece(*match.span("what"), before, "except", is_exception=True)
         return [exception, *_split(text, Piece(match.end(), end, "except", after), judge)]
+    if until := _UNTIL.fullmatch(text, start, end):
+        praise = Piece(start, until.start("until"), before, "except")
+        return [praise, Piece(until.start("what"), end, "except", after, is_exception=True)]
     match = _EXCEPT_LAST.search(text, start, end)
     if match and _has_words(text, start, match.start()):
         main = _split(text, Piece(start, match.start(), before, "except"), judge)

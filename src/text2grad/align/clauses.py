@@ -53,6 +53,9 @@ _SUPERLATIVE_PROBABILITY = 0.95
 _MAX_SUPERLATIVE = 80  # characters of a clause; longer ones say more
 
 
+_TRUTH = re.compile(r"(?<![=\w])True\b(?!\s*[,.!;:]|\s+(?:about|that|enough|to|of|for|in)\b)|(?<=\w )True\b")
+
+
 @dataclass(frozen=True)
 class Clause:
     """A part of a comment that says one thing of the answer.
@@ -79,6 +82,8 @@ def read_clauses(comment: str, document: Document | None = None, prompt: str = "
     compared. What is excepted ("apart from the ending") has the opposite stance of the rest.
     """
     masked = mask_quotations(comment)
+    if document is not None and document.program is not None and "True" in masked:
+        masked = _TRUTH.sub(lambda match: MASK * len(match[0]), masked)  # a value, which is no praise
 
     def relate(piece: Piece) -> list[str]:
         return relate_to_answer(comment[piece.start : piece.end], document, prompt) if document else []

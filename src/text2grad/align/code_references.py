@@ -22,7 +22,8 @@ _KIND_BEFORE = re.compile(rf"\b{_KIND}(?:\s+(?:called|named))?\s+$", re.IGNORECA
 _KIND_AFTER = re.compile(rf"\s+{_KIND}\b", re.IGNORECASE)
 _STARTS_CLAUSE = re.compile(r"(?:^|[.;,:]\s*|\b(?:and|but|so|because|that)\s+)$", re.IGNORECASE)
 _VERB_AFTER = re.compile(
-    r"\s+(?:is|are|was|should|never|must|isn['’]t|has|gets|does|doesn['’]t|needs)\b", re.IGNORECASE
+    r"\s+(?:is|are|was|should|never|must|isn['’]t|has|gets|does|doesn['’]t|needs|starts|begins|stays|becomes|grows)\b",
+    re.IGNORECASE,
 )
 _ASKS_TO_ADD = re.compile(
     r"\b(?:add(?:s|ed|ing)?|insert(?:ed|ing)?|miss(?:es|ing)|lacks?|lacking|without|needs?|no|another|additional|use|using)"
@@ -33,6 +34,11 @@ _ASKS_TO_ADD = re.compile(
 
 def _conditions(nodes: Sequence[Node]) -> list[Node]:
     return [node.test for node in nodes if isinstance(node, ast.If | ast.While | ast.IfExp)]
+
+
+def _loop_conditions(nodes: Sequence[Node]) -> list[Node]:
+    """Return the conditions of `while` loops, else what `for` loops go through."""
+    return [node.test for node in nodes if isinstance(node, ast.While)] or _ranges(nodes)
 
 
 def _ranges(nodes: Sequence[Node]) -> list[Node]:
@@ -100,6 +106,7 @@ _PHRASES: tuple[tuple[str, NodeFilter], ...] = (
     (r"recursive\s+(?:calls?|parts?|steps?|cases?)|recursion", _recursive_calls),
     (r"else[\s-]+(?:branch(?:es)?|blocks?|clauses?|statements?|parts?|cases?)", _else_branches),
     (r"if[\s-]+(?:statements?|branch(?:es)?|blocks?|clauses?|conditions?|checks?)", _conditions),
+    (r"(?:while|loop|stop(?:ping)?|exit|termination)(?:[\s-]+loop)?[\s-]+(?:conditions?|checks?)", _loop_conditions),
     (r"(?:boolean\s+)?condition(?:al)?s?(?:\s+(?:statements?|expressions?|checks?))?|comparisons?", _conditions),
     (r"regex(?:es)?(?:\s+(?:patterns?|expressions?))?|regular\s+expressions?|patterns?", _patterns),
     (r"list\s+comprehensions?|comprehensions?", of_kind(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)),

@@ -18,12 +18,12 @@ from rapidfuzz import fuzz
 from text2grad.align.change_requests import ChangeRequest, Term, find_requests
 from text2grad.align.cuts import cut, still_reads
 from text2grad.align.document import Document
-from text2grad.align.fitting import DETERMINERS, fit_replacement
+from text2grad.align.fitting import DETERMINERS, fit_replacement, lower_start
 from text2grad.align.learned.removals import find_removals
 from text2grad.align.program import extract_program
 from text2grad.align.quotes import Match, locate_quote
 from text2grad.schema import Range
-from text2grad.text.lexicon import FUNCTION_WORDS, NUMBER_WORDS, PREPOSITIONS
+from text2grad.text.lexicon import ARTICLES, FUNCTION_WORDS, NUMBER_WORDS, PREPOSITIONS
 from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, key_set, split_parts, split_words
 
 MIN_REMOVAL = 0.45  # probability; below it, what should go is not certain
@@ -106,7 +106,15 @@ def find_corrections(comment: str, completion: str, prompt: str | None = None) -
     for _, alternatives in groupby(find_requests(comment), key=lambda request: request.phrase):
         options = [list(_correct(request, comment, completion, prompt)) for request in alternatives]
         found += max(options, key=_certainty)
+    program = extract_program(completion, prompt or "") if found else None
+    if program is not None and program.nodes():  # what breaks a program was not meant so
+        found = [each for each in found if _still_parses(each, completion, prompt)]
     return _join_adjacent(_without_overlap(found), completion)
+
+
+def _still_parses(correction: Correction, completion: str, prompt: str | None) -> bool:
+    program = extract_program(correction.apply(completion), prompt or "")
+    return program is not None and bool(program.nodes())
 
 
 def _certainty(corrections: Iterable[Correction]) -> tuple[float, int]:
@@ -126,6 +134,9 @@ def _correct(request: ChangeRequest, comment: str, completion: str, prompt: str 
     )
     if correction is None or correction.apply(completion) == completion:
         return
+    if request.kind == "replace" and comment[request.phrase[0] :].startswith(correction.replacement):
+        old = completion[correction.start : correction.end]
+        correction = replace(correction, replacement=lower_start(correction.replacement, old, f"{completion} {prompt}"))
     if request.kind == "replace" and not _is_supported(correction, completion, prompt):
         return
     quotes = request.is_order and request.old is not None and request.old.is_quoted
@@ -158,8 +169,14 @@ def _removals(request: ChangeRequest, comment: str, completion: str, prompt: str
         return
     for part in split_request(old, completion):
         best = next(iter(find_removals(part, completion, _source(prompt))), None)
-        if best is not None and best.probability >= MIN_REMOVAL:
+        if best is not None and best.probability >= MIN_REMOVAL and not _leaves_determiner(part, best.first, words):
             yield Correction(*cut(completion, words, best.first, best.last), best.probability, request.phrase)
+
+
+def _leaves_determiner(part: str, first: int, words: Sequence[WhitespaceWord]) -> bool:
+    """Whether "the hunter" would go, but not the determiner before it: "Then a [hunter] came"."""
+    has_determiner = part.split(" ", 1)[0].lower() in ARTICLES
+    return has_determiner and len(part.split()) == 2 and first > 0 and words[first - 1].text.lower() in DETERMINERS
 
 
 def _whole_words(quote: str, completion: str, words: Sequence[WhitespaceWord], context: str) -> tuple[int, int] | None:
@@ -220,6 +237,9 @@ def _replace_term(
         return None
     match, words = located
     text = comment[new.start : new.end].strip()
+    lead, _, rest = comment[old.start : old.end].partition(" ")
+    if lead.lower() in ARTICLES and words == rest and not new.is_quoted and text.lower().startswith(f"{lead.lower()} "):
+        text = text[len(lead) :].strip()  # "replace the Thames with the Danube" of "1. Thames"
     certainty = match.confidence
     if new.edge is not None:
         text = _alike(text, words, at_end=new.edge == "end")
@@ -296,6 +316,8 @@ def _alike(text: str, model: str, at_end: bool) -> str:
     words = list(_WORD.finditer(text[: clause.start()] if clause else text))
     count = len(_WORD.findall(model))
     first = model.split()[0].lower()
+    if not at_end and len(words) > count and words[0][0].lower() in DETERMINERS and first not in FUNCTION_WORDS:
+        words = words[1:]  # "The kettle should be a pot"
     if at_end and first in PREPOSITIONS:
         starts = [i for i, word in enumerate(words) if word[0].lower() in PREPOSITIONS]
         words = words[starts[-1] :] if starts else []

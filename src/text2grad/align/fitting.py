@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from text2grad.align.cuts import Cut, agreeing_article
-from text2grad.text.lexicon import ARTICLES, FUNCTION_WORDS, PREPOSITIONS, word_set
+from text2grad.text.lexicon import ARTICLES, FUNCTION_WORDS, NUMBER_WORDS, PREPOSITIONS, word_set
 
 DETERMINERS = ARTICLES | word_set("this that these those his her its their our my your some any another")
 _WORD_BEFORE = re.compile(r"(\S+)\s+$")
@@ -20,6 +20,7 @@ _ON_DATE = re.compile(
     rf"\d{{1,2}} {_MONTH}(?: \d{{4}})?|{_MONTH} \d{{1,2}}(?:, \d{{4}})?|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
 )
 _POSSESSIVE = ("'s", "’s")
+_ENDING = 3  # letters that words of one form share: "raising", "lowering"
 _SENTENCE_MARKS = ".!?\n"
 _PLACE_PREPOSITIONS = word_set("in at on near from outside")
 
@@ -61,6 +62,22 @@ def fit_replacement(
         if article != before[1]:
             return Cut(before.start(1), end, f"{article} {new}")
     return Cut(start, end, new)
+
+
+def lower_start(new: str, old: str, known: str) -> str:
+    """Return the first word of a sentence as it is written inside one, in the place of words that are no name.
+
+    "Three cranes" puts "three" in the place of "two". known: a text; what it has in lower case is no name.
+    """
+    first = _WORD_AFTER.match(new)
+    if first is None or not old[:1].islower() or not new[:1].isupper() or _first_word(old) in FUNCTION_WORDS:
+        return new
+    lowered = first[1].lower()
+    is_common = lowered in NUMBER_WORDS or re.search(rf"(?<!\w){re.escape(lowered)}(?!\w)", known) is not None
+    is_like = (
+        len(old.split()) == len(new.split()) == 1 and old[-_ENDING:] == lowered[-_ENDING:] and len(old) > _ENDING + 1
+    )
+    return new[:1].lower() + new[1:] if first[1][1:].islower() and (is_common or is_like) else new
 
 
 def _date_preposition(text: str) -> str | None:

@@ -45,6 +45,22 @@ _MEASURE_UNIT = (
 _LENGTH_UNIT = r"(?:mm|cm|km|m|met(?:er|re)s?|kilomet(?:er|re)s?|centimet(?:er|re)s?|miles?|feet|foot|ft|inch(?:es)?|yards?|km/h|mph|kmh)\b"
 _MEASURE, _LENGTH = (rf"{_NUMBER}[\s-]?{unit}" for unit in (_MEASURE_UNIT, _LENGTH_UNIT))
 _ANY_NUMBER = rf"[$€£]?{_DIGITS}%?(?:\s(?:million|billion|thousand|hundred))?|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozens?|hundreds?|thousands?|millions?)\b"
+_CURRENCY = r"dollars|euros?|pounds|cents|pence|francs?|yen|rupees|crowns|kron(?:or|er|e)|USD|EUR|GBP"
+_DEMONYM = (
+    r"(?<!\w)(?:(?:afric|americ|asi|europe|mexic|brazili|argentini|canadi|australi|indi|germ|itali|russi|ukraini|austri|belgi"
+    r"|norwegi|egypti|nigeri|keny|ethiopi|morocc|tunisi|algeri|irani|syri|romani|bulgari|serbi|croati|sloveni|albani|hungari"
+    r"|estoni|latvi|lithuani|armeni|indonesi|malaysi|kore|peruvi|chile|colombi|cub|jamaic|persi)an|french|english|british"
+    r"|scottish|welsh|irish|spanish|polish|swedish|danish|finnish|turkish|dutch|greek|swiss|czech|slovak|icelandic|portuguese"
+    r"|chinese|japanese|vietnamese|maltese|lebanese|israeli|pakistani|iraqi|thai)(?!\w)"
+)
+_AFTER_IN = rf"(?:(?<=\bin )|(?<=\bat )|(?<=\bnear )|(?<=\bfrom ))(?!(?:{MONTH}|{WEEKDAY})(?!\w))"
+_IN_NAME, _BY_NAME = (
+    rf"{lead}(?-i:[A-ZÀ-Þ])[\w'’-]+(?: (?-i:[A-ZÀ-Þ])[\w'’-]+)*" for lead in (_AFTER_IN, r"(?<=\bby )")
+)
+_TOLL = rf"{_NUMBER}(?:\s{_SCALE})?\s(?:\w+\s)?(?:people|men|women|children|soldiers|civilians|victims|dead|deaths|lives|casualties)\b"
+_DIMENSIONS = (
+    rf"{_DIGITS}(?:\s?{_LENGTH_UNIT})?\s?(?:x|×|by)\s?{_DIGITS}(?:\s?(?:x|×|by)\s?{_DIGITS})?(?:[\s-]?{_LENGTH_UNIT})?"
+)
 _AGE = r"\d{1,3}[\s-]years?[\s-]old|aged?\s+\d{1,3}|\d{1,3}(?=,\s)"
 
 
@@ -63,7 +79,12 @@ _KINDS = (
     _Kind(r"prices?|costs?|fees?|fares?|salary|rent|budget|sum|amount of money", (_PRICE,)),
     _Kind(r"percentages?|percent|shares?|rates?", (_PERCENT,)),
     _Kind(r"ages?", (_AGE, _DURATION)),
-    _Kind(r"distances?|heights?|lengths?|widths?|speeds?|depths?|size|altitude|elevation|diameter", (_LENGTH, _MEASURE)),
+    _Kind(r"currenc(?:y|ies)", (_CURRENCY,)),
+    _Kind(r"nationality|citizenship", (_DEMONYM,)),
+    _Kind(r"(?:birth)?place|city|town|country|location|venue", (_IN_NAME,)),
+    _Kind(r"author|writer|painter|composer|inventor|director|artist", (_BY_NAME,)),
+    _Kind(r"death[\s-]toll|casualt(?:y|ies)(?: figures?)?|number of (?:deaths|victims|casualties)", (_TOLL,)),
+    _Kind(r"distances?|heights?|lengths?|widths?|speeds?|depths?|size|altitude|elevation|diameter|dimensions?|measurements", (_DIMENSIONS, _LENGTH, _MEASURE)),
     _Kind(r"amounts?|quantit(?:y|ies)|measurements?|weights?", (_MEASURE, _PRICE, _ANY_NUMBER)),
     _Kind(r"numbers?|figures?|statistics?|stats?|totals?|counts?|populations?|scores?|values?", (_ANY_NUMBER,)),
     _Kind(r"e-?mail address|e-?mail", (r"[\w.+-]+@[\w-]+\.[\w.]+\w",)),
@@ -99,6 +120,7 @@ _UNIT_START = rf"(?:^|[-\d½¼¾⅓⅔]|{_N})"  # a word that holds a unit start
 _VALUES = tuple(  # with a sign: one word between white space of every match has it
     (re.compile(pattern, re.IGNORECASE), re.compile(sign, re.IGNORECASE))
     for pattern, sign in (
+        (_DIMENSIONS, r"\d"),
         (_DATE, r"\d|day"),
         (_YEAR, r"\d"),
         (_CLOCK, r"\d|noon|midnight"),
@@ -109,6 +131,7 @@ _VALUES = tuple(  # with a sign: one word between white space of every match has
         (_LENGTH, rf"{_UNIT_START}{_LENGTH_UNIT}|{_TENS}"),
         (_DURATION, r"sec|min|hour|hr|day|week|month|year|decade|night"),
         (_MONTHS, _MONTHS),
+        (_DEMONYM, _DEMONYM),
     )
 )
 _ANY_NUMBER_PATTERN = re.compile(_ANY_NUMBER, re.IGNORECASE)
@@ -164,6 +187,8 @@ def find_contradicted_values(
     taken = list(found)
     for pattern, places in _values_by_kind(document.text):
         for match in pattern.finditer(comment, *clause):
+            if not _is_whole_word(comment, *match.span()):
+                continue
             if match[0] in document.text or any(overlap(match.span(), other) for other in taken):
                 continue
             if not any(document.text[slice(*place)] in comment[slice(*clause)] for place in places):
@@ -197,8 +222,11 @@ def _places(pattern: re.Pattern[str], kind: _Kind, document: Document) -> list[R
 
 def _whole_words(pattern: re.Pattern[str], text: str) -> list[Range]:
     found = [match.span() for match in pattern.finditer(text) if match[0].strip()]
-    whole = [(start, end) for start, end in found if not text[start - 1 : start].isalnum() or start == 0]
-    return [(start, end) for start, end in whole if not text[end : end + 1].isalnum()]
+    return [place for place in found if _is_whole_word(text, *place)]
+
+
+def _is_whole_word(text: str, start: int, end: int) -> bool:
+    return not (start and text[start - 1].isalnum()) and not text[end : end + 1].isalnum()
 
 
 def _names(document: Document) -> list[Range]:

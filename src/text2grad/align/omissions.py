@@ -76,15 +76,29 @@ _SHOULD_GO = re.compile(
 )
 _PROHIBITION = re.compile(
     r"\W*(?:please\s+)?(?:do\s+not|don['’]?t|never|stop|avoid|no\s+need\s+to)\s+(?:\w+ing|tell|say|mention|use|add|include"
-    r"|call|write|put|claim|recommend|suggest|promise|ask|make|let|give)\b",
+    r"|call|write|put|claim|recommend|suggest|promise|ask|make|let|give)\b"
+    r"|\W*(?:but\s+)?(?:please,?\s+no|no(?=[^.;!?]{2,60},?\s+please\b))\s+(?:more\s+)?\w",
     re.IGNORECASE,
 )
 _NOT_ASKED = re.compile(
     r"\b(?:(?:no[\s-]?one|nobody)\s+(?:(?:ever|even|has|had)\s+)*asked\b"
     r"|who\s+(?:ever\s+)?asked\b(?:\s+(?:for|about)\b)?[^,.;]*\?"
+    r"|\b(?:was|were|is|are)(?:n['’]t|\s+not|\s+never)\s+(?:(?:even|really|ever)\s+)*(?:asked|requested)\b(?!\s+about)"
     r"|not\s+(?:(?:really|quite|exactly|at\s+all)\s+)?what\s+(?:was|(?:i|we|you|they)(?:\s+was|\s+were|\s+had)?)\s+asked\b)",
     re.IGNORECASE,
 )
+_OUT_OF_PLACE = re.compile(
+    r"\b(?:(?:do|does|did)(?:n['’]t|\s+not)\s+(?:really\s+)?belong|ha(?:s|ve)\s+(?:no|little)\s+(?:place|business)"
+    r"|(?:is|are|feels?|seems?)\s+(?:so\s+|rather\s+|quite\s+|a\s+bit\s+)?out\s+of\s+place|(?<!there\s)(?:is|are)\s+no\s+place\s+for)\b",
+    re.IGNORECASE,
+)
+_SHOULD_CHANGE = re.compile(
+    r"\b(?:should|must|needs?\s+to|ha(?:s|ve)\s+to|ought\s+to)\s+(?:really\s+|just\s+|all\s+)?be\s+(?:changed|fixed|corrected"
+    r"|shortened|rewritten|reworded|rephrased|moved|merged|split|trimmed|stripped|renamed|replaced|simplified|softened"
+    r"|reversed|swapped|avoided|condensed|toned\s+down|rounded|halved)\b",
+    re.IGNORECASE,
+)
+_IN_ADDITION = re.compile(r"\b(?:too|also|as\s+well)\b", re.IGNORECASE)  # "It should be fixed to the wall, too"
 
 
 def is_removal(comment: str, start: int, end: int) -> bool:
@@ -94,8 +108,14 @@ def is_removal(comment: str, start: int, end: int) -> bool:
 
 def is_unwanted(comment: str, start: int, end: int) -> bool:
     """Whether comment[start:end] does not want something: it is there, not missing. "Nobody asked for a receipt."."""
-    prohibition = _PROHIBITION.match(comment, start, end)
-    return bool(prohibition or ("asked" in comment and _NOT_ASKED.search(comment, start, end)))
+    if _PROHIBITION.match(comment, start, end) or _OUT_OF_PLACE.search(comment, start, end):
+        return True
+    return ("asked" in comment or "requested" in comment) and _NOT_ASKED.search(comment, start, end) is not None
+
+
+def asks_to_change(comment: str, start: int, end: int) -> bool:
+    """Whether comment[start:end] asks to change what there is: "The trailing space should be stripped."."""
+    return bool(_SHOULD_CHANGE.search(comment, start, end)) and not _IN_ADDITION.search(comment, start, end)
 
 
 def is_present(missing: str, completion: str) -> bool:

@@ -61,8 +61,11 @@ _UNITS = (
     _Unit(r"paragraphs?|paras?", lambda d: d.paragraphs, True),
     _Unit(r"lines?", _lines, True),
     _Unit(r"(?:bullet|bulleted|list)(?:\s|-)?(?:points?|items?)?s?|points?|items?|entr(?:y|ies)", lambda d: d.bullets, True),
+    _Unit(r"tips?|suggestions?|ideas?|options?|recommendations?|reasons?|examples?|rules?|tasks?|arguments?|stops?|exercises?|gifts?", lambda d: d.items, True),
     _Unit(r"steps?|instructions?", lambda d: d.steps, True),
     _Unit(r"ingredients?", lambda d: d.ingredients, True),
+    _Unit(r"numbers?(?=\s+\d)", lambda d: d.items, True),
+    _Unit(r"ones?", lambda d: d.items, True),
     _Unit(r"questions?", lambda d: d.questions, True),
     _Unit(r"words?", _words, True),
     _Unit(r"title|headline|heading|header", lambda d: d.title or d.headings[:1] or d.subject_lines, False),
@@ -73,7 +76,7 @@ _UNITS = (
     _Unit(r"p\.?\s?s\.?(?=\W)|postscript", lambda d: d.postscript, False),
     _Unit(r"intro(?:duction)?|first part", _introduction, False),
     _Unit(r"opening(?:\s+(?:line|sentence))?|beginning|start", _opening, False),
-    _Unit(r"ending|conclusion|end|close|wrap-up|last part|final part|punchline", _ending, False),
+    _Unit(r"ending|conclusion|end|close|wrap-up|last part|final part|punchline|finale|twist", _ending, False),
     _Unit(r"(?:bulleted\s+|numbered\s+)?list", lambda d: d.lists, False),
     _Unit(r"list of ingredients|ingredients? list|ingredients", lambda d: [(d.ingredients[0][0], d.ingredients[-1][1])] if d.ingredients else [], False),
 )  # fmt: skip
@@ -81,7 +84,7 @@ _COMPILED = tuple(
     (
         re.compile(
             rf"(?<![\w'’-])(?:(?P<ordinal>{_ORDINAL})[\s-]+(?:(?P<count>{_COUNT})\s+)?)?(?P<unit>{unit.pattern})(?![\w-])"
-            rf"(?:\s+(?:number\s+|no\.?\s*|#\s*)?(?P<number>{_NUMBER})(?![\w.]*\d)\b(?:\s*(?:-|–|to|and|&)\s*(?P<until>{_NUMBER})\b)?)?",
+            rf"(?:\s+(?:number\s+|no\.?\s*|#\s*)?(?P<number>{_NUMBER})(?![\w.]*\d)\b(?:\s*(?:-|–|to)\s*(?P<until>{_NUMBER})\b|(?P<more>(?:\s*(?:,(?:\s*and\b)?|and\b|&)\s*(?:{_NUMBER})\b)+))?)?",
             re.IGNORECASE,
         ),
         unit,
@@ -101,7 +104,31 @@ _AT_END = re.compile(
 _AMBIGUOUS = re.compile(
     r"start|beginning|end|close|list|points?|items?|lines?|words?|instructions?|subject|header|questions?", re.I
 )
-_OF_A_TIME = re.compile(r"(?<=ing)\s+(?:times?|hours?|dates?|days?)\b", re.IGNORECASE)  # "the closing time"
+_OF_A_TIME = re.compile(
+    r"(?<=ing)\s+(?:times?|hours?|dates?|days?)\b|(?:(?<=start)|(?<=end)|(?<=ning))[\s-]+(?:times?|dates?|days?|years?|months?|points?)\b",
+    re.IGNORECASE,
+)  # "the closing time", "the start date"
+_WHOLE_NAME = r"(?:it|this|that|you|they|the\s+(?:whole\s+)?(?:\w+\s+)?(?:letter|mail|e-?mail|message|story|tale|poem|text|answer|summary|post|speech|essay))"
+_ENDS = r"(?P<ends>ends?|ended|clos(?:es?|ed)|finish(?:es|ed)?|conclud(?:es?|ed)|signs?\s+off|wraps?\s+up)"
+_STARTS = r"(?:starts?|started|begins?|began|open(?:s|ed)?|kicks?\s+off)"
+_MANNER = r"(?:far\s+|way\s+|much\s+)?(?:too\s+|so\s+|very\s+|rather\s+|quite\s+|a\s+bit\s+)?(?:\w+ly\b|well\b|strong\b|weak\b|badly\b)"
+_HOW = re.compile(
+    rf"\b(?:how|the\s+way)\s+{_WHOLE_NAME}\s+(?:{_ENDS}|{_STARTS})\b(?!\s+(?:in|at|on|with|from|to|up|out|the|a)\b)",
+    re.IGNORECASE,
+)
+_DOES = re.compile(
+    rf"(?:^|(?<=[,.;]\s))\W*(?:(?:but|and|sadly|also)\s+)*(?:{_WHOLE_NAME}\s+)?(?:{_ENDS}|{_STARTS})\s+{_MANNER}",
+    re.IGNORECASE,
+)
+_TOO = re.compile(
+    r"\btoo\s+[\w-]+\s+an?\s+(?:(?P<ends>end(?:ing)?|close|closing|conclusion|sign-?off|goodbye|farewell)|opening|beginning|start|introduction|intro|greeting|salutation)\b",
+    re.IGNORECASE,
+)
+_ANY_EDGE = re.compile(
+    rf"(?:^\W*|\b{_WHOLE_NAME}\s+)(?:{_ENDS}|{_STARTS})\b(?!\s+(?:at|from|to|up|out)\b)", re.IGNORECASE
+)
+_LABEL = re.compile(r"[^\w\n]*(?P<noun>[A-Za-z]+) (?P<number>\d{1,3})\W*[:.)–—-]")
+_MAX_NUMBERED = 8  # words of a clause that says no more than how some parts are
 _CONFIDENCE, _ONLY_ONE = 0.9, 0.75
 
 
@@ -118,11 +145,82 @@ def find_parts(comment: str, start: int, end: int, document: Document) -> Iterat
             taken.append(match.span())
             certain = bool(match["ordinal"] or match["number"]) or not unit.needs_number
             yield Proposal("part", match.span(), tuple(places), _CONFIDENCE if certain else _ONLY_ONE)
+    for proposal in _labelled(comment, start, end, document):
+        if not any(overlap(proposal.phrase, other) for other in taken):
+            taken.append(proposal.phrase)
+            yield proposal
     if not taken:
         for match in _AT_END.finditer(comment, start, end):
             find = _ending if match["side"].lower() in ("end", "bottom") else _opening
             if places := find(document):
                 yield Proposal("part", match.span(), tuple(places), _ONLY_ONE)
+
+
+_AFTER = re.compile(
+    r"\b(?:everything|all(?: that comes)?|anything|the rest|what comes)\s+(?:that (?:comes|follows)\s+)?(?P<side>after|below|following|before|above|up to)\s+",
+    re.IGNORECASE,
+)
+
+
+def _labelled(comment: str, start: int, end: int, document: Document) -> Iterator[Proposal]:
+    """Yield the lines whose label a comment gives: "Day 2" of a plan with "Day 1: ...", "Day 2: ..."."""
+    labels = [(_LABEL.match(document.text, *line), line) for line in document.lines]
+    lines = {(match["noun"].lower(), int(match["number"])): line for match, line in labels if match}
+    if len(lines) < 2:
+        return
+    for noun in dict.fromkeys(noun for noun, _ in lines):
+        pattern = rf"\b{noun}s?\s+(?P<first>\d{{1,3}})(?P<more>(?:\s*(?:,(?:\s*and\b)?|and\b|&)\s*\d{{1,3}}\b)*)"
+        for match in re.compile(pattern, re.IGNORECASE).finditer(comment, start, end):
+            numbers = map(int, re.findall(r"\d+", match["first"] + match["more"]))
+            if places := tuple(lines[noun, number] for number in numbers if (noun, number) in lines):
+                yield Proposal("part", match.span(), places, _CONFIDENCE)
+
+
+def find_rest(comment: str, start: int, end: int, document: Document) -> Proposal | None:
+    """Return the sentences before or after a part: "everything after the second sentence"."""
+    match = _AFTER.search(comment, start, end)
+    part = next(find_parts(comment, match.end(), end, document), None) if match else None
+    if match is None or part is None:
+        return None
+    if match["side"].lower() in ("after", "below", "following"):
+        places = [place for place in document.sentences if place[0] >= part.places[-1][1]]
+    else:
+        places = [place for place in document.sentences if place[1] <= part.places[0][0]]
+    return Proposal("part", (match.start(), part.phrase[1]), tuple(places), _CONFIDENCE) if places else None
+
+
+def find_several(comment: str, start: int, end: int, document: Document) -> Proposal | None:
+    """Return the parts that a short clause names by number: "Steps 1 and 3 are wrong", "Number 3 is odd", "Day 2"."""
+    if len(comment[start:end].split()) > _MAX_NUMBERED or not any(char.isdigit() for char in comment[start:end]):
+        return None
+    labelled = list(_labelled(comment, start, end, document))
+    if labelled:
+        return labelled[0] if len(labelled) == 1 else None
+    parts = list(find_parts(comment, start, end, document))
+    if len(parts) != 1 or not comment[parts[0].phrase[1] - 1].isdigit():
+        return None
+    is_plain = comment[slice(*parts[0].phrase)].lower().startswith("number")
+    return parts[0] if is_plain or len(parts[0].places) > 1 else None
+
+
+def find_described_edge(
+    comment: str, start: int, end: int, document: Document, *, is_loose: bool = False
+) -> Proposal | None:
+    """Return the beginning or the ending where comment[start:end] says how the answer begins or ends.
+
+    "I love how it closes", "It ends too abruptly", "Too blunt a start for a letter". is_loose: "It ends with a lie" is
+    enough, which may also be about the words of the lie.
+    """
+    if document.program is not None or len(document.sentences) < 2:
+        return None
+    for pattern in (_ANY_EDGE,) if is_loose else (_HOW, _DOES, _TOO):
+        if match := pattern.search(comment[start:end]):
+            places = _ending(document) if match["ends"] else _opening(document)
+            if "sign" in match[0].lower():
+                places = document.sign_off or places
+            phrase = (start + match.start(), start + match.end())
+            return Proposal("part", phrase, tuple(places), _ONLY_ONE) if places else None
+    return None
 
 
 def _resolve(match: re.Match[str], unit: _Unit, document: Document) -> list[Range]:
@@ -131,6 +229,9 @@ def _resolve(match: re.Match[str], unit: _Unit, document: Document) -> list[Rang
         first = _number(match["number"])
         last = _number(match["until"]) if match["until"] else first
         places = unit.find(document)
+        if match["more"]:
+            numbers = [first, *map(_number, re.findall(rf"\b(?:{_NUMBER})\b", match["more"], re.IGNORECASE))]
+            return [places[number - 1] for number in numbers if 0 < number <= len(places)]
         return places[first - 1 : last] if 0 < first <= last else []
     if match["ordinal"] is None:
         if _AMBIGUOUS.fullmatch(match["unit"]):

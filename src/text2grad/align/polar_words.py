@@ -57,6 +57,11 @@ _WORDS = {
         well-chosen well-explained well-founded well-grounded well-organised well-organized well-paced well-placed
         well-reasoned well-researched well-structured well-written wellmade wholesome winner wise wit witty wizard
         wonderful wonderfully workable worked worthwhile worthy wow yay yeah yep yes yummy yup zippy
+        atmospheric catchy cheerful cheery classy cute delightful doable endearing epic extensible failproof glorious
+        grammatical groovy imaginative impactful impressive inclusive innovative inspirational joyful legendary luminous
+        magical maintainable majestic meaningful mindful mouth-watering performant phenomenal playful pythonic quotable
+        radiant reasonable savvy scalable scannable skimmable snackable soulful suspenseful timeless unforgettable
+        viable well-crafted well-documented well-done well-made well-put well-thought-out well-worded wondrous zesty
         """,
     "favour": """
         address adhere approve back benefit boost capture cite clarify click cohere comfort compile compiles comply

@@ -30,6 +30,7 @@ from text2grad.align.comments import cited_quotations
 from text2grad.align.corrected_spans import add_corrections
 from text2grad.align.corrections import Correction, find_corrections
 from text2grad.align.document import Document
+from text2grad.align.fitting import lower_start
 from text2grad.align.proposals import Source
 from text2grad.align.restatements import doubt_restatements
 from text2grad.align.targets import MIN_LONG
@@ -107,7 +108,10 @@ def read_comment(
     if label != "good" and completion.strip():
         explains = len(comment.split()) >= _MIN_EXPLAINED
         corrections = find_corrections(original, completion, prompt)
-        corrections += [each for each in _given_values(comment, read) if not _overlaps(each, corrections)]
+        given = list(_given_values(comment, read, document, prompt or ""))
+        if document.program is not None:  # code that is given for code is certain about how far each of them goes
+            corrections = [each for each in corrections if not any(_is_same_request(each, other) for other in given)]
+        corrections += [each for each in given if not _overlaps(each, corrections)]
         if explains and not any(span.label == "poor" for span in spans):
             corrections = [each for each in corrections if each.start == each.end or each.is_quoted]
         keep_rest = explains and not is_ranked  # the ranker places each clause by itself: a correction says it all
@@ -125,14 +129,22 @@ def read_comment(
     )
 
 
-def _given_values(comment: str, read: Sequence[ReadClause]) -> Iterator[Correction]:
+def _given_values(comment: str, read: Sequence[ReadClause], document: Document, prompt: str) -> Iterator[Correction]:
     """Yield the values that clauses give in the place of the answer's."""
     for item in read:
         for target in item.targets:
             if target.source == "value" and target.phrase is not None:
                 confidence = target.confidence * item.clause.probability
                 bounds = (item.clause.start, item.clause.end)
-                yield Correction(*target.place, comment[slice(*target.phrase)], round(confidence, 4), bounds)
+                new = comment[slice(*target.phrase)]
+                if document.program is None:
+                    new = lower_start(new, document.text[slice(*target.place)], f"{document.text}\n{prompt}")
+                yield Correction(*target.place, new, round(confidence, 4), bounds)
+
+
+def _is_same_request(correction: Correction, other: Correction) -> bool:
+    """Whether the same words of the comment ask for both."""
+    return correction.phrase[0] < other.phrase[1] and other.phrase[0] < correction.phrase[1]
 
 
 def _overlaps(correction: Correction, others: Sequence[Correction]) -> bool:

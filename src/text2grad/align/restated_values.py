@@ -4,6 +4,8 @@ No word of them need blame, and yet they correct: nearly all such clauses of `be
 of them the value that is found here.
 """
 
+# ruff: noqa: E501  one pattern per line
+
 from __future__ import annotations
 
 import re
@@ -13,7 +15,7 @@ from typing import NamedTuple
 from text2grad.align.document import Document
 from text2grad.align.kinds import MONTH, WEEKDAY, find_contradicted_values
 from text2grad.schema import Range
-from text2grad.text.lexicon import FUNCTION_WORDS, word_set
+from text2grad.text.lexicon import word_set
 from text2grad.text.whitespace import key_set, part_key, split_words
 
 _NAMED_DAY = re.compile(rf"\b(?:{WEEKDAY}|{MONTH})(?!\w)", re.IGNORECASE)
@@ -23,18 +25,22 @@ _HEDGE = re.compile(
     r"|i (?:guess|wonder)|if i remember)\b",
     re.IGNORECASE,
 )
+_DIFFERENCE = re.compile(
+    r"\b(?:off|out|wrong|late|early|short|high|low|long|over|under|more|less|too \w+)\s+by\s+(?:about\s+|some\s+|a\s+good\s+)?$"
+    r"|\b(?:another|an?\s+extra|a\s+further)\s+$",
+    re.IGNORECASE,
+)
+_IS_DIFFERENCE = re.compile(
+    r"\s*(?:too|more|less|fewer|later|earlier|longer|shorter|higher|lower|older|younger|off|extra|short|behind|ahead)\b"
+    r"(?!\s+(?:like|than)\b)",
+    re.IGNORECASE,
+)
 _EDGES = " \t\n.,;:!?\"'“”()"
 _OF_VALUES = word_set("""
     wrong incorrect off right correct actually really rather change make should must year date day weekday time hour
     price cost fee number figure amount value
     """)  # which say no more than that a value is wrong
-_NAME = r"[A-ZÀ-Þ][\w'’-]*(?: [A-ZÀ-Þ][\w'’-]*){0,2}"
-_THE = r"(?:(?:[Tt]he|[Oo]ur|[Tt]heir|[Ii]ts|[Yy]our|an?) )?"
-_LEAD = r"\W*(?:(?:[Bb]ut|[Nn]o|[Aa]ctually)\b,? )*"
-_NAME_OF_ROLE = re.compile(
-    rf"{_LEAD}(?P<name>{_NAME}) (?:is|was) (?=the |our |their |its |your ){_THE}(?P<role>\w[\w' -]{{1,40}})\W*"
-)
-_ROLE_OF_NAME = re.compile(rf"{_LEAD}{_THE}(?P<role>\w[\w' -]{{1,40}}?) (?:is|was) (?P<name>{_NAME})\W*")
+_STEM = 5  # letters by which words are akin: "delivery", "delivered"
 _MIN_SHARED = 0.5  # of the other content words, which the sentence with the value has too
 _MAX_WORDS = 24  # of a clause; longer ones say more
 _MAX_OTHER_WORDS = 1  # of a clause that is hardly more than the value
@@ -58,8 +64,20 @@ def is_hedged(text: str) -> bool:
     return _HEDGE.search(text) is not None
 
 
-def find_restated_value(comment: str, clause: Range, document: Document) -> RestatedValue | None:
-    """Return the value that a clause corrects by giving another one; None if it says more, asks or hedges."""
+def is_difference(text: str, start: int, end: int) -> bool:
+    """Whether text[start:end] says how far a value is off, not what it should be: "off by ten euros", "3 too many"."""
+    return bool(_DIFFERENCE.search(text[:start]) or _IS_DIFFERENCE.match(text, end))
+
+
+def find_restated_value(
+    comment: str, clause: Range, document: Document, other: Range | None = None
+) -> RestatedValue | None:
+    """Return the value that a clause corrects by giving another one; None if it says more, asks or hedges.
+
+    other: words of the clause that are known to correct something else.
+    """
+    if other is not None:
+        comment = comment[: other[0]] + " " * (other[1] - other[0]) + comment[other[1] :]
     text = comment[slice(*clause)]
     if document.program is not None or is_hedged(text) or text.count(" ") >= _MAX_WORDS:
         return None
@@ -67,6 +85,8 @@ def find_restated_value(comment: str, clause: Range, document: Document) -> Rest
     if len(found) != 1:
         return None
     phrase = _strip(comment, found[0].phrase)
+    if is_difference(comment, *phrase):
+        return None
     place = _strip(document.text, found[0].places[0])
     given, written = comment[slice(*phrase)], document.text[slice(*place)]
     if _WEEKDAY.fullmatch(given) and (day := _WEEKDAY.search(written)):  # of "Tuesday 4 March", only the day is wrong
@@ -83,28 +103,9 @@ def _is_of_other(before: str, place: Range, document: Document) -> bool:
     if subject is None or subject in _vague_keys() or "," in before:
         return False
     own = document.sentence_at(place[0])
-    with_subject = [each for each in document.sentences if subject in key_set(document.text[slice(*each)])]
+    starts = {each: {key[:_STEM] for key in key_set(document.text[slice(*each)])} for each in document.sentences}
+    with_subject = [each for each, known in starts.items() if subject[:_STEM] in known]
     return bool(with_subject) and own not in with_subject
-
-
-def find_restated_name(comment: str, clause: Range, document: Document) -> RestatedValue | None:
-    """Return the name that a clause corrects by saying who has a role: "Ann Lee is the CFO" of "Bob Ray is the CFO"."""
-    said = _NAME_OF_ROLE.fullmatch(comment, *clause) or _ROLE_OF_NAME.fullmatch(comment, *clause)
-    if said is None or document.program is not None or _is_word(said["name"]):
-        return None
-    role = re.escape(said["role"])
-    before, after = "(?:,| is| was| became)(?: now)?", "(?:,| is| was|:)?"
-    held = rf"(?P<name>{_NAME}){before} {_THE}{role}(?!\w)|(?<!\w){role}{after} (?P<last>{_NAME})"
-    found = list(re.finditer(held, document.text))
-    if len(found) != 1 or not key_set(said["name"]).isdisjoint(key_set(document.text)):
-        return None
-    group = "name" if found[0]["name"] else "last"
-    return None if _is_word(found[0][group]) else RestatedValue(said.span("name"), found[0].span(group))
-
-
-def _is_word(name: str) -> bool:
-    """Whether a name is a word at the start of a sentence."""
-    return name.split()[0].lower() in FUNCTION_WORDS
 
 
 def _says_little_else(comment: str, clause: Range, phrase: Range, place: Range, document: Document) -> bool:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from text2grad.align.document import Document
-from text2grad.align.restated_values import RestatedValue, is_hedged
+from text2grad.align.restated_values import RestatedValue, is_difference, is_hedged
 from text2grad.schema import Range
 from text2grad.text.lexicon import CALENDAR_WORDS
 from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, WordKind, key_set, split_words
@@ -23,6 +23,7 @@ _NOT_IN_SOURCE = 1.0  # for a value that the source does not have at all
 _MIN_SCORE, _MIN_NAME_SCORE, _MIN_MARGIN = 2.0, 3.0, 0.5  # names of other things stand next to like words more often
 _CONTRAST = re.compile(r"\b(?:not|rather than|instead of)\b|n['’]t\b", re.IGNORECASE)  # which says what it replaces
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_JOINED_UNIT = re.compile(r"(?P<number>\d[\d.,]*)-[^\W\d]+")
 _CURRENCIES = "$€£¥"
 _VAGUE = frozenset("01")  # "one" is seldom a number
 
@@ -61,12 +62,42 @@ def find_source_value(comment: str, clause: Range, document: Document, prompt: s
         return None
     if len(scored) > 1 and scored[0][0] - scored[1][0] < _MIN_MARGIN:
         return None
-    (start, end), place = _place(text, given[0]), _place(document.text, scored[0][1])
+    own = _narrow(given[0], scored[0][1], document.text, prompt) if given[0].kind == "name" else scored[0][1]
+    (start, end), place = _place(text, given[0]), _place(document.text, own)
+    if is_difference(text, start, end):
+        return None
+    if given[0].kind == "number":  # "40-metre" becomes "14-metre" by "14"
+        (start, end), place = _without_unit(text, (start, end), document.text, place)
     written = document.text[slice(*place)]
     if text[start] in _CURRENCIES and written[0] not in _CURRENCIES:
         start += 1  # "50 pounds" becomes "15 pounds" by "£15"
     is_written_alike = _has_digit(text[start:end]) == _has_digit(written)
     return RestatedValue((clause[0] + start, clause[0] + end), place, is_written_alike=is_written_alike)
+
+
+def _narrow(given: _Value, own: _Value, answer: str, prompt: str) -> _Value:
+    """Return the words of a name in whose place the given ones stand: "Ann" of the source's "Mayor Ann Reed"."""
+    words, source = split_words(answer), split_words(prompt)
+    for use in _values(prompt):
+        first, last, start, end = use.first, use.last, own.first, own.last
+        while first < last and start < end and source[first].keys == words[start].keys:
+            first, start = first + 1, start + 1
+        while first < last and start < end and source[last].keys == words[end].keys:
+            last, end = last - 1, end - 1
+        is_given = given.keys == {key for word in source[first : last + 1] for key in word.keys}
+        if is_given and (start, end) != (own.first, own.last):
+            return own._replace(first=start, last=end)
+    return own
+
+
+def _without_unit(text: str, said: Range, answer: str, own: Range) -> tuple[Range, Range]:
+    """Return both places without what is joined to a number by a hyphen, where only one of them has it."""
+    found = [_JOINED_UNIT.fullmatch(part[slice(*place)]) for part, place in ((text, said), (answer, own))]
+    if found[0] and not found[1]:
+        said = (said[0], said[0] + found[0].end("number"))
+    elif found[1] and not found[0]:
+        own = (own[0], own[0] + found[1].end("number"))
+    return said, own
 
 
 def _has_digit(text: str) -> bool:
@@ -118,6 +149,8 @@ def _find_values(words: Sequence[WhitespaceWord]) -> Iterator[_Value]:
     i = 0
     while i < len(words):
         kind, last = _kind(words[i]), i
+        if kind == "number" and any(word.text in ("x", "×") for word in (*words[i - 1 : i], *words[i + 1 : i + 2])):
+            kind = None  # of "60 x 80", no single number is meant
         if kind == "name":
             while last + 1 < len(words) and _kind(words[last + 1]) == "name" and words[last].text[-1].isalnum():
                 last += 1

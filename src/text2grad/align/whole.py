@@ -9,6 +9,7 @@ from typing import Literal
 
 from text2grad.align.clauses import Clause
 from text2grad.align.document import Document
+from text2grad.align.stance_features import find_roles, split_tokens
 from text2grad.schema import Label
 from text2grad.text.whitespace import is_function_part, key_set, part_key, split_parts
 
@@ -69,6 +70,15 @@ _NO_COMMENT = re.compile(
     r"|#(?:ref|name|value|num|div/0|n/a))?[\W_]*|=\s?(?:[\w.]+\(|\$?[a-z]{1,3}\$?\d).*",
     re.IGNORECASE | re.DOTALL,
 )  # the cell of a table that is empty, or a formula
+_THROUGHOUT = re.compile(
+    r"\bfrom (?:start|beginning|top|begin) to (?:finish|end|bottom)\b|\b(?:start|beginning) to (?:finish|end)\b",
+    re.IGNORECASE,
+)
+_DEGREE = re.compile(
+    r"\W*(?:please\W+)?(?:be |make it |make this )?(?:(?:an? (?:bit|little|tad|lot)|much|far|even|way)\s+)?(?:less|more) (?P<what>[\w-]+)"
+    r"(?:,?\s*(?:please|pls|next time))?\W*",
+    re.IGNORECASE,
+)
 _MAX_OTHER_WORDS = 1  # content words beyond those about answers and opinions, if the answer is named
 
 
@@ -120,6 +130,16 @@ def speaks_of_whole(comment: str, clause: Clause, document: Document) -> bool:
         return False
     named = any(part_key(part) in _ANSWER_KEYS for part in parts)
     return (named and len(others) <= _MAX_OTHER_WORDS) or _WHOLE.search(text) is not None
+
+
+def is_general(text: str, document: Document) -> bool:
+    """Whether a clause that fits no part of the answer speaks of all of it: "Sloppy.", "Less pushy, please."."""
+    if _THROUGHOUT.search(text):
+        return True
+    if degree := _DEGREE.fullmatch(text):
+        return key_set(degree["what"]).isdisjoint(key_set(document.text))
+    tokens = [token for token in split_tokens(text) if token.isalpha()]
+    return len(tokens) == 1 and find_roles(tokens)[0][0] in ("P", "B") and "?" not in text
 
 
 def whole_words(text: str) -> tuple[int, int]:
