@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from harness import Bar, data_folder, options, report, show
 
-from text2grad.align.program import Program, extract_program, find_statements
+from text2grad.align.answer.program import Program, extract_program, find_statements
 from text2grad.align.reading import read_comment
 from text2grad.critics.code import CodeCritic
 from text2grad.data import ilf_code

@@ -55,11 +55,11 @@ from freeform_cases import Case, defacto_cases, defacto_clean_cases, unrelated
 from harness import ROOT, Bar, data_folder, git, options, report, show
 from numpy.typing import NDArray
 
-from text2grad.align.clauses import read_clauses
+from text2grad.align.clauses.clauses import read_clauses
 from text2grad.align.comment_aligner import CommentAligner
 from text2grad.align.learned import aligner
 from text2grad.align.learned.word_features import compute_word_features
-from text2grad.align.quotations import find_quotations
+from text2grad.align.quotes.quotations import find_quotations
 from text2grad.align.reading import read_comment
 from text2grad.data import fgrlhf, haluquestqa, ilf_code
 from text2grad.schema import Example, Feedback, Range, Span

@@ -24,7 +24,7 @@ from comment_labels import calibration, measure, read, span_outcomes
 from harness import show
 from train_stance import Comment
 
-from text2grad.align import places
+from text2grad.align.places import places
 
 FOLDS = ((1, 4, 7), (2, 5, 8), (3, 6, 9))  # writers
 

@@ -15,7 +15,7 @@ from comment_labels import LabelledComment, Opinion, words_in
 from comments import own_comments
 from harness import report, show
 
-from text2grad.align.quotes import locate_quote
+from text2grad.align.quotes.quotes import locate_quote
 from text2grad.critics.llm.comment_reader import LLMCommentReader
 from text2grad.critics.llm.comment_reply import Part, locate_parts, parse_parts
 from text2grad.critics.llm.reply import UnreadableReplyError

@@ -26,8 +26,8 @@ from typing import Any
 from corrections_judge import agrees, agrees_apart_from_other_changes, has_at_place, lacks_words
 from harness import Bar, data_folder, options, report, show
 
-from text2grad.align.corrections import Correction, find_corrections
-from text2grad.align.cuts import cut, still_reads
+from text2grad.align.answer.cuts import cut, still_reads
+from text2grad.align.corrections.corrections import Correction, find_corrections
 from text2grad.data.reading import read_rows
 from text2grad.schema import Range
 from text2grad.text.whitespace import split_words

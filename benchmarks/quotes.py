@@ -43,8 +43,8 @@ from itertools import chain
 
 from harness import Bar, data_folder, options, report, show
 
-from text2grad.align import normalize
-from text2grad.align.quotes import Match, locate_quote, locate_quotes
+from text2grad.align.quotes import normalize
+from text2grad.align.quotes.quotes import Match, locate_quote, locate_quotes
 from text2grad.data.haluquestqa import Answer, locate_marks, read_answers
 from text2grad.schema import Range
 

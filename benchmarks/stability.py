@@ -20,7 +20,7 @@ from typing import Any, NoReturn, get_args
 
 import harness
 
-from text2grad.align.program import extract_program
+from text2grad.align.answer.program import extract_program
 from text2grad.trainer.advantages import ESTIMATORS, EstimatorName
 
 TASKS = ("quickstart", "summarise", "qa", "code")

@@ -41,12 +41,12 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from synthetic_comments import marked_cases, synthetic_cases
 
+from text2grad.align.answer.program import extract_program, find_statements, parse_python
 from text2grad.align.learned.aligner import ATTENTION_COLUMNS, expected_f1_threshold, select_words, stack_neighbours
 from text2grad.align.learned.attention_features import AttentionScorer
 from text2grad.align.learned.boosted_trees import BoostedTrees
 from text2grad.align.learned.statement_features import compute_statement_features
 from text2grad.align.learned.word_features import compute_word_features
-from text2grad.align.program import extract_program, find_statements, parse_python
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
 from text2grad.text.whitespace import split_words
 from text2grad.text.words import consecutive_runs

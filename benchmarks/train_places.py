@@ -22,10 +22,10 @@ from harness import ROOT, save_weights, show
 from numpy.typing import NDArray
 from train_freeform import arrays, calibrate
 
+from text2grad.align.answer.document import Document
 from text2grad.align.comments import cited_quotations
-from text2grad.align.document import Document
-from text2grad.align.place_features import masks
-from text2grad.align.places import gather
+from text2grad.align.places.place_features import masks
+from text2grad.align.places.places import gather
 
 FOLDER = ROOT / "benchmarks" / "comments_train"
 OUT = ROOT / "src" / "text2grad" / "align" / "weights" / "places.json.gz"

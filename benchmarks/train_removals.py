@@ -22,9 +22,9 @@ import torch
 from corrections_judge import agrees, agrees_apart_from_other_changes, align_words, normalized_words
 from harness import ROOT, data_folder, options, save_weights, show
 
-from text2grad.align.change_requests import find_requests
-from text2grad.align.corrections import split_request
-from text2grad.align.cuts import cut
+from text2grad.align.answer.cuts import cut
+from text2grad.align.corrections.change_requests import find_requests
+from text2grad.align.corrections.corrections import split_request
 from text2grad.align.learned.removal_features import Features, compute_features
 from text2grad.align.learned.removal_requests import parse_request
 from text2grad.align.learned.removals import list_candidates

@@ -1,12 +1,12 @@
 """Train the reading of clauses: src/text2grad/align/weights/ stance.json.gz, stance_net.safetensors and join.json.gz.
 
-Needs SciPy (`pip install scipy`). A softmax regression over the features of clauses (`align/stance_features.py`) and a
-small network over their words (`align/stance_net.py`, `train_stance_net.py`) are trained on the labelled clauses of
-`comments_train/` and the parts that the package splits them into, on hand-written clauses with slots (`stance_data/`),
-alone and joined to one another, and on public critiques: DeFacto's training split, ILF's and
+Needs SciPy (`pip install scipy`). A softmax regression over the features of clauses
+(`align/stance/stance_features.py`) and a small network over their words (`align/stance/stance_net.py`,
+`train_stance_net.py`) are trained on the labelled clauses of `comments_train/` and the parts that the package splits
+them into, on hand-written clauses with slots (`stance_data/`), alone and joined to one another, and on public critiques: DeFacto's training split, ILF's and
 DebugBench's explanations of bugs, whose rows only suggest a stance. HaluQuestQA, DeFacto's validation split and
-`comments_data/` are held out. A logistic regression (`align/clause_join.py`) tells which neighbouring parts of a
-comment belong to one labelled clause; it sees stances that were predicted without their writer.
+`comments_data/` are held out. A logistic regression (`align/clauses/clause_join.py`) tells which neighbouring parts
+of a comment belong to one labelled clause; it sees stances that were predicted without their writer.
 
 Prints the results on `stance_data/dev.txt` and `check.txt`: nothing is trained on these two, but training clauses were
 added after looking at what they show. `comments_folds.py` has the results on comments of writers that are left out.
@@ -34,11 +34,11 @@ from stance_comments import STANCES, Labelled, fill, public_critiques, read_labe
 from torch.nn.functional import binary_cross_entropy_with_logits
 from train_stance_net import Arrays, train_net
 
-from text2grad.align import clause_join, clauses, stance_model, stance_net
-from text2grad.align.clause_split import Piece, mask_quotations, split_sentences
-from text2grad.align.document import Document
-from text2grad.align.stance_context import relate_to_answer
-from text2grad.align.stance_features import extract_features
+from text2grad.align.answer.document import Document
+from text2grad.align.clauses import clause_join, clauses, stance_model, stance_net
+from text2grad.align.clauses.clause_split import Piece, mask_quotations, split_sentences
+from text2grad.align.stance.stance_context import relate_to_answer
+from text2grad.align.stance.stance_features import extract_features
 from text2grad.schema import Range
 
 OUT = ROOT / "src" / "text2grad" / "align" / "weights"

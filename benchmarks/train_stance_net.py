@@ -1,4 +1,4 @@
-"""Training of the network that reads stances (`align/stance_net.py`); `train_stance.py` calls it."""
+"""Training of the network that reads stances (`align/stance/stance_net.py`); `train_stance.py` calls it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, dropout, gelu
 
-from text2grad.align.stance_net import DILATIONS, ROLE_LETTERS, describe_words
+from text2grad.align.stance.stance_net import DILATIONS, ROLE_LETTERS, describe_words
 from text2grad.text.vectors import DIMENSIONS
 
 HIDDEN, ROLE_SIZE, CONTEXT_SIZE = 128, 12, 24
@@ -32,7 +32,7 @@ class Clause(Protocol):
 
 
 class Net(nn.Module):
-    """The network of `align/stance_net.py`."""
+    """The network of `align/stance/stance_net.py`."""
 
     def __init__(self, contexts: int) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Net(nn.Module):
 
 
 def train_net(items: Sequence[Clause], seed: int = 0) -> Arrays:
-    """Return the weights of the network as `align/stance_net.py` loads them."""
+    """Return the weights of the network as `align/stance/stance_net.py` loads them."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     names = sorted({name for item in items for name in item.context})

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from text2grad.align.answer.document import Document
+from text2grad.align.answer.proposals import Proposal
 from text2grad.align.clause_reading import NO_PLACE, NOT_SURE, WHOLE_CONFIDENCE, ReadClause, Target, targets_of
-from text2grad.align.clauses import Clause
-from text2grad.align.document import Document
+from text2grad.align.clauses.clauses import Clause
+from text2grad.align.clauses.whole import speaks_of_whole
 from text2grad.align.learned import aligner
 from text2grad.align.learned.roles import content_keys, parse_mentions
-from text2grad.align.proposals import Proposal
-from text2grad.align.targets import MIN_LONG, find_hints
-from text2grad.align.whole import speaks_of_whole
+from text2grad.align.places.targets import MIN_LONG, find_hints
 from text2grad.schema import Range
 from text2grad.text.whitespace import PUNCTUATION, split_words
 from text2grad.text.words import consecutive_runs

@@ -11,24 +11,24 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from text2grad.align.clauses import MIN_MISSING, Clause
-from text2grad.align.code_values import find_code_value
-from text2grad.align.denials import find_contrasted, find_denied
-from text2grad.align.document import Document
-from text2grad.align.kinds import find_kinds
-from text2grad.align.missing import find_stated_lack
+from text2grad.align.answer.document import Document
+from text2grad.align.answer.kinds import find_kinds
+from text2grad.align.answer.parts import find_described_edge, find_rest, find_several
+from text2grad.align.answer.proposals import Proposal, Source
+from text2grad.align.clauses.clauses import MIN_MISSING, Clause
+from text2grad.align.clauses.denials import find_contrasted, find_denied
+from text2grad.align.clauses.missing import find_stated_lack
+from text2grad.align.clauses.stance import detect_stances
+from text2grad.align.clauses.stance_rules import correct_stance
+from text2grad.align.clauses.whole import is_general, speaks_of_whole
+from text2grad.align.corrections.code_values import find_code_value
+from text2grad.align.corrections.restated_names import find_restated_name, find_restated_place
+from text2grad.align.corrections.restated_values import RestatedValue, find_restated_value
+from text2grad.align.corrections.source_values import find_source_value
 from text2grad.align.omissions import asks_to_change, is_present, is_removal, is_unwanted, omission_text
-from text2grad.align.parts import find_described_edge, find_rest, find_several
-from text2grad.align.places import rank_places
-from text2grad.align.proposals import Proposal, Source
-from text2grad.align.quotes import Match
-from text2grad.align.restated_names import find_restated_name, find_restated_place
-from text2grad.align.restated_values import RestatedValue, find_restated_value
-from text2grad.align.source_values import find_source_value
-from text2grad.align.stance import detect_stances
-from text2grad.align.stance_rules import correct_stance
-from text2grad.align.targets import find_targets
-from text2grad.align.whole import is_general, speaks_of_whole
+from text2grad.align.places.places import rank_places
+from text2grad.align.places.targets import find_targets
+from text2grad.align.quotes.quotes import Match
 from text2grad.schema import Label, Omission, Range
 
 NOT_SURE = "it neither praises nor blames"

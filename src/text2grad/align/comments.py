@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from text2grad.align.normalize import splits_words
-from text2grad.align.quotations import find_quotations
-from text2grad.align.quotes import Match, locate_quotes
-from text2grad.align.stance import detect_stances, sentence_around
+from text2grad.align.clauses.stance import detect_stances, sentence_around
+from text2grad.align.quotes.normalize import splits_words
+from text2grad.align.quotes.quotations import find_quotations
+from text2grad.align.quotes.quotes import Match, locate_quotes
 from text2grad.schema import Range
 
 _MAX_NAME_WORDS = 8

@@ -11,6 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from text2grad.align.answer.document import Document
+from text2grad.align.answer.fitting import lower_start
+from text2grad.align.answer.proposals import Source
 from text2grad.align.clause_aligner import add_paraphrases, drop_generalities, finish_clause
 from text2grad.align.clause_reading import (
     NO_OPINION,
@@ -25,16 +28,13 @@ from text2grad.align.clause_reading import (
     read_clause,
     settle_stance,
 )
-from text2grad.align.clauses import Clause, ClauseStance, read_clauses
+from text2grad.align.clauses.clauses import Clause, ClauseStance, read_clauses
+from text2grad.align.clauses.restatements import doubt_restatements
+from text2grad.align.clauses.whole import is_no_comment, read_marks
 from text2grad.align.comments import cited_quotations
-from text2grad.align.corrected_spans import add_corrections
-from text2grad.align.corrections import Correction, find_corrections
-from text2grad.align.document import Document
-from text2grad.align.fitting import lower_start
-from text2grad.align.proposals import Source
-from text2grad.align.restatements import doubt_restatements
-from text2grad.align.targets import MIN_LONG
-from text2grad.align.whole import is_no_comment, read_marks
+from text2grad.align.corrections.corrected_spans import add_corrections
+from text2grad.align.corrections.corrections import Correction, find_corrections
+from text2grad.align.places.targets import MIN_LONG
 from text2grad.schema import Label, MatchKind, Omission, Range, Span
 
 if TYPE_CHECKING:

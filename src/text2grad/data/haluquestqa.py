@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from text2grad.align.quotes import Match, locate_quotes
+from text2grad.align.quotes.quotes import Match, locate_quotes
 from text2grad.data.reading import open_dataset_file
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Label, Omission, Span

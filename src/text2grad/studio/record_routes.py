@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 
-from text2grad.align.document import Document
+from text2grad.align.answer.document import Document
 from text2grad.schema import Example, Feedback, describe
 from text2grad.studio import exports
 from text2grad.studio.messages import (

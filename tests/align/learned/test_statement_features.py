@@ -1,7 +1,7 @@
 import pytest
 
+from text2grad.align.answer.program import Program, find_statements
 from text2grad.align.learned.statement_features import compute_statement_features
-from text2grad.align.program import Program, find_statements
 
 CODE = """def factorial(n):
     result = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from text2grad.align.program import Program
+from text2grad.align.answer.program import Program
 from text2grad.critics.code.mutations import list_mutants
 
 

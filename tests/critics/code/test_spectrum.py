@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from text2grad.align.program import Program, find_statements
+from text2grad.align.answer.program import Program, find_statements
 from text2grad.critics.code.spectrum import ochiai, suspicions
 
 

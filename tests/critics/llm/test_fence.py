@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text2grad.align.quotes import locate_quote
+from text2grad.align.quotes.quotes import locate_quote
 from text2grad.critics.llm.fence import Fence, split_control_tokens
 from text2grad.critics.llm.prompt_templates import TASKS, PromptTemplate
 from text2grad.schema import Example

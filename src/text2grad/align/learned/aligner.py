@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from text2grad.align.answer.program import Program, extract_program, find_statements
 from text2grad.align.learned.boosted_trees import BoostedTrees
 from text2grad.align.learned.statement_features import compute_statement_features
 from text2grad.align.learned.word_features import Matrix, compute_word_features
-from text2grad.align.program import Program, extract_program, find_statements
 from text2grad.align.weight_files import load_weights
 from text2grad.errors import UserError
 from text2grad.schema import Range

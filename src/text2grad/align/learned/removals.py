@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from text2grad.align.cuts import count_marks, may_end_cut, still_reads
+from text2grad.align.answer.cuts import count_marks, may_end_cut, still_reads
 from text2grad.align.learned.phrase_kinds import phrase_kinds
 from text2grad.align.learned.removal_features import Column, Described, describe_candidates
 from text2grad.align.learned.removal_requests import kind_keys, parse_request

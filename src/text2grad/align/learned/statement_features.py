@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from text2grad.align.answer.program import NodeFilter, Program, Statement, call_name, calls_of, of_kind, statement_nodes
 from text2grad.align.learned.roles import Mention, Role, content_keys, parse_mentions
 from text2grad.align.learned.word_features import Matrix
-from text2grad.align.program import NodeFilter, Program, Statement, call_name, calls_of, of_kind, statement_nodes
 from text2grad.text.whitespace import part_key, split_parts
 
 _KINDS = (ast.FunctionDef, ast.Return, ast.If, ast.For, ast.While, ast.Assign, ast.AugAssign, ast.Expr, ast.Import)

@@ -6,7 +6,7 @@ import ast
 import builtins
 import re
 
-from text2grad.align.program import extract_program, parse_python
+from text2grad.align.answer.program import extract_program, parse_python
 from text2grad.critics.check.kinds import Kind, Task
 
 PROSE = (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from text2grad.align.program import Program, extract_program, find_statements
+from text2grad.align.answer.program import Program, extract_program, find_statements
 from text2grad.critics.code.cases import Suite, parse_tests
 from text2grad.critics.code.mutations import add_correction, list_mutants
 from text2grad.critics.code.review import Review

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from text2grad.align.program import Program
+from text2grad.align.answer.program import Program
 from text2grad.schema import Feedback, Range, Span
 
 _COMPARISONS = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from text2grad.align.program import (
+from text2grad.align.answer.program import (
     Extent,
     Program,
     Statement,

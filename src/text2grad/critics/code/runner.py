@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from text2grad.align.program import Extent, imported_modules
+from text2grad.align.answer.program import Extent, imported_modules
 from text2grad.critics.code.cases import Case, Suite, parse_tests
 from text2grad.critics.code.judging.bundle import judge_script
 from text2grad.errors import UserError

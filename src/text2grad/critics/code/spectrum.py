@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 
-from text2grad.align.program import Statement
+from text2grad.align.answer.program import Statement
 
 
 def ochiai(failing: Sequence[Collection[int]], passing: Sequence[Collection[int]], line: int) -> float:

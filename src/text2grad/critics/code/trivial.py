@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from text2grad.align.program import parse_python
+from text2grad.align.answer.program import parse_python
 from text2grad.critics.code.cases import Case, Suite
 
 _MIN_NUMBER = 20  # smaller ones are in many programs

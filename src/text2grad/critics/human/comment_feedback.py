@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from text2grad.align.clauses import read_clauses
+from text2grad.align.clauses.clauses import read_clauses
+from text2grad.align.clauses.whole import read_marks
 from text2grad.align.comment_aligner import describe_failure
-from text2grad.align.normalize import splits_word
-from text2grad.align.quotes import locate_quote
+from text2grad.align.quotes.normalize import splits_word
+from text2grad.align.quotes.quotes import locate_quote
 from text2grad.align.reading import read_comment
-from text2grad.align.whole import read_marks
 from text2grad.errors import UserError
 from text2grad.schema import Feedback, Label, Omission, Range, Severity, Span
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from text2grad.align.omissions import is_present
-from text2grad.align.quotes import locate_quote, locate_quotes
+from text2grad.align.quotes.quotes import locate_quote, locate_quotes
 from text2grad.align.reading import NO_PLACE, NOT_MISSING, NOT_SURE
 from text2grad.critics.llm.reply import (
     UnreadableReplyError,

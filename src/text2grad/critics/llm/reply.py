@@ -10,7 +10,7 @@ from typing import Any
 
 import json_repair
 
-from text2grad.align.quotes import locate_quote, locate_quotes
+from text2grad.align.quotes.quotes import locate_quote, locate_quotes
 from text2grad.schema import Example, Feedback, Label, Omission, Range, Span
 
 SEVERITIES = {"minor": 0.3, "moderate": 0.6, "major": 1.0}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from text2grad.align.fitting import fit_replacement
+from text2grad.align.answer.fitting import fit_replacement
 from text2grad.critics.writer import CritiqueWriter
 from text2grad.schema import Feedback, Label, Omission, Range, Span
 from text2grad.text.words import Text, consecutive_runs

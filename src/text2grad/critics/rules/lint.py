@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from text2grad.align.program import Program, extract_program
+from text2grad.align.answer.program import Program, extract_program
 from text2grad.critics.writer import CritiqueWriter
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, Range

@@ -1,0 +1,123 @@
+"""Wordings whose stance is certain, whatever their single words suggest: "Too cold a welcome", "Oh great, a dream".
+
+The stance models know words and their order; a word that the answer itself has ("science fiction") says nothing of the
+stance, and a few frames say all of it. These rules come after the models.
+"""
+
+# ruff: noqa: E501  one pattern per line
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from text2grad.align.answer.document import Document
+from text2grad.align.clauses.clauses import Clause
+from text2grad.align.stance.stance_features import find_roles, split_tokens
+from text2grad.schema import Label, Range
+from text2grad.text.lexicon import word_set
+from text2grad.text.whitespace import key_set, split_words
+
+_LEAD = r"[^\w\"“‘«`]*(?:(?:but|and|though|still|also|just|it['’]s|it is|this is|that['’]s|that is)\s+)*"
+_EXCESS = re.compile(
+    rf"{_LEAD}(?:(?:far|way|much|a (?:bit|little|tad|touch)|slightly|somewhat|rather|simply|all)\s+)*too\s+"
+    r"(?!bad\b|good\b|much (?:to ask|fun)\b|(?:many|few) (?:people|writers?|answers?)\b|right\b|true\b)\w+",
+    re.IGNORECASE,
+)
+_MOCKING = re.compile(
+    r"\W*(?:oh|ah|wow)\W+(?:how\s+|that['’]s\s+|just\s+|so\s+)?(?:great|wonderful|brilliant|lovely|perfect|fantastic|super"
+    r"|nice|marvellous|good|joy)\s*[,.!…:–—-]+\s*(?=\w+\s+\w)",
+    re.IGNORECASE,
+)  # "Oh, that's nice" alone is praise
+_NOW = re.compile(
+    r"\W*(?:great|wonderful|brilliant|lovely|perfect|fantastic|super|nice|congratulations|well done|bravo)\s*[,:–—-]+\s*(?:so\s+)?now\s+\w",
+    re.IGNORECASE,
+)
+_ALL_BUT = re.compile(
+    rf"{_LEAD}(?:everything|all|anything)\s+(?:but|except(?:\s+for)?|besides|other\s+than|apart\s+from)\s+[^,;]{{2,60}}?\s"
+    r"(?:is|are|was|were|looks?|sounds?|seems?|reads?|needs?|has|have)\b",
+    re.IGNORECASE,
+)  # blames or praises what it does not name
+_PLAIN_PRAISE = re.compile(
+    r"\W*(?P<subject>(?:the|your|its|this|that|his|her|their|all|both)\s[^,;:?!]{2,70}?)\s+(?:is|are|was|were|looks?|sounds?"
+    r"|seems?|reads?)\s+(?:(?:very|really|quite|just|perfectly|absolutely|also|all|totally|pretty|completely)\s+)*"
+    r"(?:fair(?: enough)?|fine|right|correct|good|great|clear|perfect|excellent|accurate|true|lovely|helpful|useful|ok(?:ay)?"
+    r"|spot[\s-]on)[.\s]*",
+    re.IGNORECASE,
+)
+_NO_PLAIN_PRAISE = re.compile(
+    r"\b(?:not|no|never|nothing|none|nobody|neither|nor|hardly|only|if|would|should|could|who|whether|doubt|almost|too"
+    r"|until|unless|when|think|thought|less|more|what|why|how|other|opposite|reverse|contrary|false|wrong|lie|claims?\s+that)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_NO_EXCESS = re.compile(
+    rf"{_LEAD}(?:(?:[\w'’-]+\s+){{1,6}}?(?:is|are|was|were|feels?|sounds?|reads?)\s*)?(?:n['’]t|\bnot)\s+too\s+(?P<adjective>[a-z]+)[.!\s]*",
+    re.IGNORECASE,
+)
+_VOTE = re.compile(r"\W*\+1\s+(?:for|on|to)\b", re.IGNORECASE)
+_EXCLAIMED = re.compile(
+    r"\W*how\s+(?:very\s+|really\s+|absolutely\s+|truly\s+)?(?P<adjective>[a-z]+)\s*!+\W*", re.IGNORECASE
+)  # with a full stop it may be mockery
+_PROHIBITION = re.compile(
+    rf"{_LEAD}(?:please\s+)?(?:do\s+not|don['’]t|dont|never|stop|avoid)\s+(?!(?:know|think|mind|care|worry|change|touch|get|"
+    r"understand|see|like|believe|even|agree|have|need|want|be|forget|hesitate|remove|delete|cut|drop|you|really|quite|recall|"
+    r"remember|ask|seen|heard|knew|thought|before|would|did|at|again|mine)\b)[a-z]+\s+\w",
+    re.IGNORECASE,
+)
+_MEASURES = word_set(
+    "long short formal casual technical general much big small hard simple complicated wordy fancy sweet"
+)
+_MAX_SUBJECT = 9  # words
+_NEGATIVE = frozenset("BSL")
+_EXCESS_PROBABILITY, _MOCKING_PROBABILITY, _PLAIN_PROBABILITY = 0.93, 0.85, 0.85
+_PROHIBITION_PROBABILITY, _EXCLAIMED_PROBABILITY = 0.8, 0.8
+
+
+def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
+    """Return the clause with the stance that its wording settles; unchanged if that settles none."""
+    bounds = (clause.start, clause.end)
+    asks = "?" in comment[slice(*bounds)]
+    if _ALL_BUT.match(comment, *bounds):
+        return replace(clause, stance="unsure", probability=_EXCESS_PROBABILITY, missing=None, lacks=0.0)
+    if _EXCESS.match(comment, *bounds) and not asks:
+        return _with_stance(clause, "poor", _EXCESS_PROBABILITY)
+    if _MOCKING.match(comment, *bounds) or _NOW.match(comment, *bounds):
+        return _with_stance(clause, "poor", _MOCKING_PROBABILITY)
+    if _exclaims_praise(comment, bounds):
+        return _with_stance(clause, "good", _EXCLAIMED_PROBABILITY)
+    is_doubtful = clause.stance != "good" and clause.probability < _PROHIBITION_PROBABILITY
+    if is_doubtful and not asks and _PROHIBITION.match(comment, *bounds):
+        return replace(clause, stance="poor", probability=_PROHIBITION_PROBABILITY)
+    if clause.stance != "good" and _praises_plainly(comment[slice(*bounds)], document):
+        return _with_stance(replace(clause, missing=None, lacks=0.0), "good", _PLAIN_PROBABILITY)
+    return clause
+
+
+def _exclaims_praise(comment: str, bounds: Range) -> bool:
+    """Whether a clause is nothing but "How lovely!", "Not too long" or "+1 for the title"."""
+    if exclaimed := _EXCLAIMED.fullmatch(comment, *bounds):
+        return find_roles([exclaimed["adjective"].lower()])[0] == ["P"]
+    if excess := _NO_EXCESS.fullmatch(comment, *bounds):
+        adjective = excess["adjective"].lower()
+        return adjective in _MEASURES or find_roles([adjective])[0] == ["B"]
+    return _VOTE.match(comment, *bounds) is not None
+
+
+def _with_stance(clause: Clause, stance: Label, probability: float) -> Clause:
+    """Return the clause with this stance, if it is not as certain of it."""
+    if clause.stance == stance and clause.probability >= probability:
+        return clause
+    return replace(clause, stance=stance, probability=probability)
+
+
+def _praises_plainly(text: str, document: Document) -> bool:
+    """Whether a clause says no more than that something is fine, and its only words of blame are the answer's own."""
+    match = _PLAIN_PRAISE.fullmatch(text)
+    if match is None or _NO_PLAIN_PRAISE.search(text) or len(match["subject"].split()) > _MAX_SUBJECT:
+        return False
+    tokens = split_tokens(match["subject"])
+    blaming = [token for token, letter in zip(tokens, find_roles(tokens)[0], strict=True) if letter in _NEGATIVE]
+    own = key_set(document.text)
+    return bool(blaming) and all(
+        own.issuperset(key for word in split_words(token) for key in word.keys) for token in blaming
+    )

@@ -1,0 +1,1 @@
+"""What comments on programs are about."""

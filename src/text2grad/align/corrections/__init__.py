@@ -1,0 +1,1 @@
+"""What a comment says should have been written."""

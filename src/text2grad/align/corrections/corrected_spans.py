@@ -1,0 +1,81 @@
+"""Put the corrections that a comment asks for into its spans and omissions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from text2grad.align.corrections.corrections import Correction
+from text2grad.schema import Omission, Range, Span
+
+
+def add_corrections(
+    spans: Iterable[Span],
+    omissions: Iterable[Omission],
+    corrections: Iterable[Correction],
+    comment: str,
+    *,
+    critic: str = "",
+    keep_rest: bool = False,
+) -> tuple[list[Span], list[Omission]]:
+    """Return spans and omissions of a comment with the corrections found in it (`find_corrections`).
+
+    A correction narrows the blame that overlaps it to the words that it replaces, or is blame of its own; praise of
+    these words goes, since the comment wants others. What it inserts is an omission, in the place of one that the same
+    sentence of the comment has given. keep_rest: what the learned aligner blames around a correction stays blamed,
+    since the comment says more than the correction.
+    """
+    found, missing = list(spans), list(omissions)
+    for correction in corrections:
+        if correction.start == correction.end:
+            missing = [omission for omission in missing if not _overlap(omission.phrase, correction.phrase)]
+            missing.append(_insertion(correction))
+            continue
+        place = (correction.start, correction.end)
+        if correction.replacement:
+            missing = [omission for omission in missing if not correction.is_asked_by(comment, omission.phrase)]
+        touching = [span for span in found if _overlap((span.start, span.end), place)]
+        blame = [span for span in touching if span.label == "poor" and span.replacement is None]
+        found = [span for span in found if span not in touching or span.replacement is not None]
+        if keep_rest:
+            found += [piece for span in blame if span.match == "freeform" for piece in _rest(span, place)]
+        nearest = max(blame, key=partial(_num_shared, place), default=None)
+        found.append(_blame(correction, nearest, comment, critic))
+    return sorted(found, key=lambda span: (span.start, span.end)), missing
+
+
+def _rest(span: Span, place: Range) -> list[Span]:
+    """Return what a span has before and after a place."""
+    pieces = [(span.start, min(span.end, place[0])), (max(span.start, place[1]), span.end)]
+    return [span.model_copy(update={"start": start, "end": end}) for start, end in pieces if end - start > 1]
+
+
+def _blame(correction: Correction, blame: Span | None, comment: str, critic: str) -> Span:
+    fields: dict[str, Any] = {
+        "start": correction.start,
+        "end": correction.end,
+        "replacement": correction.replacement,
+        "confidence": correction.confidence,
+    }
+    if blame is not None:
+        return blame.model_copy(update=fields)
+    reason = comment[slice(*correction.phrase)]
+    return Span(**fields, label="poor", phrase=correction.phrase, reason=reason, critic=critic, match="exact")
+
+
+def _insertion(correction: Correction) -> Omission:
+    return Omission(
+        text=correction.replacement.strip(),
+        phrase=correction.phrase,
+        insert_at=correction.start,
+        insertion=correction.replacement,
+    )
+
+
+def _overlap(one: Range | None, other: Range) -> bool:
+    return one is not None and one[0] < other[1] and other[0] < one[1]
+
+
+def _num_shared(place: Range, span: Span) -> int:
+    return min(span.end, place[1]) - max(span.start, place[0])

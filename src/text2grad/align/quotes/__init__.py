@@ -1,0 +1,1 @@
+"""Quotations of a comment, found in the completion."""

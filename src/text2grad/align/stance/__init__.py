@@ -1,0 +1,1 @@
+"""Whether words praise or blame: a small trained model."""
