@@ -3,10 +3,11 @@
 Needs SciPy (`pip install scipy`). A softmax regression over the features of clauses
 (`align/stance/stance_features.py`) and a small network over their words (`align/stance/stance_net.py`,
 `train_stance_net.py`) are trained on the labelled clauses of `comments_train/` and the parts that the package splits
-them into, on hand-written clauses with slots (`stance_data/`), alone and joined to one another, and on public critiques: DeFacto's training split, ILF's and
-DebugBench's explanations of bugs, whose rows only suggest a stance. HaluQuestQA, DeFacto's validation split and
-`comments_data/` are held out. A logistic regression (`align/clauses/clause_join.py`) tells which neighbouring parts
-of a comment belong to one labelled clause; it sees stances that were predicted without their writer.
+them into, on hand-written clauses with slots (`stance_data/`), alone and joined to one another, and on public
+critiques: DeFacto's training split, ILF's and DebugBench's explanations of bugs, whose rows only suggest a stance.
+HaluQuestQA, DeFacto's validation split and `comments_data/` are held out. A logistic regression
+(`align/clauses/clause_join.py`) tells which neighbouring parts of a comment belong to one labelled clause; it sees
+stances that were predicted without their writer.
 
 Prints the results on `stance_data/dev.txt` and `check.txt`: nothing is trained on these two, but training clauses were
 added after looking at what they show. `comments_folds.py` has the results on comments of writers that are left out.
