@@ -21,9 +21,7 @@ from text2grad.align.tokens import decode, offsets
 from text2grad.constrained_step import constrained_step
 from text2grad.critics.rules.qa import QACritic
 from text2grad.data import defacto, fgrlhf, xquad
-from text2grad.models.batching import Branch
 from text2grad.models.loading import DEFAULT_MODEL, load_model, load_tokenizer
-from text2grad.models.packing import pad_rows
 from text2grad.models.policy import Policy
 from text2grad.models.prompts import encode_prompts
 from text2grad.models.special_tokens import encode_texts
@@ -50,6 +48,13 @@ class Triple(NamedTuple):
     branches: list[CorrectedBranch]
 
 
+class Look(NamedTuple):
+    """logprob: mean over corrections of the mean over their tokens. greedy: whether all these are the most probable."""
+
+    logprob: float
+    greedy: bool
+
+
 class Effect(NamedTuple):
     """up: mean change of the log-probability of the corrections. greedy: whether all of their tokens are now the most
     probable ones. inside, outside: mean absolute change of rewarded and of other tokens."""
@@ -73,9 +78,10 @@ def main() -> None:
         count = 2 if args.quick else TRIPLES[set_name]
         found = list(islice(triples(examples, tokenizer), count))
         for triple in found:
-            before.append(is_greedy(policy, triple))
+            looked = look(policy, triple)
+            before.append(looked.greedy)
             for corrected in (True, False):
-                effects[corrected].append(apply_step(policy, triple, corrected))
+                effects[corrected].append(apply_step(policy, triple, corrected, looked))
                 policy.model.load_state_dict(start)
         figures["sets"][set_name] = len(found)
     greedy = {key: fmean(effect.greedy for effect in of) for key, of in effects.items()}
@@ -152,44 +158,34 @@ def make_triple(example: Example, feedback: Feedback, tokenizer: Any) -> Triple 
     return Triple(prompt, ids, rewards, branches) if branches and any(rewards) else None
 
 
-def apply_step(policy: Policy, triple: Triple, corrected: bool) -> Effect:
-    """Make one step and measure; the caller restores the weights."""
-    old = branch_logprobs(policy, triple)
+def apply_step(policy: Policy, triple: Triple, corrected: bool, old: Look) -> Effect:
+    """Make one step and measure; the caller restores the weights. old: the look before it."""
     branches = triple.branches if corrected else []
     (before, after), *_ = constrained_step(policy, triple.prompt, triple.answer, triple.rewards, STEP_SIZE, branches)
     moved = [abs(b - a) for a, b in zip(before, after, strict=True)]
     inside = [change for change, reward in zip(moved, triple.rewards, strict=True) if reward]
     outside = [change for change, reward in zip(moved, triple.rewards, strict=True) if not reward]
-    new = branch_logprobs(policy, triple)
-    up = fmean(b - a for a, b in zip(old, new, strict=True))
-    return Effect(up, is_greedy(policy, triple), fmean(inside), fmean(outside) if outside else 0.0)
+    new = look(policy, triple)
+    return Effect(new.logprob - old.logprob, new.greedy, fmean(inside), fmean(outside) if outside else 0.0)
 
 
 @torch.no_grad()
-def branch_logprobs(policy: Policy, triple: Triple) -> list[float]:
-    """Mean log-probability of the tokens of each correction."""
+def look(policy: Policy, triple: Triple) -> Look:
+    """Score each correction after what is before it."""
     policy.eval()
-    rows = [Branch(0, branch.start, branch.ids) for branch in triple.branches]
     device = next(policy.parameters()).device
-    scores = policy(pad_rows([triple.prompt], [triple.answer], [[0]], device, rows), temperature=1.0).logprobs
-    return [
-        float(scores[i, correction.first : correction.last].mean())
-        for i, branch in enumerate(triple.branches, 1)
-        for correction in branch.corrections
-    ]
-
-
-@torch.no_grad()
-def is_greedy(policy: Policy, triple: Triple) -> bool:
-    """Whether greedy decoding after what is before it writes each correction."""
-    device = next(policy.parameters()).device
+    means, greedy = [], True
     for branch in triple.branches:
         prefix = triple.prompt + triple.answer[: branch.start]
         ids = torch.tensor([prefix + branch.ids], device=device)
-        best = policy.model(input_ids=ids).logits[0, len(prefix) - 1 : -1].argmax(-1).tolist()
-        if any(best[c.first : c.last] != branch.ids[c.first : c.last] for c in branch.corrections):
-            return False
-    return True
+        logits = policy.model(input_ids=ids, logits_to_keep=len(branch.ids) + 1).logits[0, :-1]
+        best, own = logits.argmax(-1).tolist(), ids[0, len(prefix) :, None]
+        logprobs = logits.log_softmax(-1).gather(-1, own).squeeze(-1)
+        for correction in branch.corrections:
+            inside = slice(correction.first, correction.last)
+            means.append(float(logprobs[inside].mean()))
+            greedy = greedy and best[inside] == branch.ids[inside]
+    return Look(fmean(means), greedy)
 
 
 if __name__ == "__main__":

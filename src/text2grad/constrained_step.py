@@ -68,15 +68,14 @@ def constrained_step(
     device = next(policy.parameters()).device
     branches = [Branch(0, branch.start, branch.ids) for branch in corrected]
     scorer = _Scorer(policy, pad_rows([prompt], [completion], [[0]], device, branches))
-    with torch.no_grad():
-        before = scorer.scatter(scorer.logprobs(scorer.states()))
-    targets = find_targets(before.cpu(), completion, rewards, step_size, corrected)
-    tokens = scorer.tokens_at(targets.places.to(device))
-    weights = last_weights(policy.model, min(MAX_WEIGHTS, MAX_DERIVATIVES // len(tokens)))
+    num_targets = len(completion) + sum(c.last - c.first for branch in corrected for c in branch.corrections)
+    weights = last_weights(policy.model, min(MAX_WEIGHTS, MAX_DERIVATIVES // num_targets))
     with _only_trained(policy.model, weights), _remembering(layers_below(policy.model, weights)):
+        before = scorer.look()
+        targets = find_targets(before.cpu(), completion, rewards, step_size, corrected)
+        tokens = scorer.tokens_at(targets.places.to(device))
         _reach(log_odds(targets.logprobs).to(device), scorer, tokens, weights)
-    with torch.no_grad():
-        after = scorer.scatter(scorer.logprobs(scorer.states()))
+        after = scorer.look()
     lengths = [len(completion), *(len(branch.ids) for branch in corrected)]
     return [(before[i, :length].tolist(), after[i, :length].tolist()) for i, length in enumerate(lengths)]
 
@@ -101,14 +100,15 @@ class _Scorer:
         size = logprob_chunk_size(vocab_size(model), states.device.type)
         return chunked_logprobs(states, get_projection(model), ids, 1.0, size, with_entropy=False)[0].float()
 
-    def scatter(self, values: Tensor) -> Tensor:
-        """Return values of tokens, (tokens,), by line and column: (1 + branches, columns)."""
-        return self.batch.scatter(values)
+    @torch.no_grad()
+    def look(self) -> Tensor:
+        """Return the log-probabilities by line and column: (1 + branches, columns)."""
+        return self.batch.scatter(self.logprobs(self.states()))
 
     def tokens_at(self, places: Tensor) -> Tensor:
         """Return the indices of tokens by line and column, (places, 2)."""
         numbers = torch.arange(len(self.batch.rows), device=places.device, dtype=torch.float64)
-        return self.scatter(numbers)[places.unbind(1)].long()
+        return self.batch.scatter(numbers)[places.unbind(1)].long()
 
 
 @contextmanager
