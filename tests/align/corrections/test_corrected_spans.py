@@ -30,6 +30,16 @@ def test_wide_blame_is_narrowed_to_what_is_replaced() -> None:
     assert (span.start, span.end) == FRIDAY
 
 
+def test_what_another_sentence_names_stays_blamed_around_a_correction() -> None:
+    comment = "It was Monday, not Friday. The meeting is no news."
+    named = Span(start=3, end=25, label="poor", phrase=(31, 38), match="exact")
+    before, correction, after = add(comment, [named])[0]
+    assert [(span.start, span.end) for span in (before, correction, after)] == [(3, 11), FRIDAY, (17, 25)]
+    assert (before.replacement, correction.replacement, after.replacement) == (None, "Monday", None)
+    (narrowed,) = add(comment, [named.model_copy(update={"match": "part"})])[0]
+    assert (narrowed.start, narrowed.end) == FRIDAY, "a sentence is wrong where the comment corrects it"
+
+
 def test_without_blame_a_correction_blames_by_itself() -> None:
     comment = "Fine. It was Monday, not Friday."
     ([span], _) = add(comment, [])

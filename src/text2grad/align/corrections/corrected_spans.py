@@ -9,6 +9,8 @@ from typing import Any
 from text2grad.align.corrections.corrections import Correction
 from text2grad.schema import Omission, Range, Span
 
+NAMED = ("exact", "code")  # how a span was found that is about one thing, not about all of a part of the answer
+
 
 def add_corrections(
     spans: Iterable[Span],
@@ -23,8 +25,8 @@ def add_corrections(
 
     A correction narrows the blame that overlaps it to the words that it replaces, or is blame of its own; praise of
     these words goes, since the comment wants others. What it inserts is an omission, in the place of one that the same
-    sentence of the comment has given. keep_rest: what the learned aligner blames around a correction stays blamed,
-    since the comment says more than the correction.
+    sentence of the comment has given. Things that another sentence quotes or names stay blamed around a correction.
+    keep_rest: so does what the learned aligner blames there, since the comment says more than the correction.
     """
     found, missing = list(spans), list(omissions)
     for correction in corrections:
@@ -38,9 +40,10 @@ def add_corrections(
         touching = [span for span in found if _overlap((span.start, span.end), place)]
         blame = [span for span in touching if span.label == "poor" and span.replacement is None]
         found = [span for span in found if span not in touching or span.replacement is not None]
-        if keep_rest:
-            found += [piece for span in blame if span.match == "freeform" for piece in _rest(span, place)]
-        nearest = max(blame, key=partial(_num_shared, place), default=None)
+        others = [s for s in blame if s.match in NAMED and s.phrase and not _overlap(s.phrase, correction.phrase)]
+        kept = [span for span in blame if span in others or (keep_rest and span.match == "freeform")]
+        found += [piece for span in kept for piece in _rest(span, place)]
+        nearest = max((span for span in blame if span not in others), key=partial(_num_shared, place), default=None)
         found.append(_blame(correction, nearest, comment, critic))
     return sorted(found, key=lambda span: (span.start, span.end)), missing
 
