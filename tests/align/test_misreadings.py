@@ -461,3 +461,109 @@ def test_a_person_who_has_to_go_leaves_no_article_behind() -> None:
 @pytest.mark.parametrize("comment", ["No seals in a report, please.", "Please, no jokes about the captain."])
 def test_what_is_forbidden_is_not_missing(comment: str) -> None:
     assert read_comment(comment, TRIP_REPORT).omissions == []
+
+
+SUMMARY = (
+    "The museum reopens on Friday after a fire. Director Eva Lund said that the roof was new. It stayed shut in June "
+    "because of a strike. Children cheered at the gate."
+)
+MUSEUM = (
+    "Summarise: The museum reopens on Saturday after a flood. Director Ida Lund said that the roof was new. It stayed "
+    "shut in May because the floor had to dry."
+)
+
+
+@pytest.mark.parametrize(
+    ("comment", "words"),
+    [
+        ("A strike is nowhere to be found in the article.", "strike"),
+        ("The source never mentions a strike.", "strike"),
+        ("The fire isn't mentioned in the source.", "fire"),
+        ("There is nothing about a strike in the article.", "strike"),
+        ("I cannot find any strike in the article", "strike"),
+        ("Where does the strike come from?", "strike"),
+        ("Where did you get the fire from?", "fire"),
+        ("Cheering children are not in the source.", "Children cheered"),
+    ],
+)
+def test_what_the_answer_has_and_the_source_has_not_is_blamed(comment: str, words: str) -> None:
+    reading = read_comment(comment, SUMMARY, MUSEUM)
+    assert blames(SUMMARY, reading, words)
+    assert (reading.omissions, reading.refused) == ([], [])
+
+
+@pytest.mark.parametrize("comment", ["The flood is nowhere to be found.", "It never mentions the wet floor."])
+def test_what_the_answer_has_not_is_still_missing(comment: str) -> None:
+    assert len(read_comment(comment, SUMMARY, MUSEUM).omissions) == 1
+
+
+@pytest.mark.parametrize(
+    ("comment", "places"),
+    [
+        ("The day and the reason are wrong.", ["Friday", "because of a strike"]),
+        ("Both the month and the director's name are wrong.", ["June", "Eva"]),
+        ("Wrong day, wrong month.", ["Friday", "June"]),
+        ("You got the day and the month wrong.", ["Friday", "June"]),
+        ("The roof and the children are lovely.", ["roof", "Children"]),
+        ("The first and the last sentence are wrong.", ["reopens", "cheered"]),
+    ],
+)
+def test_each_of_several_things_has_its_own_place(comment: str, places: list[str]) -> None:
+    reading = read_comment(comment, SUMMARY, MUSEUM)
+    assert len(reading.spans) == len(places)
+    for words in places:
+        assert sum(words in SUMMARY[span.start : span.end] for span in reading.spans) == 1
+
+
+@pytest.mark.parametrize("comment", ["The fish and chips are great.", "Fish and chips sound good."])
+def test_words_that_the_answer_has_together_are_one_thing(comment: str) -> None:
+    answer = "We had fish and chips at the pier. Then it rained. The bus was late."
+    assert len(read_comment(comment, answer).spans) <= 1
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "Nicely laid out, but riddled with errors.",
+        "Full of inaccuracies.",
+        "It's nothing but platitudes.",
+        "Sloppy phrasing.",
+        "Most of this is false.",
+        "Half of it is invented.",
+        "Hardly anything is correct.",
+        "None of it is true.",
+        "Nothing adds up.",
+    ],
+)
+def test_verdicts_of_blame_are_about_the_whole(comment: str) -> None:
+    assert (SUMMARY, "poor") in labels(SUMMARY, read_comment(comment, SUMMARY, MUSEUM))
+    assert not any(label == "good" for _, label in labels(SUMMARY, read_comment("Hardly anything is true.", SUMMARY)))
+
+
+@pytest.mark.parametrize(
+    "comment", ["Nothing is wrong.", "Hardly anything is wrong here.", "Nothing could be clearer."]
+)
+def test_verdicts_of_few_faults_are_praise(comment: str) -> None:
+    assert {label for _, label in labels(SUMMARY, read_comment(comment, SUMMARY, MUSEUM))} == {"good"}
+
+
+@pytest.mark.parametrize(
+    "comment", ["Apart from the roof, nothing is true.", "Except for the roof hardly anything is right"]
+)
+def test_what_is_excepted_from_little_is_praised(comment: str) -> None:
+    reading = read_comment(comment, SUMMARY, MUSEUM)
+    assert (SUMMARY, "poor") in labels(SUMMARY, reading)
+    assert any(label == "good" and "roof" in words for words, label in labels(SUMMARY, reading))
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["A synopsis was not requested.", "The plot was never asked for.", "No need to describe the storyline."],
+)
+def test_the_plot_is_the_sentence_that_tells_it(comment: str) -> None:
+    answer = (
+        "Emma was written by Jane Austen. It tells the story of a young woman who likes to match couples. It has wit."
+    )
+    reading = read_comment(comment, answer, "Who wrote Emma?")
+    assert blames(answer, reading, "young woman who likes to match couples")
+    assert reading.omissions == []

@@ -35,6 +35,10 @@ _CONTRAST = re.compile(
     r"|except that|only that|nevertheless|nonetheless)\b(?!\s+(?:also|rather|instead|for)\b),?\s+(?=\S)",
     re.IGNORECASE,
 )
+_LADEN = re.compile(
+    r"(?:(?:so|just|also|sadly|completely)\s+)*(?:full\s+of|(?:riddled|littered|packed|peppered|crammed|rife)\s+with|plagued\s+by)\b",
+    re.IGNORECASE,
+)
 _NO_CONTRAST = re.compile(r"\b(?:nothing|anything|all|everything|none|help|for a|in a|once in a|and)$", re.IGNORECASE)
 _CORRECTS = re.compile(rf"\b(?:not|\w+n['’]t)\b(?:\s+[\w{MASK}'’\"-]+){{1,6}}$", re.IGNORECASE)
 _CONCESSION = re.compile(
@@ -62,7 +66,8 @@ _EXCEPT = (
 )
 _EXCEPT_FIRST = re.compile(
     rf"(?:except for|besides|{_EXCEPT})\s+(?!that\b|this\b|these\b|those\b)(?P<what>[^,]+?)"
-    r"(?:\s*,\s*|\s+(?=(?:i|it|it['’]s|this|that|they|you|we|everything|all|the rest|nothing|overall|no)\b"
+    r"(?:\s*,\s*|\s+(?=(?:i|it|it['’]s|this|that|they|you|we|everything|all|the rest|nothing|none|hardly|barely"
+    r"|scarcely|overall|no)\b"
     r"|(?:the|my|your)\s\w+\s(?:is|are|was|were|works|reads|looks)\b))",
     re.IGNORECASE,
 )
@@ -208,7 +213,7 @@ def _split_contrast(text: str, piece: Piece, judge: Judge) -> list[Piece]:
             continue
         if _CORRECTS.search(text, *left) and not _VERB.search(text, *right):
             continue  # "not on Friday but on Monday"
-        if _is_predicate(text, *right):
+        if _is_predicate(text, *right) and not _LADEN.match(text, *right):
             continue  # "a good guess, but wrong"
         is_temporal = word == "while" and "," not in match[0]
         if _says_something(text, left, right, judge, before, word) or (
