@@ -567,3 +567,82 @@ def test_the_plot_is_the_sentence_that_tells_it(comment: str) -> None:
     reading = read_comment(comment, answer, "Who wrote Emma?")
     assert blames(answer, reading, "young woman who likes to match couples")
     assert reading.omissions == []
+
+
+APPLICATION = (
+    "I would like to work at your bakery. I baked bread for two years at the mill. My hands are quick. Call me."
+)
+
+
+@pytest.mark.parametrize(
+    ("comment", "missing"),
+    [
+        ("Mention a concrete success.", "a concrete success"),
+        ("Please quote a clear recommendation.", "a clear recommendation"),
+        ("Describe one great cake.", "one great cake"),
+        ("Also name a referee.", "a referee"),
+    ],
+)
+def test_a_request_to_say_something_is_a_lack_and_no_praise(comment: str, missing: str) -> None:
+    reading = read_comment(comment, APPLICATION)
+    assert [omission.text for omission in reading.omissions] == [missing]
+    assert reading.spans == []
+
+
+@pytest.mark.parametrize("comment", ["Mentions a clear wish, good.", "Describes the work well."])
+def test_who_reports_that_something_is_said_asks_for_nothing(comment: str) -> None:
+    assert read_comment(comment, APPLICATION).omissions == []
+
+
+@pytest.mark.parametrize("comment", ["Put the bread first.", "Move the mill further up.", "Bring the mill to the top."])
+def test_what_should_be_moved_is_there_and_blamed(comment: str) -> None:
+    reading = read_comment(comment, APPLICATION)
+    assert blames(APPLICATION, reading, "bread" if "bread" in comment else "mill")
+    assert (reading.omissions, reading.refused) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("comment", "label"),
+    [
+        ("Neither the bakery nor the mill is right.", "poor"),
+        ("Neither the bakery nor the mill seems correct.", "poor"),
+        ("Neither the bakery nor the mill is wrong.", "good"),
+    ],
+)
+def test_neither_turns_what_is_said(comment: str, label: str) -> None:
+    assert {own for _, own in labels(APPLICATION, read_comment(comment, APPLICATION))} == {label}
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["You might have left out the hands.", "The mill could have been great, but you should have left the hands out."],
+)
+def test_what_could_have_been_left_out_is_blamed(comment: str) -> None:
+    reading = read_comment(comment, APPLICATION)
+    assert blames(APPLICATION, reading, "hands")
+    assert reading.omissions == []
+
+
+@pytest.mark.parametrize(
+    "comment", ["Too many buzzwords.", "It makes several mistakes.", "Four details are wrong.", "That's clichéd."]
+)
+def test_many_faults_are_faults_of_the_whole(comment: str) -> None:
+    assert labels(APPLICATION, read_comment(comment, APPLICATION)) == {(APPLICATION, "poor")}
+
+
+@pytest.mark.parametrize(
+    ("comment", "places"),
+    [
+        ("2 and 4 are nonsense.", ["Knead it badly.", "Eat it raw."]),
+        ("3 is absurd.", ["Let it rest on the floor."]),
+        ("#1 is great", ["Mix flour and water."]),
+    ],
+)
+def test_bare_numbers_are_items_of_a_numbered_list(comment: str, places: list[str]) -> None:
+    answer = "1. Mix flour and water.\n2. Knead it badly.\n3. Let it rest on the floor.\n4. Eat it raw."
+    assert [words for words, _ in sorted(labels(answer, read_comment(comment, answer)))] == sorted(places)
+
+
+def test_a_bare_number_that_the_answer_has_is_no_item() -> None:
+    answer = "1. Use 3 eggs.\n2. Whisk them.\n3. Bake."
+    assert "Bake." not in {words for words, _ in labels(answer, read_comment("3 is too many.", answer))}

@@ -71,7 +71,9 @@ _ORDER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _SHOULD_GO = re.compile(
-    rf"\b(?:should|must|could|can|needs?\s+to|ha(?:s|ve)\s+to|ought\s+to)\s+(?:really\s+|just\s+)?be\s+{_GONE}",
+    rf"\b(?:should|must|could|can|needs?\s+to|ha(?:s|ve)\s+to|ought\s+to)\s+(?:really\s+|just\s+)?be\s+{_GONE}"
+    r"|\b(?:should|could|might|must)\s+(?:\w+ly\s+|well\s+)?have\s+(?:left\s+(?:out\s+\w|(?:[\w'’-]+\s+){1,5}out\b)|(?:omitted|skipped|dropped|deleted|removed|avoided)\s+\w)"
+    r"|\b(?:could|can)\s+(?:easily\s+|well\s+|have\s+)?(?:do|done|live|lived)\s+without\s+\w",
     re.IGNORECASE,
 )
 _PROHIBITION = re.compile(

@@ -8,17 +8,18 @@ from typing import NamedTuple
 from text2grad.align.answer.document import Document
 from text2grad.schema import Range
 
-_LEAD = r"\W*(?:(?:but|and|however|yet|also|although|though|while|plus|sadly|unfortunately|again)\b,?\s+)*"
+_LEAD = r"\W*(?:(?:but|and|however|yet|also|although|though|while|plus|sadly|unfortunately|again|only)\b,?\s+)*"
 _NOUNS = r"(?P<things>(?:both\s+|neither\s+|either\s+)?[\w'’-][^;:.?!()\"“”]{2,90}?)"
 _VERB = (
     r"(?:is|are|was|were|isn['’]t|aren['’]t|wasn['’]t|weren['’]t|seems?|sounds?|looks?|feels?|reads?|should|must|could|can|needs?|ha(?:s|ve)\s+to"
-    r"|do(?:es)?n['’]t|do(?:es)?\s+not|make|deserve|contradict|clash)"
+    r"|do(?:es)?n['’]t|do(?:es)?\s+not|make|deserve|contradict|clash"
+    r"|(?:wrong|right|correct|incorrect|fine|good|off|invented|made\s+up|unnecessary|unsupported)(?=\W*$))"
 )
 _SUBJECTS = re.compile(
     rf"{_LEAD}{_NOUNS}\s+(?P<said>(?:(?:both|all|also|each)\s+)?{_VERB}\b[^,;:?!]{{0,60}})\W*", re.IGNORECASE
 )
 _OBJECTS = re.compile(
-    rf"{_LEAD}(?P<said>(?:please\s+)?(?:remove|delete|drop|cut|fix|correct|change|check|rewrite|rework|improve|(?:you|it|they)\s+(?:got|gets?|have|has|had)"
+    rf"{_LEAD}(?P<said>(?:please\s+)?(?:remove|delete|drop|cut|fix|correct|change|check|rewrite|rework|improve|(?:(?:you|it|the\s+\w+)\s+)?(?:invents?|invented|made\s+up|makes?\s+up|hallucinate[sd]?)|(?:you|it|they)\s+(?:got|gets?|have|has|had)"
     rf"|i\s+(?:(?:really|also|quite|do)\s+)*(?:like|liked|love|loved|enjoyed|dislike|hated?|don['’]t\s+like)))\s+{_NOUNS}(?P<tail>\s+(?:all\s+)?(?:wrong|right|mixed\s+up|backwards))?(?:\s+please)?\W*",
     re.IGNORECASE,
 )

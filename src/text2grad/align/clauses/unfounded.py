@@ -19,7 +19,7 @@ _SOURCE = (
 )
 _LEAD = r"\W*(?:(?:but|and|also|so|actually|sadly|sorry)\b[,\s]+)*"
 _WHAT = r"(?P<what>[^,;:.?!]{2,60}?)"
-_END = r"(?:\s+(?:at\s+all|anywhere|though|either))*\W*"
+_END = r"(?:\s+(?:at\s+all|anywhere|though|either))*(?:,?\s+n?or\s+(?:is|are|was|were)\s+[\w\s'’-]{2,30})?\W*"
 _NOT = r"(?:n['’]t|\s+not|\s+never)"
 _UNFOUNDED = tuple(
     re.compile(_LEAD + pattern + _END, re.IGNORECASE)

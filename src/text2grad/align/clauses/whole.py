@@ -94,6 +94,19 @@ _SHARE = re.compile(
     rf"\s+(?:of\s+)?{_IT}\s+(?:is|was|are|seems?|sounds?|feels?|reads?)\s+(?:(?:just|simply|completely|pure|quite|really|plain)\s+)*(?P<what>[\w'’-]+(?:\s[\w'’-]+)?)\W*",
     re.IGNORECASE,
 )
+_WRONG = r"(?:wrong|incorrect|false|inaccurate|invented|made up|off|untrue)"
+_MANY = re.compile(
+    rf"\W*(?:(?:but|and|also|yet|sadly|there are|there['’]re|{_IT} (?:has|had|contains?|makes?|made|gets?|got))\s+)*(?:(?:(?:far |way )?too many|so many|lots of|a lot of"
+    r"|many|several|countless|numerous)\s(?P<faults>(?:[\w'’-]+\s)?(?:errors|mistakes|typos|inaccuracies|clichés|cliches|flaws|contradictions|repetitions|slips|falsehoods"
+    r"|inventions|buzzwords|platitudes))|(?:many|several|countless|numerous|a lot of|some|a few|two|three|four|five)\s"
+    rf"(?P<facts>facts|details|things|points|claims|statements)\s(?:(?:are|were)\s)?{_WRONG})\W*",
+    re.IGNORECASE,
+)
+_SO = re.compile(
+    rf"\W*(?:(?:but|and|also|yet|sadly|honestly)\s+)*{_IT}(?:['’]s|\s(?:is|was|sounds|feels|reads|seems|looks))\s+(?:(?:so|very|too|really|rather|quite|just|all|a bit|a little)\s+)*"
+    r"(?P<what>[\w-]+)\W*",
+    re.IGNORECASE,
+)
 _MANNER = word_set("""
     attempt choice content craft delivery details effort errors execution fact-checking flow form formatting grammar
     inaccuracies language layout logic mistakes organisation organization pacing phrasing presentation prose punctuation
@@ -162,7 +175,8 @@ def is_general(text: str, document: Document) -> bool:
         return True
     if degree := _DEGREE.fullmatch(text):
         return key_set(degree["what"]).isdisjoint(key_set(document.text))
-    tokens = [token for token in split_tokens(text) if token.isalpha()]
+    so = _SO.fullmatch(text)
+    tokens = [token for token in split_tokens(so["what"] if so else text) if token.isalpha()]
     return len(tokens) == 1 and find_roles(tokens)[0][0] in ("P", "B") and "?" not in text
 
 
@@ -173,6 +187,8 @@ def is_verdict(text: str, document: Document) -> bool:
     """
     if find_scarce(text) is not None:
         return True
+    if many := _MANY.fullmatch(text):
+        return key_set(many["faults"] or many["facts"]).isdisjoint(key_set(document.text))
     match = _FULL.fullmatch(text) or _SHARE.fullmatch(text)
     if match is None:
         match = _HOW_MADE.fullmatch(text)
