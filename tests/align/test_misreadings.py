@@ -646,3 +646,44 @@ def test_bare_numbers_are_items_of_a_numbered_list(comment: str, places: list[st
 def test_a_bare_number_that_the_answer_has_is_no_item() -> None:
     answer = "1. Use 3 eggs.\n2. Whisk them.\n3. Bake."
     assert "Bake." not in {words for words, _ in labels(answer, read_comment("3 is too many.", answer))}
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["Everything except the mill is wrong.", "All of it apart from the bread is dull.", "Anything except me is bad."],
+)
+def test_everything_is_not_praised_where_all_but_one_is_bad(comment: str) -> None:
+    assert not any(label == "good" for _, label in labels(APPLICATION, read_comment(comment, APPLICATION)))
+
+
+@pytest.mark.parametrize("comment", ["Everything is fine except the mill.", "All good except for the mill."])
+def test_an_exception_from_praise_is_still_blamed(comment: str) -> None:
+    reading = read_comment(comment, APPLICATION)
+    assert blames_only(APPLICATION, reading, "mill")
+    assert any(label == "good" for _, label in labels(APPLICATION, reading))
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["The mill should be the opening.", "The bread should be the conclusion.", "The bakery should be the title."],
+)
+def test_where_something_should_be_is_no_wording(comment: str) -> None:
+    assert corrected(APPLICATION, read_comment(comment, APPLICATION)) == []
+
+
+@pytest.mark.parametrize("comment", ["Should be warmer.", "Could be a bit livelier.", "It might have been shorter."])
+def test_what_could_be_more_so_is_blamed(comment: str) -> None:
+    assert labels(APPLICATION, read_comment(comment, APPLICATION)) == {(APPLICATION, "poor")}
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["I doubt that the roof was new.", "I seriously doubt the new roof.", "We couldn't confirm the new roof."],
+)
+def test_what_is_doubted_is_blamed(comment: str) -> None:
+    assert blames(SUMMARY, read_comment(comment, SUMMARY, MUSEUM), "roof was new")
+
+
+@pytest.mark.parametrize("comment", ["I doubt anyone could do it better.", "I doubt that there is a better one."])
+def test_who_doubts_that_there_is_better_blames_nothing(comment: str) -> None:
+    assert not any(label == "poor" for _, label in labels(SUMMARY, read_comment(comment, SUMMARY, MUSEUM)))

@@ -74,6 +74,8 @@ _EXCEPT_FIRST = re.compile(
 _EXCEPT_LAST = re.compile(
     rf"\s*,?\s+(?<!the )(?<!try )(?<!try-){_EXCEPT}\s+(?!that\b|this\b)(?P<what>\S.*)$", re.IGNORECASE
 )
+_ALL = re.compile(r"\W*(?:everything|anything|all(?:\s+of\s+(?:it|this|that|them))?)\W*", re.IGNORECASE)
+_HAS_PREDICATE = re.compile(r"\s(?:is|are|was|were|looks?|sounds?|seems?|reads?|needs?|has|have)\s", re.IGNORECASE)
 _UNTIL = re.compile(
     r"[^\w\"“]*(?:(?:it|this|all|everything)\s+(?:was|is|went|goes|reads)\s+|i\s+was\s+|i['’]m\s+)?(?:(?:very|really|all|quite|so)\s+)*"
     r"(?:ok|okay|good|great|fine|lovely|nice|well|perfect|hooked|with\s+you|on\s+board|correct|right|brilliant|excellent|wonderful"
@@ -187,6 +189,8 @@ def _split_exception(text: str, piece: Piece, judge: Judge) -> list[Piece]:
         praise = Piece(start, until.start("until"), before, "except")
         return [praise, Piece(until.start("what"), end, "except", after, is_exception=True)]
     match = _EXCEPT_LAST.search(text, start, end)
+    if match and _ALL.fullmatch(text, start, match.start()) and _HAS_PREDICATE.search(match["what"]):
+        return []  # "Everything except the roof is wrong" does not praise everything
     if match and _has_words(text, start, match.start()):
         main = _split(text, Piece(start, match.start(), before, "except"), judge)
         return [*main, Piece(match.start("what"), end, "except", after, is_exception=True)]

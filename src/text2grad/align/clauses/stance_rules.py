@@ -35,7 +35,7 @@ _NOW = re.compile(
     re.IGNORECASE,
 )
 _ALL_BUT = re.compile(
-    rf"{_LEAD}(?:everything|all|anything)\s+(?:but|except(?:\s+for)?|besides|other\s+than|apart\s+from)\s+[^,;]{{2,60}}?\s"
+    rf"{_LEAD}(?:everything|all(?:\s+of\s+(?:it|this|that|them))?|anything)\s+(?:but|except(?:\s+for)?|besides|other\s+than|apart\s+from)\s+[^,;]{{2,60}}?\s"
     r"(?:is|are|was|were|looks?|sounds?|seems?|reads?|needs?|has|have)\b",
     re.IGNORECASE,
 )  # blames or praises what it does not name
@@ -75,6 +75,17 @@ _REQUEST = re.compile(
     r"(?:,?\s+(?:too|as\s+well|please|instead|at\s+least|next\s+time))*[.!\s]*",
     re.IGNORECASE,
 )  # of what is to be said; "mentions" says what is there
+_COULD_BE = re.compile(
+    rf"{_LEAD}(?:(?:it|this|that|(?:the|your|its)\s+[\w'’-]+(?:\s[\w'’-]+)?)\s+)?(?:could|should|might|ought\s+to)\s+(?:have\s+been|be)\s+(?:(?:an?\s+(?:bit|little|lot|tad|touch)|much|even"
+    r"|slightly|somewhat)\s+)?(?:(?:more|less)\s+[\w-]+|(?!(?:other|over|under|either|after|later|earlier|better|together|rather|another)\b)\w{3,}er)[.!\s]*",
+    re.IGNORECASE,
+)
+_DOUBT = re.compile(
+    rf"{_LEAD}(?:i(?:['’]m| am)?\s+(?:(?:really|very|seriously|strongly|rather|highly|also)\s+)*(?:doubt(?:ful)?(?!\s+(?:anyone|anybody|there|i|we|you|it\s+(?:can|could)|this\s+(?:can|could)))"
+    r"|question(?=\s+(?:the|whether|that)\b))\b|(?:(?:i|we|you)\s+)?(?:could|can)(?:n['’]t|not|\s+not)\s+(?:verify|confirm|substantiate|find\s+(?:any\s+)?(?:evidence|support)\s+for)\b)",
+    re.IGNORECASE,
+)
+_NO_DOUBT = re.compile(r"\b(?:better|improve\w*|more|else|fault|wrong|mistakes?|errors?)\b", re.IGNORECASE)
 _MOVE = re.compile(
     rf"{_LEAD}(?:(?:please|better|maybe|perhaps)\s+)*(?:put|move|place|bring|shift)\s+(?P<what>(?:the|your|this|that|its)\s[^,;:?!\"“”]{{2,50}}?)\s+(?:first|last|earlier|later|up|down|forward"
     r"|further\s+(?:up|down)|(?:at|to|near)\s+the\s+(?:very\s+)?(?:top|end|start|beginning|bottom|front)|(?:before|after|above|below)\s+[^,;:?!]{2,40})[.!\s]*",
@@ -87,6 +98,7 @@ _MAX_SUBJECT = 9  # words
 _NEGATIVE = frozenset("BSL")
 _EXCESS_PROBABILITY, _MOCKING_PROBABILITY, _PLAIN_PROBABILITY = 0.93, 0.85, 0.85
 _PROHIBITION_PROBABILITY, _EXCLAIMED_PROBABILITY, _REQUEST_PROBABILITY = 0.8, 0.8, 0.85
+_DOUBT_PROBABILITY = 0.75
 
 
 def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
@@ -107,6 +119,11 @@ def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
         return _read_request(comment, clause, request.span("what"), document)
     if (move := _MOVE.fullmatch(comment, *bounds)) and _answer_has(comment, move.span("what"), document):
         return replace(_with_stance(clause, "poor", _REQUEST_PROBABILITY), missing=None, lacks=0.0)
+    if clause.stance == "unsure" and _COULD_BE.fullmatch(comment, *bounds):
+        return _with_stance(clause, "poor", _DOUBT_PROBABILITY)
+    is_doubt = clause.stance == "unsure" and _DOUBT.match(comment, *bounds)
+    if is_doubt and not _NO_DOUBT.search(comment, *bounds):
+        return _with_stance(clause, "poor", _DOUBT_PROBABILITY)
     is_doubtful = clause.stance != "good" and clause.probability < _PROHIBITION_PROBABILITY
     if is_doubtful and not asks and _PROHIBITION.match(comment, *bounds):
         return replace(clause, stance="poor", probability=_PROHIBITION_PROBABILITY)

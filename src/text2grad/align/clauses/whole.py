@@ -107,6 +107,10 @@ _SO = re.compile(
     r"(?P<what>[\w-]+)\W*",
     re.IGNORECASE,
 )
+_COULD = re.compile(
+    rf"\W*(?:{_IT} )?(?:could|should|might) (?:have been|be) (?:(?:an? (?:bit|little|lot|tad|touch)|much|even|slightly|somewhat) )?(?:(?:more|less) )?(?P<what>[\w-]+)\W*",
+    re.IGNORECASE,
+)
 _MANNER = word_set("""
     attempt choice content craft delivery details effort errors execution fact-checking flow form formatting grammar
     inaccuracies language layout logic mistakes organisation organization pacing phrasing presentation prose punctuation
@@ -175,7 +179,7 @@ def is_general(text: str, document: Document) -> bool:
         return True
     if degree := _DEGREE.fullmatch(text):
         return key_set(degree["what"]).isdisjoint(key_set(document.text))
-    so = _SO.fullmatch(text)
+    so = _SO.fullmatch(text) or _COULD.fullmatch(text)
     tokens = [token for token in split_tokens(so["what"] if so else text) if token.isalpha()]
     return len(tokens) == 1 and find_roles(tokens)[0][0] in ("P", "B") and "?" not in text
 

@@ -54,6 +54,8 @@ _DESCRIPTION = re.compile(
     r"information|one|kind|type|class|word|person|place|time)\b(?:\s+(?:of|that|about|where|who|which|it|from|in|when)\b|$)"
     r"|^(?:what|who|whom|where|when|why|how|whether|something|someone|somewhere|anything|nothing|more|that|just)\b"
     r"|^(?:clarify|include|mention|make|reflect|indicate|show|state|explain|match|use|say)\b"
+    r"|^(?:(?:the|an?|your|its)\s+)?(?:ending|opening|end|start|beginning|conclusion|focus|headline|heading|title|subject|centre|center|topic|highlight|punchline|sentence"
+    r"|paragraph|line|point|step|item|bullet|example|exception|default|goal|aim|theme|hook)\W*$"
     r"|^(?:being|been|becoming|having|using|there\s+being)\b|\bbeing\b"
     r"|^(?:the\s+)?(?:actual|correct|right|real|true|proper|exact|specific|accurate|general|appropriate)\b",
     re.IGNORECASE,
