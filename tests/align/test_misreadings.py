@@ -687,3 +687,38 @@ def test_what_is_doubted_is_blamed(comment: str) -> None:
 @pytest.mark.parametrize("comment", ["I doubt anyone could do it better.", "I doubt that there is a better one."])
 def test_who_doubts_that_there_is_better_blames_nothing(comment: str) -> None:
     assert not any(label == "poor" for _, label in labels(SUMMARY, read_comment(comment, SUMMARY, MUSEUM)))
+
+
+@pytest.mark.parametrize("comment", ["Short, but full of wit.", "Brief, but full of good ideas."])
+def test_what_is_full_of_good_things_is_praised(comment: str) -> None:
+    assert {label for _, label in labels(APPLICATION, read_comment(comment, APPLICATION))} == {"good"}
+
+
+@pytest.mark.parametrize("comment", ["None of the days is right.", "None of the months is correct."])
+def test_none_of_several_is_blamed_and_not_the_whole(comment: str) -> None:
+    reading = read_comment(comment, VOTE)
+    assert not any(label == "good" or words == VOTE for words, label in labels(VOTE, reading))
+
+
+@pytest.mark.parametrize("comment", ["Nothing here is confusing.", "Hardly anything is missing."])
+def test_little_to_complain_of_is_praise(comment: str) -> None:
+    assert {label for _, label in labels(APPLICATION, read_comment(comment, APPLICATION))} == {"good"}
+
+
+@pytest.mark.parametrize(
+    "comment", ["The mill should be the last sentence.", "The bakery should be the very first thing you write."]
+)
+def test_the_place_where_something_should_be_is_no_wording(comment: str) -> None:
+    assert corrected(APPLICATION, read_comment(comment, APPLICATION)) == []
+
+
+def test_an_item_named_by_its_number_does_not_lose_the_number_alone() -> None:
+    answer = "1. Mix flour and water.\n2. Knead it badly.\n3. Let it rest on the floor."
+    reading = read_comment("2 should be removed.", answer)
+    assert ("2.", "") not in [(words.strip(), new) for words, new in corrected(answer, reading)]
+    assert blames(answer, reading, "Knead it badly.")
+
+
+@pytest.mark.parametrize("comment", ["State the price.", "Show the price."])
+def test_a_thing_of_a_kind_that_the_answer_has_is_not_missing(comment: str) -> None:
+    assert read_comment(comment, COST).omissions == []

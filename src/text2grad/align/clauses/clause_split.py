@@ -217,7 +217,7 @@ def _split_contrast(text: str, piece: Piece, judge: Judge) -> list[Piece]:
             continue
         if _CORRECTS.search(text, *left) and not _VERB.search(text, *right):
             continue  # "not on Friday but on Monday"
-        if _is_predicate(text, *right) and not _LADEN.match(text, *right):
+        if _is_predicate(text, *right) and not _is_laden(text, *right):
             continue  # "a good guess, but wrong"
         is_temporal = word == "while" and "," not in match[0]
         if _says_something(text, left, right, judge, before, word) or (
@@ -234,6 +234,11 @@ def _is_predicate(text: str, start: int, end: int) -> bool:
         return False
     tokens = [token for token in split_tokens(text[start:end]) if token not in "?!"]
     return bool(tokens) and (tokens[-1] in _MEASURES or not _ADJECTIVES.isdisjoint(find_roles(tokens[-1:])[0]))
+
+
+def _is_laden(text: str, start: int, end: int) -> bool:
+    """Whether a part says that there is much to blame: "riddled with errors"."""
+    return _LADEN.match(text, start, end) is not None and "B" in find_roles(split_tokens(text[start:end]))[0]
 
 
 def _says_something(text: str, left: Range, right: Range, judge: Judge, before: str, word: str) -> bool:

@@ -12,6 +12,7 @@ import re
 from dataclasses import replace
 
 from text2grad.align.answer.document import Document
+from text2grad.align.answer.kinds import find_kinds
 from text2grad.align.clauses.clauses import MIN_MISSING, Clause
 from text2grad.align.omissions import is_present, omission_text
 from text2grad.align.stance.stance_features import find_roles, split_tokens
@@ -151,7 +152,8 @@ def _opposite(word: str) -> Label | None:
 def _read_request(comment: str, clause: Clause, what: Range, document: Document) -> Clause:
     """Return a clause that asks to say something as blame: of what the answer says of it, else for its lack."""
     blame = _with_stance(clause, "poor", _REQUEST_PROBABILITY)
-    if document.program is not None or _answer_has(comment, what, document):
+    is_there = _answer_has(comment, what, document) or any(True for _ in find_kinds(comment, *what, document))
+    if document.program is not None or is_there:
         return replace(blame, missing=None, lacks=0.0)
     return replace(blame, missing=what, lacks=_REQUEST_PROBABILITY)
 

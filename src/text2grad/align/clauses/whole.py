@@ -9,7 +9,7 @@ from typing import Literal
 
 from text2grad.align.answer.document import Document
 from text2grad.align.clauses.clauses import Clause
-from text2grad.align.clauses.scarcity import find_scarce
+from text2grad.align.clauses.scarcity import find_scarce, is_of_things
 from text2grad.align.stance.stance_features import find_roles, split_tokens
 from text2grad.schema import Label
 from text2grad.text.lexicon import word_set
@@ -190,10 +190,12 @@ def is_verdict(text: str, document: Document) -> bool:
     "Full of mistakes", "half of it is invented", "poor execution", "hardly anything is right".
     """
     if find_scarce(text) is not None:
-        return True
+        return not is_of_things(text)
     if many := _MANY.fullmatch(text):
         return key_set(many["faults"] or many["facts"]).isdisjoint(key_set(document.text))
     match = _FULL.fullmatch(text) or _SHARE.fullmatch(text)
+    if match and {"P", "B", "S"}.isdisjoint(find_roles(split_tokens(match["what"]))[0]):
+        return False  # full of what is neither good nor bad
     if match is None:
         match = _HOW_MADE.fullmatch(text)
         if (
