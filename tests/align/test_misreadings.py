@@ -505,6 +505,9 @@ def test_what_the_answer_has_not_is_still_missing(comment: str) -> None:
         ("Wrong day, wrong month.", ["Friday", "June"]),
         ("You got the day and the month wrong.", ["Friday", "June"]),
         ("The roof and the children are lovely.", ["roof", "Children"]),
+        ("The day is wrong and so is the month.", ["Friday", "June"]),
+        ("The month is wrong, as is the reason.", ["June", "because of a strike"]),
+        ("Wrong: the day, the month.", ["Friday", "June"]),
         ("The first and the last sentence are wrong.", ["reopens", "cheered"]),
     ],
 )
@@ -722,3 +725,9 @@ def test_an_item_named_by_its_number_does_not_lose_the_number_alone() -> None:
 @pytest.mark.parametrize("comment", ["State the price.", "Show the price."])
 def test_a_thing_of_a_kind_that_the_answer_has_is_not_missing(comment: str) -> None:
     assert read_comment(comment, COST).omissions == []
+
+
+def test_each_of_several_excepted_things_has_its_own_place() -> None:
+    reading = read_comment("Good summary apart from the day and the month.", SUMMARY, MUSEUM)
+    assert all(blames_only(SUMMARY, reading, words) for words in ("Friday", "June"))
+    assert (SUMMARY, "good") in labels(SUMMARY, reading)

@@ -28,6 +28,21 @@ _REPEATED = re.compile(
     r"(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?P=said)\s+[\w'’-]+(?:\s+[\w'’-]+){0,2}?)+)\W*",
     re.IGNORECASE,
 )
+_HEADED = re.compile(
+    rf"{_LEAD}(?P<said>(?:what(?:['’]s|\s+(?:is|was))\s+)?(?:wrong|invented|incorrect|made\s+up|unsupported|right|correct|good|nice|errors|mistakes|problems|inventions|likes?|dislikes?)):"
+    r"\s+(?P<things>[\w'’-][^;:.?!()\"“”]{2,90}?)\W*",
+    re.IGNORECASE,
+)
+_BARE = re.compile(
+    r"\W*(?P<said>)(?P<things>(?:both\s+)?(?:the|its|his|her|your)\s[^,;:.?!()\"“”]{2,40}?(?:\s*,\s*(?:the|its|his|her|your)\s[^,;:.?!()\"“”]{2,40}?)*(?:\s*,)?\s+and"
+    r"\s+(?:the|its|his|her|your)\s[^,;:.?!()\"“”]{2,40}?)\W*",
+    re.IGNORECASE,
+)  # of an exception: "apart from *the month and the reason*"
+_ECHO = re.compile(
+    rf"{_LEAD}(?P<first>[\w'’-][^,;:.?!()\"“”]{{1,40}}?)\s+(?P<said>(?:is|are|was|were|looks?|sounds?|seems?)\s+[\w'’-]+(?:\s+[\w'’-]+)?),?\s+(?:and\s+so|as)"
+    r"\s+(?:is|are|was|were|do|does)\s+(?P<second>[\w'’-][^,;:.?!()\"“”]{1,40}?)\W*",
+    re.IGNORECASE,
+)
 _JOINT = re.compile(r"\s*,\s*(?:and|or|nor)\s+|\s+(?:and|or|nor|as\s+well\s+as|&)\s+|\s*,\s*", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\b(?:and|n?or|as\s+well\s+as)\b|&", re.IGNORECASE)
 _BOTH = re.compile(r"(?:both|neither|either)\s+", re.IGNORECASE)
@@ -57,9 +72,12 @@ def find_things(comment: str, bounds: Range, document: Document) -> list[Thing]:
     Words that the answer itself has together ("fish and chips") are one thing.
     """
     text = comment[slice(*bounds)]
-    if "," not in text and not any(word in text for word in (" and ", " nor ", " & ", " as well as ", " or ")):
+    if "," not in text and not any(word in text for word in (" and ", " nor ", " & ", " as ", " or ")):
         return []
-    for pattern in (_REPEATED, _OBJECTS, _SUBJECTS):
+    if echo := _ECHO.fullmatch(comment, *bounds):
+        phrases = [echo.span("first"), echo.span("second")]
+        return [Thing(phrase, f"{comment[slice(*phrase)]} {echo['said']}") for phrase in phrases]
+    for pattern in (_REPEATED, _HEADED, _OBJECTS, _SUBJECTS, _BARE):
         if (match := pattern.fullmatch(comment, *bounds)) and (phrases := _split(match, document)):
             return [Thing(phrase, _say_alone(match, _noun(comment, phrase, phrases))) for phrase in phrases]
     return []
@@ -70,7 +88,7 @@ def _split(match: re.Match[str], document: Document) -> list[Range]:
     comment, (start, end) = match.string, match.span("things")
     if comment[start:end].lower() in document.text.lower():
         return []
-    if match.re is not _REPEATED and not _CONJUNCTION.search(comment, start, end):
+    if match.re not in (_REPEATED, _HEADED) and not _CONJUNCTION.search(comment, start, end):
         return []
     if both := _BOTH.match(comment, start, end):
         start = both.end()
@@ -96,4 +114,6 @@ def _say_alone(match: re.Match[str], thing: str) -> str:
     groups = match.groupdict()
     if match.re is _SUBJECTS:
         return f"{thing} {groups['said']}"
-    return thing if match.re is _REPEATED else f"{groups['said']} {thing}{groups['tail'] or ''}"
+    if match.re is _HEADED:
+        return f"{groups['said']}: {thing}"
+    return thing if match.re in (_REPEATED, _BARE) else f"{groups['said']} {thing}{groups['tail'] or ''}"
