@@ -461,3 +461,273 @@ def test_a_person_who_has_to_go_leaves_no_article_behind() -> None:
 @pytest.mark.parametrize("comment", ["No seals in a report, please.", "Please, no jokes about the captain."])
 def test_what_is_forbidden_is_not_missing(comment: str) -> None:
     assert read_comment(comment, TRIP_REPORT).omissions == []
+
+
+SUMMARY = (
+    "The museum reopens on Friday after a fire. Director Eva Lund said that the roof was new. It stayed shut in June "
+    "because of a strike. Children cheered at the gate."
+)
+MUSEUM = (
+    "Summarise: The museum reopens on Saturday after a flood. Director Ida Lund said that the roof was new. It stayed "
+    "shut in May because the floor had to dry."
+)
+
+
+@pytest.mark.parametrize(
+    ("comment", "words"),
+    [
+        ("A strike is nowhere to be found in the article.", "strike"),
+        ("The source never mentions a strike.", "strike"),
+        ("The fire isn't mentioned in the source.", "fire"),
+        ("There is nothing about a strike in the article.", "strike"),
+        ("I cannot find any strike in the article", "strike"),
+        ("Where does the strike come from?", "strike"),
+        ("Where did you get the fire from?", "fire"),
+        ("Cheering children are not in the source.", "Children cheered"),
+    ],
+)
+def test_what_the_answer_has_and_the_source_has_not_is_blamed(comment: str, words: str) -> None:
+    reading = read_comment(comment, SUMMARY, MUSEUM)
+    assert blames(SUMMARY, reading, words)
+    assert (reading.omissions, reading.refused) == ([], [])
+
+
+@pytest.mark.parametrize("comment", ["The flood is nowhere to be found.", "It never mentions the wet floor."])
+def test_what_the_answer_has_not_is_still_missing(comment: str) -> None:
+    assert len(read_comment(comment, SUMMARY, MUSEUM).omissions) == 1
+
+
+@pytest.mark.parametrize(
+    ("comment", "places"),
+    [
+        ("The day and the reason are wrong.", ["Friday", "because of a strike"]),
+        ("Both the month and the director's name are wrong.", ["June", "Eva"]),
+        ("Wrong day, wrong month.", ["Friday", "June"]),
+        ("You got the day and the month wrong.", ["Friday", "June"]),
+        ("The roof and the children are lovely.", ["roof", "Children"]),
+        ("The day is wrong and so is the month.", ["Friday", "June"]),
+        ("The month is wrong, as is the reason.", ["June", "because of a strike"]),
+        ("Wrong: the day, the month.", ["Friday", "June"]),
+        ("The first and the last sentence are wrong.", ["reopens", "cheered"]),
+    ],
+)
+def test_each_of_several_things_has_its_own_place(comment: str, places: list[str]) -> None:
+    reading = read_comment(comment, SUMMARY, MUSEUM)
+    assert len(reading.spans) == len(places)
+    for words in places:
+        assert sum(words in SUMMARY[span.start : span.end] for span in reading.spans) == 1
+
+
+@pytest.mark.parametrize("comment", ["The fish and chips are great.", "Fish and chips sound good."])
+def test_words_that_the_answer_has_together_are_one_thing(comment: str) -> None:
+    answer = "We had fish and chips at the pier. Then it rained. The bus was late."
+    assert len(read_comment(comment, answer).spans) <= 1
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "Nicely laid out, but riddled with errors.",
+        "Full of inaccuracies.",
+        "It's nothing but platitudes.",
+        "Sloppy phrasing.",
+        "Most of this is false.",
+        "Half of it is invented.",
+        "Hardly anything is correct.",
+        "None of it is true.",
+        "Nothing adds up.",
+    ],
+)
+def test_verdicts_of_blame_are_about_the_whole(comment: str) -> None:
+    assert (SUMMARY, "poor") in labels(SUMMARY, read_comment(comment, SUMMARY, MUSEUM))
+    assert not any(label == "good" for _, label in labels(SUMMARY, read_comment("Hardly anything is true.", SUMMARY)))
+
+
+@pytest.mark.parametrize(
+    "comment", ["Nothing is wrong.", "Hardly anything is wrong here.", "Nothing could be clearer."]
+)
+def test_verdicts_of_few_faults_are_praise(comment: str) -> None:
+    assert {label for _, label in labels(SUMMARY, read_comment(comment, SUMMARY, MUSEUM))} == {"good"}
+
+
+@pytest.mark.parametrize(
+    "comment", ["Apart from the roof, nothing is true.", "Except for the roof hardly anything is right"]
+)
+def test_what_is_excepted_from_little_is_praised(comment: str) -> None:
+    reading = read_comment(comment, SUMMARY, MUSEUM)
+    assert (SUMMARY, "poor") in labels(SUMMARY, reading)
+    assert any(label == "good" and "roof" in words for words, label in labels(SUMMARY, reading))
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["A synopsis was not requested.", "The plot was never asked for.", "No need to describe the storyline."],
+)
+def test_the_plot_is_the_sentence_that_tells_it(comment: str) -> None:
+    answer = (
+        "Emma was written by Jane Austen. It tells the story of a young woman who likes to match couples. It has wit."
+    )
+    reading = read_comment(comment, answer, "Who wrote Emma?")
+    assert blames(answer, reading, "young woman who likes to match couples")
+    assert reading.omissions == []
+
+
+APPLICATION = (
+    "I would like to work at your bakery. I baked bread for two years at the mill. My hands are quick. Call me."
+)
+
+
+@pytest.mark.parametrize(
+    ("comment", "missing"),
+    [
+        ("Mention a concrete success.", "a concrete success"),
+        ("Please quote a clear recommendation.", "a clear recommendation"),
+        ("Describe one great cake.", "one great cake"),
+        ("Also name a referee.", "a referee"),
+    ],
+)
+def test_a_request_to_say_something_is_a_lack_and_no_praise(comment: str, missing: str) -> None:
+    reading = read_comment(comment, APPLICATION)
+    assert [omission.text for omission in reading.omissions] == [missing]
+    assert reading.spans == []
+
+
+@pytest.mark.parametrize("comment", ["Mentions a clear wish, good.", "Describes the work well."])
+def test_who_reports_that_something_is_said_asks_for_nothing(comment: str) -> None:
+    assert read_comment(comment, APPLICATION).omissions == []
+
+
+@pytest.mark.parametrize("comment", ["Put the bread first.", "Move the mill further up.", "Bring the mill to the top."])
+def test_what_should_be_moved_is_there_and_blamed(comment: str) -> None:
+    reading = read_comment(comment, APPLICATION)
+    assert blames(APPLICATION, reading, "bread" if "bread" in comment else "mill")
+    assert (reading.omissions, reading.refused) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("comment", "label"),
+    [
+        ("Neither the bakery nor the mill is right.", "poor"),
+        ("Neither the bakery nor the mill seems correct.", "poor"),
+        ("Neither the bakery nor the mill is wrong.", "good"),
+    ],
+)
+def test_neither_turns_what_is_said(comment: str, label: str) -> None:
+    assert {own for _, own in labels(APPLICATION, read_comment(comment, APPLICATION))} == {label}
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["You might have left out the hands.", "The mill could have been great, but you should have left the hands out."],
+)
+def test_what_could_have_been_left_out_is_blamed(comment: str) -> None:
+    reading = read_comment(comment, APPLICATION)
+    assert blames(APPLICATION, reading, "hands")
+    assert reading.omissions == []
+
+
+@pytest.mark.parametrize(
+    "comment", ["Too many buzzwords.", "It makes several mistakes.", "Four details are wrong.", "That's clichéd."]
+)
+def test_many_faults_are_faults_of_the_whole(comment: str) -> None:
+    assert labels(APPLICATION, read_comment(comment, APPLICATION)) == {(APPLICATION, "poor")}
+
+
+@pytest.mark.parametrize(
+    ("comment", "places"),
+    [
+        ("2 and 4 are nonsense.", ["Knead it badly.", "Eat it raw."]),
+        ("3 is absurd.", ["Let it rest on the floor."]),
+        ("#1 is great", ["Mix flour and water."]),
+    ],
+)
+def test_bare_numbers_are_items_of_a_numbered_list(comment: str, places: list[str]) -> None:
+    answer = "1. Mix flour and water.\n2. Knead it badly.\n3. Let it rest on the floor.\n4. Eat it raw."
+    assert [words for words, _ in sorted(labels(answer, read_comment(comment, answer)))] == sorted(places)
+
+
+def test_a_bare_number_that_the_answer_has_is_no_item() -> None:
+    answer = "1. Use 3 eggs.\n2. Whisk them.\n3. Bake."
+    assert "Bake." not in {words for words, _ in labels(answer, read_comment("3 is too many.", answer))}
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["Everything except the mill is wrong.", "All of it apart from the bread is dull.", "Anything except me is bad."],
+)
+def test_everything_is_not_praised_where_all_but_one_is_bad(comment: str) -> None:
+    assert not any(label == "good" for _, label in labels(APPLICATION, read_comment(comment, APPLICATION)))
+
+
+@pytest.mark.parametrize("comment", ["Everything is fine except the mill.", "All good except for the mill."])
+def test_an_exception_from_praise_is_still_blamed(comment: str) -> None:
+    reading = read_comment(comment, APPLICATION)
+    assert blames_only(APPLICATION, reading, "mill")
+    assert any(label == "good" for _, label in labels(APPLICATION, reading))
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["The mill should be the opening.", "The bread should be the conclusion.", "The bakery should be the title."],
+)
+def test_where_something_should_be_is_no_wording(comment: str) -> None:
+    assert corrected(APPLICATION, read_comment(comment, APPLICATION)) == []
+
+
+@pytest.mark.parametrize("comment", ["Should be warmer.", "Could be a bit livelier.", "It might have been shorter."])
+def test_what_could_be_more_so_is_blamed(comment: str) -> None:
+    assert labels(APPLICATION, read_comment(comment, APPLICATION)) == {(APPLICATION, "poor")}
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["I doubt that the roof was new.", "I seriously doubt the new roof.", "We couldn't confirm the new roof."],
+)
+def test_what_is_doubted_is_blamed(comment: str) -> None:
+    assert blames(SUMMARY, read_comment(comment, SUMMARY, MUSEUM), "roof was new")
+
+
+@pytest.mark.parametrize("comment", ["I doubt anyone could do it better.", "I doubt that there is a better one."])
+def test_who_doubts_that_there_is_better_blames_nothing(comment: str) -> None:
+    assert not any(label == "poor" for _, label in labels(SUMMARY, read_comment(comment, SUMMARY, MUSEUM)))
+
+
+@pytest.mark.parametrize("comment", ["Short, but full of wit.", "Brief, but full of good ideas."])
+def test_what_is_full_of_good_things_is_praised(comment: str) -> None:
+    assert {label for _, label in labels(APPLICATION, read_comment(comment, APPLICATION))} == {"good"}
+
+
+@pytest.mark.parametrize("comment", ["None of the days is right.", "None of the months is correct."])
+def test_none_of_several_is_blamed_and_not_the_whole(comment: str) -> None:
+    reading = read_comment(comment, VOTE)
+    assert not any(label == "good" or words == VOTE for words, label in labels(VOTE, reading))
+
+
+@pytest.mark.parametrize("comment", ["Nothing here is confusing.", "Hardly anything is missing."])
+def test_little_to_complain_of_is_praise(comment: str) -> None:
+    assert {label for _, label in labels(APPLICATION, read_comment(comment, APPLICATION))} == {"good"}
+
+
+@pytest.mark.parametrize(
+    "comment", ["The mill should be the last sentence.", "The bakery should be the very first thing you write."]
+)
+def test_the_place_where_something_should_be_is_no_wording(comment: str) -> None:
+    assert corrected(APPLICATION, read_comment(comment, APPLICATION)) == []
+
+
+def test_an_item_named_by_its_number_does_not_lose_the_number_alone() -> None:
+    answer = "1. Mix flour and water.\n2. Knead it badly.\n3. Let it rest on the floor."
+    reading = read_comment("2 should be removed.", answer)
+    assert ("2.", "") not in [(words.strip(), new) for words, new in corrected(answer, reading)]
+    assert blames(answer, reading, "Knead it badly.")
+
+
+@pytest.mark.parametrize("comment", ["State the price.", "Show the price."])
+def test_a_thing_of_a_kind_that_the_answer_has_is_not_missing(comment: str) -> None:
+    assert read_comment(comment, COST).omissions == []
+
+
+def test_each_of_several_excepted_things_has_its_own_place() -> None:
+    reading = read_comment("Good summary apart from the day and the month.", SUMMARY, MUSEUM)
+    assert all(blames_only(SUMMARY, reading, words) for words in ("Friday", "June"))
+    assert (SUMMARY, "good") in labels(SUMMARY, reading)

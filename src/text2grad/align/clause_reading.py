@@ -16,11 +16,13 @@ from text2grad.align.answer.kinds import find_kinds
 from text2grad.align.answer.parts import find_described_edge, find_rest, find_several
 from text2grad.align.answer.proposals import Proposal, Source
 from text2grad.align.clauses.clauses import MIN_MISSING, Clause
+from text2grad.align.clauses.coordination import find_things
 from text2grad.align.clauses.denials import find_contrasted, find_denied
 from text2grad.align.clauses.missing import find_stated_lack
 from text2grad.align.clauses.stance import detect_stances
 from text2grad.align.clauses.stance_rules import correct_stance
-from text2grad.align.clauses.whole import is_general, speaks_of_whole
+from text2grad.align.clauses.unfounded import blame_unfounded
+from text2grad.align.clauses.whole import is_general, is_verdict, speaks_of_whole
 from text2grad.align.corrections.code_values import find_code_value
 from text2grad.align.corrections.restated_names import find_restated_name, find_restated_place
 from text2grad.align.corrections.restated_values import RestatedValue, find_restated_value
@@ -111,7 +113,7 @@ def settle_stance(comment: str, clause: Clause, label: Label | None, document: D
         clause = replace(clause, missing=what, lacks=max(clause.lacks, _STATED_LACK))
     if label is not None:
         return replace(clause, stance=label, probability=1.0)
-    clause = correct_stance(comment, clause, document)
+    clause = blame_unfounded(comment, correct_stance(comment, clause, document), document)
     is_order = is_order and "?" not in comment[slice(*bounds)]
     if is_order and _ALL_BUT.search(comment, *bounds):
         return replace(clause, stance="unsure", probability=_ENOUGH_PROBABILITY)
@@ -230,6 +232,7 @@ def rank_clause(
         item.refused = NO_OPINION
         return
     item.targets = [target for target in item.targets if target.source in ("quotation", "value")]
+    item.targets = item.targets or _find_several_things(comment, clause, document, prompt)
     if not item.targets:
         bounds = (clause.start, clause.end)
         if clause.stance == "poor" and clause.probability < _MIN_BLAME:
@@ -240,9 +243,11 @@ def rank_clause(
             if item.omission:
                 return
         item.targets = targets_of(best) if best else []
-        if best is None and is_general(comment[slice(*bounds)], document):
+        text = comment[slice(*bounds)]
+        is_unplaced = best is None or (best.confidence < _WELL_PLACED and is_verdict(text, document))
+        if is_unplaced and is_general(text, document):
             item.targets = [Target("whole", document.whole, bounds, _GENERAL_CONFIDENCE)]
-        if best and best.source == "paraphrase" and speaks_of_whole(comment, clause, document):
+        elif best and best.source == "paraphrase" and speaks_of_whole(comment, clause, document):
             item.targets = [Target("whole", document.whole, bounds, best.confidence)]
     if clause.stance == "unsure":
         item.refused = NOT_SURE
@@ -262,6 +267,19 @@ def _find_place(
         or rank_places(comment, bounds, clause.stance, document, prompt, quotations)
         or find_described_edge(comment, *bounds, document, is_loose=True)
     )
+
+
+def _find_several_things(comment: str, clause: Clause, document: Document, prompt: str) -> list[Target]:
+    """Return a place for each of the things of which a clause says the same, if at least two have one of their own."""
+    if clause.stance == "unsure" or clause.probability < _MIN_BLAME:
+        return []
+    found: dict[Range, Target] = {}
+    for phrase, alone in find_things(comment, (clause.start, clause.end), document):
+        best = _find_place(alone, replace(clause, start=0, end=len(alone)), document, prompt, [])
+        if best and best.source != "whole" and best.confidence >= _WELL_PLACED:
+            for place in best.places:
+                found.setdefault(place, Target(best.source, place, phrase, best.confidence))
+    return list(found.values()) if len(found) > 1 else []
 
 
 def _possible_omission(comment: str, clause: Clause, document: Document) -> Omission | None:

@@ -71,19 +71,22 @@ _ORDER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _SHOULD_GO = re.compile(
-    rf"\b(?:should|must|could|can|needs?\s+to|ha(?:s|ve)\s+to|ought\s+to)\s+(?:really\s+|just\s+)?be\s+{_GONE}",
+    rf"\b(?:should|must|could|can|needs?\s+to|ha(?:s|ve)\s+to|ought\s+to)\s+(?:really\s+|just\s+)?be\s+{_GONE}"
+    r"|\b(?:should|could|might|must)\s+(?:\w+ly\s+|well\s+)?have\s+(?:left\s+(?:out\s+\w|(?:[\w'’-]+\s+){1,5}out\b)|(?:omitted|skipped|dropped|deleted|removed|avoided)\s+\w)"
+    r"|\b(?:could|can)\s+(?:easily\s+|well\s+|have\s+)?(?:do|done|live|lived)\s+without\s+\w",
     re.IGNORECASE,
 )
 _PROHIBITION = re.compile(
     r"\W*(?:please\s+)?(?:do\s+not|don['’]?t|never|stop|avoid|no\s+need\s+to)\s+(?:\w+ing|tell|say|mention|use|add|include"
-    r"|call|write|put|claim|recommend|suggest|promise|ask|make|let|give)\b"
+    r"|call|write|put|claim|recommend|suggest|promise|ask|make|let|give|explain|describe|repeat|list|go\s+into|retell|summari[sz]e)\b"
     r"|\W*(?:but\s+)?(?:please,?\s+no|no(?=[^.;!?]{2,60},?\s+please\b))\s+(?:more\s+)?\w",
     re.IGNORECASE,
 )
 _NOT_ASKED = re.compile(
     r"\b(?:(?:no[\s-]?one|nobody)\s+(?:(?:ever|even|has|had)\s+)*asked\b"
     r"|who\s+(?:ever\s+)?asked\b(?:\s+(?:for|about)\b)?[^,.;]*\?"
-    r"|\b(?:was|were|is|are)(?:n['’]t|\s+not|\s+never)\s+(?:(?:even|really|ever)\s+)*(?:asked|requested)\b(?!\s+about)"
+    r"|\b(?:was|were|is|are)(?:n['’]t|\s+not|\s+never)\s+(?:(?:even|really|ever)\s+)*(?:asked|requested|part\s+of\s+(?:the|my|our)\s+"
+    r"(?:question|task|assignment|prompt|brief|request))\b(?!\s+about)"
     r"|not\s+(?:(?:really|quite|exactly|at\s+all)\s+)?what\s+(?:was|(?:i|we|you|they)(?:\s+was|\s+were|\s+had)?)\s+asked\b)",
     re.IGNORECASE,
 )
@@ -110,7 +113,10 @@ def is_unwanted(comment: str, start: int, end: int) -> bool:
     """Whether comment[start:end] does not want something: it is there, not missing. "Nobody asked for a receipt."."""
     if _PROHIBITION.match(comment, start, end) or _OUT_OF_PLACE.search(comment, start, end):
         return True
-    return ("asked" in comment or "requested" in comment) and _NOT_ASKED.search(comment, start, end) is not None
+    return (
+        any(cue in comment for cue in ("asked", "requested", "part of"))
+        and _NOT_ASKED.search(comment, start, end) is not None
+    )
 
 
 def asks_to_change(comment: str, start: int, end: int) -> bool:

@@ -128,6 +128,11 @@ _ANY_EDGE = re.compile(
     rf"(?:^\W*|\b{_WHOLE_NAME}\s+)(?:{_ENDS}|{_STARTS})\b(?!\s+(?:at|from|to|up|out)\b)", re.IGNORECASE
 )
 _LABEL = re.compile(r"[^\w\n]*(?P<noun>[A-Za-z]+) (?P<number>\d{1,3})\W*[:.)–—-]")
+_BARE_NUMBERS = re.compile(
+    r"\W*(?:(?:but|and|only)\s+)?#?(?P<numbers>\d{1,2}(?:(?:\s*,(?:\s*and)?|\s+and|\s*&)\s*#?\d{1,2})*)\s+(?:both\s+|also\s+)?(?:is|are|isn['’]t|aren['’]t|was|were|seems?|says?"
+    r"|sounds?|repeats?|contradicts?|should|makes?|needs?|could)\b",
+    re.IGNORECASE,
+)
 _MAX_NUMBERED = 8  # words of a clause that says no more than how some parts are
 _CONFIDENCE, _ONLY_ONE = 0.9, 0.75
 
@@ -196,11 +201,28 @@ def find_several(comment: str, start: int, end: int, document: Document) -> Prop
     labelled = list(_labelled(comment, start, end, document))
     if labelled:
         return labelled[0] if len(labelled) == 1 else None
+    if bare := _find_bare_numbers(comment, start, end, document):
+        return bare
     parts = list(find_parts(comment, start, end, document))
     if len(parts) != 1 or not comment[parts[0].phrase[1] - 1].isdigit():
         return None
     is_plain = comment[slice(*parts[0].phrase)].lower().startswith("number")
     return parts[0] if is_plain or len(parts[0].places) > 1 else None
+
+
+def _find_bare_numbers(comment: str, start: int, end: int, document: Document) -> Proposal | None:
+    """Return the items of a numbered list of "3 and 5 are bad", if the answer has no such numbers elsewhere."""
+    match = _BARE_NUMBERS.match(comment, start, end)
+    if match is None:
+        return None
+    numbers = re.findall(r"\d+", match["numbers"])
+    for number in numbers:
+        uses = re.findall(rf"(?<![\d.,]){number}(?![\d]|[.,]\d)", document.text)
+        labels = re.findall(rf"^\W*{number}[.):]\s", document.text, re.MULTILINE)
+        if len(uses) != 1 or len(labels) != 1 or not 0 < int(number) <= len(document.items):
+            return None
+    places = tuple(dict.fromkeys(document.items[int(number) - 1] for number in numbers))
+    return Proposal("part", match.span("numbers"), places, _CONFIDENCE)
 
 
 def find_described_edge(

@@ -35,6 +35,10 @@ _CONTRAST = re.compile(
     r"|except that|only that|nevertheless|nonetheless)\b(?!\s+(?:also|rather|instead|for)\b),?\s+(?=\S)",
     re.IGNORECASE,
 )
+_LADEN = re.compile(
+    r"(?:(?:so|just|also|sadly|completely)\s+)*(?:full\s+of|(?:riddled|littered|packed|peppered|crammed|rife)\s+with|plagued\s+by)\b",
+    re.IGNORECASE,
+)
 _NO_CONTRAST = re.compile(r"\b(?:nothing|anything|all|everything|none|help|for a|in a|once in a|and)$", re.IGNORECASE)
 _CORRECTS = re.compile(rf"\b(?:not|\w+n['’]t)\b(?:\s+[\w{MASK}'’\"-]+){{1,6}}$", re.IGNORECASE)
 _CONCESSION = re.compile(
@@ -62,13 +66,16 @@ _EXCEPT = (
 )
 _EXCEPT_FIRST = re.compile(
     rf"(?:except for|besides|{_EXCEPT})\s+(?!that\b|this\b|these\b|those\b)(?P<what>[^,]+?)"
-    r"(?:\s*,\s*|\s+(?=(?:i|it|it['’]s|this|that|they|you|we|everything|all|the rest|nothing|overall|no)\b"
+    r"(?:\s*,\s*|\s+(?=(?:i|it|it['’]s|this|that|they|you|we|everything|all|the rest|nothing|none|hardly|barely"
+    r"|scarcely|overall|no)\b"
     r"|(?:the|my|your)\s\w+\s(?:is|are|was|were|works|reads|looks)\b))",
     re.IGNORECASE,
 )
 _EXCEPT_LAST = re.compile(
     rf"\s*,?\s+(?<!the )(?<!try )(?<!try-){_EXCEPT}\s+(?!that\b|this\b)(?P<what>\S.*)$", re.IGNORECASE
 )
+_ALL = re.compile(r"\W*(?:everything|anything|all(?:\s+of\s+(?:it|this|that|them))?)\W*", re.IGNORECASE)
+_HAS_PREDICATE = re.compile(r"\s(?:is|are|was|were|looks?|sounds?|seems?|reads?|needs?|has|have)\s", re.IGNORECASE)
 _UNTIL = re.compile(
     r"[^\w\"“]*(?:(?:it|this|all|everything)\s+(?:was|is|went|goes|reads)\s+|i\s+was\s+|i['’]m\s+)?(?:(?:very|really|all|quite|so)\s+)*"
     r"(?:ok|okay|good|great|fine|lovely|nice|well|perfect|hooked|with\s+you|on\s+board|correct|right|brilliant|excellent|wonderful"
@@ -182,6 +189,8 @@ def _split_exception(text: str, piece: Piece, judge: Judge) -> list[Piece]:
         praise = Piece(start, until.start("until"), before, "except")
         return [praise, Piece(until.start("what"), end, "except", after, is_exception=True)]
     match = _EXCEPT_LAST.search(text, start, end)
+    if match and _ALL.fullmatch(text, start, match.start()) and _HAS_PREDICATE.search(match["what"]):
+        return []  # "Everything except the roof is wrong" does not praise everything
     if match and _has_words(text, start, match.start()):
         main = _split(text, Piece(start, match.start(), before, "except"), judge)
         return [*main, Piece(match.start("what"), end, "except", after, is_exception=True)]
@@ -208,7 +217,7 @@ def _split_contrast(text: str, piece: Piece, judge: Judge) -> list[Piece]:
             continue
         if _CORRECTS.search(text, *left) and not _VERB.search(text, *right):
             continue  # "not on Friday but on Monday"
-        if _is_predicate(text, *right):
+        if _is_predicate(text, *right) and not _is_laden(text, *right):
             continue  # "a good guess, but wrong"
         is_temporal = word == "while" and "," not in match[0]
         if _says_something(text, left, right, judge, before, word) or (
@@ -225,6 +234,11 @@ def _is_predicate(text: str, start: int, end: int) -> bool:
         return False
     tokens = [token for token in split_tokens(text[start:end]) if token not in "?!"]
     return bool(tokens) and (tokens[-1] in _MEASURES or not _ADJECTIVES.isdisjoint(find_roles(tokens[-1:])[0]))
+
+
+def _is_laden(text: str, start: int, end: int) -> bool:
+    """Whether a part says that there is much to blame: "riddled with errors"."""
+    return _LADEN.match(text, start, end) is not None and "B" in find_roles(split_tokens(text[start:end]))[0]
 
 
 def _says_something(text: str, left: Range, right: Range, judge: Judge, before: str, word: str) -> bool:

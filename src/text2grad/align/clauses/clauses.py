@@ -20,6 +20,7 @@ from text2grad.align.clauses.clause_split import (
     strip_range,
 )
 from text2grad.align.clauses.missing import find_missing
+from text2grad.align.clauses.scarcity import find_scarce
 from text2grad.align.stance.stance_context import relate_to_answer
 from text2grad.align.stance.stance_features import MASK, find_roles
 from text2grad.align.stance.stance_model import StanceProbabilities, predict_stance, predict_stances_of_answer
@@ -50,6 +51,7 @@ _SUPERLATIVE = re.compile(
     re.IGNORECASE,
 )
 _SUPERLATIVE_PROBABILITY = 0.95
+_SCARCE_PROBABILITY = 0.9
 _MAX_SUPERLATIVE = 80  # characters of a clause; longer ones say more
 
 
@@ -155,10 +157,13 @@ def _read_group(
     """Return the clause of parts that say one thing; one of them names what is missing. found: its stance."""
     piece, main = group[0]
     if main is not None:
-        return Clause(piece.start, piece.end, *_except(*decide(found)))
-    stance, probability = _read_superlative(masked, group) or decide(found)
+        scarce = find_scarce(masked[main.start : main.end])
+        return Clause(piece.start, piece.end, *_except(*((scarce, _SCARCE_PROBABILITY) if scarce else decide(found))))
+    scarce = find_scarce(masked[piece.start : group[-1][0].end])
+    settled = (scarce, _SCARCE_PROBABILITY) if scarce else _read_superlative(masked, group)
+    stance, probability = settled or decide(found)
     missing = None
-    if stance == "poor" and found.missing >= MAYBE_MISSING:
+    if stance == "poor" and found.missing >= MAYBE_MISSING and not scarce:
         namer = max((piece for piece, _ in group), key=lambda piece: judge(*piece[:4]).missing)
         missing = find_missing(masked, namer.start, namer.end)
     whole = _span_pieces(group)

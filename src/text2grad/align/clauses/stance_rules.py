@@ -12,7 +12,9 @@ import re
 from dataclasses import replace
 
 from text2grad.align.answer.document import Document
-from text2grad.align.clauses.clauses import Clause
+from text2grad.align.answer.kinds import find_kinds
+from text2grad.align.clauses.clauses import MIN_MISSING, Clause
+from text2grad.align.omissions import is_present, omission_text
 from text2grad.align.stance.stance_features import find_roles, split_tokens
 from text2grad.schema import Label, Range
 from text2grad.text.lexicon import word_set
@@ -34,7 +36,7 @@ _NOW = re.compile(
     re.IGNORECASE,
 )
 _ALL_BUT = re.compile(
-    rf"{_LEAD}(?:everything|all|anything)\s+(?:but|except(?:\s+for)?|besides|other\s+than|apart\s+from)\s+[^,;]{{2,60}}?\s"
+    rf"{_LEAD}(?:everything|all(?:\s+of\s+(?:it|this|that|them))?|anything)\s+(?:but|except(?:\s+for)?|besides|other\s+than|apart\s+from)\s+[^,;]{{2,60}}?\s"
     r"(?:is|are|was|were|looks?|sounds?|seems?|reads?|needs?|has|have)\b",
     re.IGNORECASE,
 )  # blames or praises what it does not name
@@ -64,13 +66,40 @@ _PROHIBITION = re.compile(
     r"remember|ask|seen|heard|knew|thought|before|would|did|at|again|mine)\b)[a-z]+\s+\w",
     re.IGNORECASE,
 )
+_NEITHER = re.compile(
+    rf"{_LEAD}neither\s+[^,;:?]{{2,80}}?\s+nor\s+[^,;:?]{{2,60}}?\s+(?:is|are|was|were|seems?|looks?|sounds?|feels?)\s+(?P<said>[a-z-]+)[.!\s]*",
+    re.IGNORECASE,
+)
+_REQUEST = re.compile(
+    r"\W*(?:(?:please|also|and|but|better|just|maybe|perhaps|then|next\s+time)\b,?\s+)*(?:mention|include|state|describe|explain|name|specify|cite|quote|show|give|provide"
+    r"|offer|say|tell\s+(?:us|me|them|the\s+reader))\s+(?P<what>(?:about\s+)?(?:an?|some|one|more|another|the|your|any|how|why|what|who|where|when|which)\s[^,;:?!\"“”]{2,60}?)"
+    r"(?:,?\s+(?:too|as\s+well|please|instead|at\s+least|next\s+time))*[.!\s]*",
+    re.IGNORECASE,
+)  # of what is to be said; "mentions" says what is there
+_COULD_BE = re.compile(
+    rf"{_LEAD}(?:(?:it|this|that|(?:the|your|its)\s+[\w'’-]+(?:\s[\w'’-]+)?)\s+)?(?:could|should|might|ought\s+to)\s+(?:have\s+been|be)\s+(?:(?:an?\s+(?:bit|little|lot|tad|touch)|much|even"
+    r"|slightly|somewhat)\s+)?(?:(?:more|less)\s+[\w-]+|(?!(?:other|over|under|either|after|later|earlier|better|together|rather|another)\b)\w{3,}er)[.!\s]*",
+    re.IGNORECASE,
+)
+_DOUBT = re.compile(
+    rf"{_LEAD}(?:i(?:['’]m| am)?\s+(?:(?:really|very|seriously|strongly|rather|highly|also)\s+)*(?:doubt(?:ful)?(?!\s+(?:anyone|anybody|there|i|we|you|it\s+(?:can|could)|this\s+(?:can|could)))"
+    r"|question(?=\s+(?:the|whether|that)\b))\b|(?:(?:i|we|you)\s+)?(?:could|can)(?:n['’]t|not|\s+not)\s+(?:verify|confirm|substantiate|find\s+(?:any\s+)?(?:evidence|support)\s+for)\b)",
+    re.IGNORECASE,
+)
+_NO_DOUBT = re.compile(r"\b(?:better|improve\w*|more|else|fault|wrong|mistakes?|errors?)\b", re.IGNORECASE)
+_MOVE = re.compile(
+    rf"{_LEAD}(?:(?:please|better|maybe|perhaps)\s+)*(?:put|move|place|bring|shift)\s+(?P<what>(?:the|your|this|that|its)\s[^,;:?!\"“”]{{2,50}}?)\s+(?:first|last|earlier|later|up|down|forward"
+    r"|further\s+(?:up|down)|(?:at|to|near)\s+the\s+(?:very\s+)?(?:top|end|start|beginning|bottom|front)|(?:before|after|above|below)\s+[^,;:?!]{2,40})[.!\s]*",
+    re.IGNORECASE,
+)
 _MEASURES = word_set(
     "long short formal casual technical general much big small hard simple complicated wordy fancy sweet"
 )
 _MAX_SUBJECT = 9  # words
 _NEGATIVE = frozenset("BSL")
 _EXCESS_PROBABILITY, _MOCKING_PROBABILITY, _PLAIN_PROBABILITY = 0.93, 0.85, 0.85
-_PROHIBITION_PROBABILITY, _EXCLAIMED_PROBABILITY = 0.8, 0.8
+_PROHIBITION_PROBABILITY, _EXCLAIMED_PROBABILITY, _REQUEST_PROBABILITY = 0.8, 0.8, 0.85
+_DOUBT_PROBABILITY = 0.75
 
 
 def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
@@ -85,6 +114,17 @@ def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
         return _with_stance(clause, "poor", _MOCKING_PROBABILITY)
     if _exclaims_praise(comment, bounds):
         return _with_stance(clause, "good", _EXCLAIMED_PROBABILITY)
+    if (neither := _NEITHER.fullmatch(comment, *bounds)) and (stance := _opposite(neither["said"])):
+        return _with_stance(clause, stance, _PLAIN_PROBABILITY)
+    if clause.lacks < MIN_MISSING and (request := _REQUEST.fullmatch(comment, *bounds)):
+        return _read_request(comment, clause, request.span("what"), document)
+    if (move := _MOVE.fullmatch(comment, *bounds)) and _answer_has(comment, move.span("what"), document):
+        return replace(_with_stance(clause, "poor", _REQUEST_PROBABILITY), missing=None, lacks=0.0)
+    if clause.stance == "unsure" and _COULD_BE.fullmatch(comment, *bounds):
+        return _with_stance(clause, "poor", _DOUBT_PROBABILITY)
+    is_doubt = clause.stance == "unsure" and _DOUBT.match(comment, *bounds)
+    if is_doubt and not _NO_DOUBT.search(comment, *bounds):
+        return _with_stance(clause, "poor", _DOUBT_PROBABILITY)
     is_doubtful = clause.stance != "good" and clause.probability < _PROHIBITION_PROBABILITY
     if is_doubtful and not asks and _PROHIBITION.match(comment, *bounds):
         return replace(clause, stance="poor", probability=_PROHIBITION_PROBABILITY)
@@ -101,6 +141,26 @@ def _exclaims_praise(comment: str, bounds: Range) -> bool:
         adjective = excess["adjective"].lower()
         return adjective in _MEASURES or find_roles([adjective])[0] == ["B"]
     return _VOTE.match(comment, *bounds) is not None
+
+
+def _opposite(word: str) -> Label | None:
+    """Return the stance of who says that something is not as this word of praise or blame says."""
+    letter = find_roles([word.lower()])[0][0]
+    return "poor" if letter == "P" else "good" if letter == "B" else None
+
+
+def _read_request(comment: str, clause: Clause, what: Range, document: Document) -> Clause:
+    """Return a clause that asks to say something as blame: of what the answer says of it, else for its lack."""
+    blame = _with_stance(clause, "poor", _REQUEST_PROBABILITY)
+    is_there = _answer_has(comment, what, document) or any(True for _ in find_kinds(comment, *what, document))
+    if document.program is not None or is_there:
+        return replace(blame, missing=None, lacks=0.0)
+    return replace(blame, missing=what, lacks=_REQUEST_PROBABILITY)
+
+
+def _answer_has(comment: str, what: Range, document: Document) -> bool:
+    """Whether the answer has what these words of a comment name."""
+    return is_present(omission_text(comment, what), document.text)
 
 
 def _with_stance(clause: Clause, stance: Label, probability: float) -> Clause:

@@ -9,8 +9,10 @@ from typing import Literal
 
 from text2grad.align.answer.document import Document
 from text2grad.align.clauses.clauses import Clause
+from text2grad.align.clauses.scarcity import find_scarce, is_of_things
 from text2grad.align.stance.stance_features import find_roles, split_tokens
 from text2grad.schema import Label
+from text2grad.text.lexicon import word_set
 from text2grad.text.whitespace import is_function_part, key_set, part_key, split_parts
 
 _ANSWER = (
@@ -79,6 +81,45 @@ _DEGREE = re.compile(
     r"(?:,?\s*(?:please|pls|next time))?\W*",
     re.IGNORECASE,
 )
+_IT = r"(?:it|this|that|the (?:whole |entire )?(?:thing|answer|response|summary|text|letter|e?-?mail|story|post|article|piece|description))"
+_FULL = re.compile(
+    rf"\W*(?:(?:{_IT}(?:\s(?:is|was)|['’]s)|(?!(?:the|an?|this|that|its|your|my|his|her)\b)(?:[\w'’-]+\s+){{0,3}}[\w'’-]+(?=,?\s+but\b))[,\s]*)?"
+    r"(?:(?:but|and|also|just|simply|completely|absolutely|sadly)\b\s*)*"
+    r"(?:(?:full|chock-full) of|riddled with|littered with|packed with|peppered with|crammed with|plagued by|rife with|brimming with|nothing but|a (?:string|pile|bunch|heap) of)"
+    r"\s(?P<what>[\w'’-]+(?:\s[\w'’-]+){0,2})\W*",
+    re.IGNORECASE,
+)
+_SHARE = re.compile(
+    rf"\W*(?:(?:but|and|sadly|also)\s+)*(?:(?:at least|more than|almost|nearly|about|over)\s+)?(?:half|most|much|a lot|all|a third|two thirds|large parts|big parts|every bit|the majority)"
+    rf"\s+(?:of\s+)?{_IT}\s+(?:is|was|are|seems?|sounds?|feels?|reads?)\s+(?:(?:just|simply|completely|pure|quite|really|plain)\s+)*(?P<what>[\w'’-]+(?:\s[\w'’-]+)?)\W*",
+    re.IGNORECASE,
+)
+_WRONG = r"(?:wrong|incorrect|false|inaccurate|invented|made up|off|untrue)"
+_MANY = re.compile(
+    rf"\W*(?:(?:but|and|also|yet|sadly|there are|there['’]re|{_IT} (?:has|had|contains?|makes?|made|gets?|got))\s+)*(?:(?:(?:far |way )?too many|so many|lots of|a lot of"
+    r"|many|several|countless|numerous)\s(?P<faults>(?:[\w'’-]+\s)?(?:errors|mistakes|typos|inaccuracies|clichés|cliches|flaws|contradictions|repetitions|slips|falsehoods"
+    r"|inventions|buzzwords|platitudes))|(?:many|several|countless|numerous|a lot of|some|a few|two|three|four|five)\s"
+    rf"(?P<facts>facts|details|things|points|claims|statements)\s(?:(?:are|were)\s)?{_WRONG})\W*",
+    re.IGNORECASE,
+)
+_SO = re.compile(
+    rf"\W*(?:(?:but|and|also|yet|sadly|honestly)\s+)*{_IT}(?:['’]s|\s(?:is|was|sounds|feels|reads|seems|looks))\s+(?:(?:so|very|too|really|rather|quite|just|all|a bit|a little)\s+)*"
+    r"(?P<what>[\w-]+)\W*",
+    re.IGNORECASE,
+)
+_COULD = re.compile(
+    rf"\W*(?:{_IT} )?(?:could|should|might) (?:have been|be) (?:(?:an? (?:bit|little|lot|tad|touch)|much|even|slightly|somewhat) )?(?:(?:more|less) )?(?P<what>[\w-]+)\W*",
+    re.IGNORECASE,
+)
+_MANNER = word_set("""
+    attempt choice content craft delivery details effort errors execution fact-checking flow form formatting grammar
+    inaccuracies language layout logic mistakes organisation organization pacing phrasing presentation prose punctuation
+    reasoning research result spelling structure style tone typos vocabulary wording work workmanship writing
+    """)
+_HOW_MADE = re.compile(
+    r"\W*(?:(?:but|and|also|very|really|so|such|an?|the)\s+)*(?P<how>[\w-]+)\s+(?P<what>[\w-]+)(?:\s+(?:overall|throughout|though))?\W*",
+    re.IGNORECASE,
+)
 _MAX_OTHER_WORDS = 1  # content words beyond those about answers and opinions, if the answer is named
 
 
@@ -134,12 +175,36 @@ def speaks_of_whole(comment: str, clause: Clause, document: Document) -> bool:
 
 def is_general(text: str, document: Document) -> bool:
     """Whether a clause that fits no part of the answer speaks of all of it: "Sloppy.", "Less pushy, please."."""
-    if _THROUGHOUT.search(text):
+    if _THROUGHOUT.search(text) or is_verdict(text, document):
         return True
     if degree := _DEGREE.fullmatch(text):
         return key_set(degree["what"]).isdisjoint(key_set(document.text))
-    tokens = [token for token in split_tokens(text) if token.isalpha()]
+    so = _SO.fullmatch(text) or _COULD.fullmatch(text)
+    tokens = [token for token in split_tokens(so["what"] if so else text) if token.isalpha()]
     return len(tokens) == 1 and find_roles(tokens)[0][0] in ("P", "B") and "?" not in text
+
+
+def is_verdict(text: str, document: Document) -> bool:
+    """Whether a clause judges all of the answer in a frame of its own, in words that the answer has not.
+
+    "Full of mistakes", "half of it is invented", "poor execution", "hardly anything is right".
+    """
+    if find_scarce(text) is not None:
+        return not is_of_things(text)
+    if many := _MANY.fullmatch(text):
+        return key_set(many["faults"] or many["facts"]).isdisjoint(key_set(document.text))
+    match = _FULL.fullmatch(text) or _SHARE.fullmatch(text)
+    if match and {"P", "B", "S"}.isdisjoint(find_roles(split_tokens(match["what"]))[0]):
+        return False  # full of what is neither good nor bad
+    if match is None:
+        match = _HOW_MADE.fullmatch(text)
+        if (
+            match is None
+            or match["what"].lower() not in _MANNER
+            or find_roles([match["how"].lower()])[0][0] not in ("P", "B")
+        ):
+            return False
+    return key_set(match["what"]).isdisjoint(key_set(document.text))
 
 
 def whole_words(text: str) -> tuple[int, int]:

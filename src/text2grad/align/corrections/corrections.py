@@ -49,11 +49,18 @@ _NAME = re.compile(r"[A-ZÀ-Þ][\w'’.-]*(?:\s+(?:(?:of|de|van|von|the)\s+)?[A-
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _WEEKDAY = re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b", re.IGNORECASE)
 _MONTH = re.compile(r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b")
+_LIST_NUMBER = re.compile(r"\s*\d{1,3}[.):]?\s*")
+_POSITION = re.compile(
+    r"(?:(?:the|your|its)\s+)?(?:very\s+)?(?:first|second|third|last|final|opening|closing|main|only)\s+(?:thing|sentence|line|paragraph|point|step|item|bullet|word|part)s?\b",
+    re.IGNORECASE,
+)  # where something should stand, not what should stand there
 _DESCRIPTION = re.compile(
     r"^(?:(?:the|a|an|its|his|her|their|some)\s+)?(?:\w+\s+)?(?:names?|full\s+name|number|amount|location|date|title|description|details?|fact|"
     r"information|one|kind|type|class|word|person|place|time)\b(?:\s+(?:of|that|about|where|who|which|it|from|in|when)\b|$)"
     r"|^(?:what|who|whom|where|when|why|how|whether|something|someone|somewhere|anything|nothing|more|that|just)\b"
     r"|^(?:clarify|include|mention|make|reflect|indicate|show|state|explain|match|use|say)\b"
+    r"|^(?:(?:the|an?|your|its)\s+)?(?:ending|opening|end|start|beginning|conclusion|focus|headline|heading|title|subject|centre|center|topic|highlight|punchline|sentence"
+    r"|paragraph|line|point|step|item|bullet|example|exception|default|goal|aim|theme|hook)\W*$"
     r"|^(?:being|been|becoming|having|using|there\s+being)\b|\bbeing\b"
     r"|^(?:the\s+)?(?:actual|correct|right|real|true|proper|exact|specific|accurate|general|appropriate)\b",
     re.IGNORECASE,
@@ -106,10 +113,23 @@ def find_corrections(comment: str, completion: str, prompt: str | None = None) -
     for _, alternatives in groupby(find_requests(comment), key=lambda request: request.phrase):
         options = [list(_correct(request, comment, completion, prompt)) for request in alternatives]
         found += max(options, key=_certainty)
+    found = [each for each in found if not _is_list_number(each, completion)]
     program = extract_program(completion, prompt or "") if found else None
     if program is not None and program.nodes():  # what breaks a program was not meant so
         found = [each for each in found if _still_parses(each, completion, prompt)]
     return _join_adjacent(_without_overlap(found), completion)
+
+
+def _is_list_number(correction: Correction, completion: str) -> bool:
+    """Whether a removal takes nothing but the number of an item, by which "5 should be removed" names the item."""
+    removed = completion[correction.start : correction.end]
+    start = correction.start + len(removed) - len(removed.lstrip())
+    line = completion.rfind("\n", 0, start) + 1
+    return (
+        correction.replacement == ""
+        and _LIST_NUMBER.fullmatch(removed) is not None
+        and not completion[line:start].strip()
+    )
 
 
 def _still_parses(correction: Correction, completion: str, prompt: str | None) -> bool:
@@ -242,6 +262,8 @@ def _replace_term(
         text = text[len(lead) :].strip()  # "replace the Thames with the Danube" of "1. Thames"
     certainty = match.confidence
     if new.edge is not None:
+        if _POSITION.match(text):
+            return None
         text = _alike(text, words, at_end=new.edge == "end")
         certainty *= _NAMED
     replaced = completion[match.start : match.end].lower()

@@ -82,7 +82,8 @@ _WORDS = {
         bigoted bitter bizarre bland blatant blather blemish bloated blot blunder blur blurb boastful boggling bogus
         boilerplate bombastic bored boredom boring bossy botch bother brittle broken brusque bug buggy bugs bulky
         bullshit bungle burnt callous canned cardinal careless carelessness catastrophic caveat cavil chaotic char
-        cheap cheat cheesy childish choppy chore circles circular clash cliche cliched clickbait clobber cloud cloying
+        cheap cheat cheesy childish choppy chore circles circular clash cliche cliched
+        cliché clichéd clickbait clobber cloud cloying
         clueless clumsiness clumsy clunky clutter coarse cocky cold collapse collide complain complaint complexity
         complicated concerning concoct condemn condescend condescending conflate conflict confound confuse confusing
         confusion conjecture contest contradict contradiction contradictory contrived convoluted cookie-cutter cop-out
