@@ -15,9 +15,9 @@
 5. Comments per second on two cores, and the growth of the package since `BASE`.
 
 What these rows were used for before. Our own comments and HaluQuestQA: never trained on, nothing chosen by them.
-DeFacto val: never trained on, but looked at ten times while the reading was built: the ranker's gate was raised after
-the third look, and after the fourth, error-free summaries and speed were worked on, on DeFacto's training split with
-rows left out (`defacto_folds.py`). The tenth and the eleventh look, this one, followed rules for other comments.
+DeFacto val: never trained on, but looked at thirteen times while the reading was built: the ranker's gate was raised
+after the third look, and after the fourth, error-free summaries and speed were worked on, on DeFacto's training split
+with rows left out (`defacto_folds.py`). The tenth to the thirteenth look, this one, followed rules for other comments.
 QA-Feedback: the aligner was trained on the first half, on which the rules for stated omissions and evidence were
 checked too; earlier fixes of them were checked on the second half, which is reported. ILF: the stance model is trained
 on its critiques (not on its places), and the order of the sources of targets in programs was chosen on it, so that its
