@@ -36,8 +36,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from train_stance_net import Arrays, train_net
 
 from text2grad.align.answer.document import Document
-from text2grad.align.clauses import clause_join, clauses, stance_model, stance_net
+from text2grad.align.clauses import clause_join, clauses
 from text2grad.align.clauses.clause_split import Piece, mask_quotations, split_sentences
+from text2grad.align.stance import stance_model, stance_net
 from text2grad.align.stance.stance_context import relate_to_answer
 from text2grad.align.stance.stance_features import extract_features
 from text2grad.schema import Range
