@@ -270,3 +270,17 @@ def test_blame_that_names_no_word_of_one_sentence_is_not_of_all_of_it() -> None:
     answer = "The painter Alma Reyes has given 31 works to the museum in Tarifa."
     reading = read_comment("The zebra is in the wrong colour.", answer)
     assert all(span.end - span.start < len(answer) for span in reading.spans)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["not too ", "but ", "good and bad and ", "no date and no price and ", "wrong a, ", "- - ", "apart from the "],
+)
+@pytest.mark.parametrize("answer", ["We meet on Friday at noon. Bring cake.", "def f(n):\n    return n + 1"])
+def test_an_endless_sentence_is_read_without_a_crash(words: str, answer: str) -> None:
+    read_comment(words * (4000 // len(words)), answer, "When?")
+
+
+def test_the_last_of_three_things_is_missing_too() -> None:
+    reading = read_comment("It has no date and no price and no address.", "We meet at noon. Bring cake.")
+    assert [omission.text for omission in reading.omissions] == ["date", "price", "address"]

@@ -108,6 +108,7 @@ _MIN_OPPOSED = 0.6  # probability of praise and of blame on the two sides of a c
 _MIN_OWN = 0.55  # probability of a stance with which a part says something of its own
 
 Judge = Callable[[int, int, str, str], StanceProbabilities]
+_MAX_SENTENCE = 1000  # characters: nobody writes longer ones, and each part of one is looked at for each other
 
 
 class Piece(NamedTuple):
@@ -161,6 +162,8 @@ def split_clauses(masked: str, judge: Judge) -> list[Piece]:
 
 
 def _split(text: str, piece: Piece, judge: Judge) -> list[Piece]:
+    if piece.end - piece.start > _MAX_SENTENCE:
+        return [piece]
     for split in (_split_ellipsis, _split_exception, _split_concession, _split_contrast, _split_lacks, _split_joint):
         parts = split(text, piece, judge)
         if parts:
@@ -257,12 +260,20 @@ def _opposes(first: StanceProbabilities, second: StanceProbabilities) -> bool:
 
 def _split_lacks(text: str, piece: Piece, judge: Judge) -> list[Piece]:
     """Split "nothing on the price, and no address": each part names another thing that is missing."""
+    pieces = [piece]
+    while parts := _split_lack(text, pieces[-1], judge):
+        pieces[-1:] = parts
+    return pieces if len(pieces) > 1 else []
+
+
+def _split_lack(text: str, piece: Piece, judge: Judge) -> tuple[Piece, Piece] | None:
+    """Split off the first thing that is missing, if the rest says that another one is."""
     start, end, before, after, _ = piece
     for match in _LACK.finditer(text, start, end):
         left, right = Piece(start, match.start(), before, "and"), Piece(match.end(), end, "and", after)
         if _has_words(text, start, match.start()) and adds_lack(text, left, right, judge):
-            return [left, *_split_lacks(text, right, judge)] if _LACK.search(text, *right[:2]) else [left, right]
-    return []
+            return left, right
+    return None
 
 
 def adds_lack(text: str, left: Piece, right: Piece, judge: Judge) -> bool:
