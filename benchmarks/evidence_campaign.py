@@ -33,6 +33,7 @@ from harness import commit
 SCRIPT = str(Path(__file__).with_name("evidence.py"))
 REWARD_MODEL_JOB = "reward-model"
 POLL_SECONDS = 1.0
+ALONE_AT_ONCE = 2  # processes of one run only: many runs are faster together
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Plan:
         """Take the next job that can start, of up to `pack` runs that share a model; None: wait for one that runs."""
         if self.preparations:
             return self.preparations.pop(0)
-        ready = [run for run in self.waiting if self.is_ready(run, chosen)]
+        may_be_alone = sum(job.runs[0].arm in ALONE for job in self.running if job.runs) < ALONE_AT_ONCE
+        ready = [run for run in self.waiting if self.is_ready(run, chosen) and (may_be_alone or run.arm not in ALONE)]
         if not ready:
             return None
         first = ready[0]

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evidence_plan import FURTHER_ARMS, OURS
+from evidence_plan import FURTHER_ARMS, MAIN_ARMS, OURS, slug
 from harness import Bar
 
 Rows = list[dict[str, Any]]
@@ -31,9 +31,9 @@ does not compute. Settings were chosen on other seeds and on other held-out prom
 each arm of a task.
 
 "Ahead" means: the 95% interval of the paired difference is above 0. The bootstrap is over seeds and prompts. The
-difference is from the better of the two scalar arms (`scalar rloo`, `scalar ppo`). "Detectable" is the smallest true
-difference that such an interval finds in four of five cases. `scalar rloo, holistic` knows more than the other arms:
-the full critic's number where the others get one comment.
+difference is from the best scalar arm: `scalar rloo`, `scalar ppo`, and on questions TRL's own GRPO. "Detectable" is
+the smallest true difference that such an interval finds in four of five cases. `scalar rloo, holistic` knows more than
+the other arms: the full critic's number where the others get one comment.
 
 Samples per step: 32, on records 8, on code 16. The critics of questions and records know the right answer, so that
 their comments can correct; that of summaries does not see the references, and that of code does not have the test that
@@ -47,7 +47,9 @@ answer](credit.md#a-comment-on-one-fault-is-not-a-score); `as a score` means tha
 Runs of commit c8b3b5d are older. Their corrections are plain log-likelihoods after the sampled text, with a weight of
 0.5; since then the [loss](corrections.md#loss-trainerlossespy) is robust and follows the corrected text. Where one
 fault is named, their span arms took the number for a score."""
-COLUMNS = """- against scalar: difference from the better scalar arm, with its interval.
+OUR_ARM = f"""The arm whose claim this is, `{OURS}`, was named before any run of the report that has today's
+loss: of the arms with corrections it was the best on the selection half of questions and summaries."""
+COLUMNS = """- against scalar: difference from the best scalar arm, with its interval.
 - at equal length: what remains of it at equal lengths, where the mean lengths differ by more than 15%. Empty where
   hardly any answers of the two arms are of equal length.
 - samples: until the curve reaches the scalar arm's best value, and as a share of what the scalar arm needs.
@@ -73,7 +75,7 @@ def write_page(
 ) -> str:
     """Return the page. missing: names of the runs that it lacks. settings: what was chosen, with what was tried."""
     parts = [INTRODUCTION, _completeness(missing, figures)]
-    parts += [f"## The aim\n\nThe arm with our default settings is `{OURS}`.\n\n{_aims(figures, bars)}"]
+    parts += [f"## The aim\n\n{OUR_ARM}\n\n{_aims(figures, bars)}"]
     parts += ["## Every arm", COLUMNS]
     for task in dict.fromkeys(task for task, _ in comparisons):
         parts += [f"### {task}\n\n![{task} against samples](pictures/evidence-{task}.svg)"]
@@ -92,12 +94,13 @@ def _completeness(missing: Sequence[str], figures: Mapping[str, Any]) -> str:
     if not missing:
         return f"Complete: {figures['runs']} runs."
     counts: dict[str, Counter[str]] = defaultdict(Counter)
+    arms = {slug(arm): arm for arm in (*MAIN_ARMS, *FURTHER_ARMS)}
     for name in missing:
         _, task, said, arm, *_ = name.split("-")
-        counts[f"{task}, {said}"][arm.replace("_", " ")] += 1
+        counts[f"{task}, {said}"][arms[arm]] += 1
     lines = "\n".join(
-        f"- {place}: {', '.join(f'{arm} ({count} seeds)' for arm, count in arms.items())}"
-        for place, arms in counts.items()
+        f"- {place}: {', '.join(f'{arm} ({count} seeds)' for arm, count in of_place.items())}"
+        for place, of_place in counts.items()
     )
     return f"**Not complete: {len(missing)} runs are missing, or have been made with an older loss only.**\n\n{lines}"
 

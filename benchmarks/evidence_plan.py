@@ -20,30 +20,28 @@ SELECT_SEEDS, REPORT_SEEDS, FURTHER_SEEDS = range(1), range(10, 15), range(10, 1
 MAIN_TASKS = ("questions", "records16", "summaries", "code")  # with 8 fields, all arms end near 1: nothing to tell
 TWO_TASKS = ("questions", "summaries")
 FURTHER_TASKS = {  # of the further arms, all others on one
-    "spans rloo_tokens": TWO_TASKS,
     "spans local, light outcome": TWO_TASKS,
     "spans local, as a score": TWO_TASKS,
-    "corrections rloo_tokens": TWO_TASKS,
     "ILF": ("questions", "records16"),
 }
 FURTHER_TASK = "questions"
-OURS = "corrections local"  # the trainer's defaults
-SPANS_ALONE = "spans local"
+# Of the arms with corrections, the best on the selection half of questions and summaries.
+OURS, SPANS_ALONE = "corrections rloo_tokens", "spans rloo_tokens"
 MAIN_ARMS = (
     "scalar rloo",
     "scalar rloo, holistic",
     "scalar ppo",
     "paper",
     "spans local",
+    "spans rloo_tokens",
     "spans moved",
     "corrections local",
+    "corrections rloo_tokens",
 )
 FURTHER_ARMS = (
-    "spans rloo_tokens",
     "spans first",
     "spans local, light outcome",
     "spans local, as a score",
-    "corrections rloo_tokens",
     "corrections rloo",  # what corrections do beside one advantage per sequence
     "ILF",
     "DPO",
@@ -55,9 +53,11 @@ FURTHER_ARMS = (
     "TRL SDPO",
 )
 ALONE = ("TRL GRPO", "TRL SDPO")  # arms whose runs cannot share a model
+ALL_SEEDS = ("TRL GRPO",)  # further arms with the seeds of the main ones: a scalar arm that ours is compared with
 UNTRAINED = ("best of n", "reflection")  # the weights stay as they are: nothing to tune
-TWO_SETTINGS = ("records16", "code")  # tasks of which every arm has two settings to choose from, on the others three
+TWO_SETTINGS = ("code",)  # tasks of which every arm has two settings to choose from, on the others three
 RATES = (3e-4, 1e-3, 1e-4)  # learning rates that are tried for every arm without corrections
+LOWER_RATES = {"TRL SDPO": (1e-4, 3e-5, 1e-5)}  # at the others' lowest rate its answers degenerate
 # Of arms with corrections: how hard improbable ones pull matters more than the lowest rate, which was never the best.
 CORRECTION_GRID: Sequence[Settings] = (
     {"learning_rate": 3e-4},
@@ -74,10 +74,10 @@ EVERYTHING_SAID = (*REWARD_MODEL, "spans local, light outcome", "DPO", "best of 
 ONE_FAULT_SAID = ("spans local, as a score",)  # arms that are run with that critic only
 SAME_SETTINGS = {  # arms that take the settings chosen for another, of which they are a variant
     HOLISTIC: "scalar rloo",
-    "reward model, spans": SPANS_ALONE,
+    "reward model, spans": "spans local",
     "reward model, scalar": "scalar rloo",
-    "spans local, light outcome": SPANS_ALONE,
-    "spans local, as a score": SPANS_ALONE,
+    "spans local, light outcome": "spans local",
+    "spans local, as a score": "spans local",
     "TRL GRPO": "scalar rloo",
 }
 
@@ -146,7 +146,8 @@ def slug(arm: str) -> str:
 
 def grid(task: str, arm: str) -> list[Settings]:
     """Return the settings that are tried for an arm that is trained: as many for each arm of a task."""
-    given = CORRECTION_GRID if has_corrections(arm) else [{"learning_rate": rate} for rate in RATES]
+    rates = LOWER_RATES.get(arm, RATES)
+    given = CORRECTION_GRID if has_corrections(arm) else [{"learning_rate": rate} for rate in rates]
     return [dict(settings) for settings in given[: 2 if task in TWO_SETTINGS else 3]]
 
 
@@ -174,8 +175,9 @@ def plan_report(
     """Return the runs of the main arms, then those of the further ones: all of a report, or these. No settings yet."""
     further = [
         run
-        for seed in seeds or FURTHER_SEEDS
+        for seed in seeds or REPORT_SEEDS
         for arm in further_arms
+        if seeds or arm in ALL_SEEDS or seed in FURTHER_SEEDS
         for run in report_runs(further_tasks(arm, tasks), [arm], sayings, [seed])
     ]
     return [*report_runs(tasks, main_arms, sayings, seeds or REPORT_SEEDS), *further]

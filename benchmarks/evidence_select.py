@@ -31,7 +31,11 @@ def select(folder: Path, quick: bool, file: Path = SETTINGS_FILE) -> None:
         if entry["missing"]:
             print(f"{key}: {entry['missing']} settings have not been tried with the seeds that others have")
     before = json.loads(file.read_text(encoding="utf-8"))["chosen"] if file.is_file() else {}
-    file.write_text(json.dumps({"chosen": dict(sorted((before | chosen).items()))}, indent=1) + "\n", encoding="utf-8")
+    written = file.with_suffix(".new")
+    written.write_text(
+        json.dumps({"chosen": dict(sorted((before | chosen).items()))}, indent=1) + "\n", encoding="utf-8"
+    )
+    written.replace(file)  # a campaign may read it at any time
 
 
 def choose(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

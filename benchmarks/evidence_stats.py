@@ -13,7 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 2_000
-SCALAR_ARMS = ("scalar rloo", "scalar ppo")  # with the information of the others; the holistic number has more
+SCALAR_ARMS = (
+    "scalar rloo",
+    "scalar ppo",
+    "TRL GRPO",
+)  # with the information of the others; the holistic number has more
 MAX_LENGTH_DIFFERENCE = 0.15
 OVERLAP = 5  # percent of the answers that are at least as short, and at least as long, as the other arm's
 POWER = 2.8  # standard errors that a true difference must have to be found in four of five cases, at 5%

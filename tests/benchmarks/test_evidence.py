@@ -165,8 +165,8 @@ def test_a_complete_campaign_in_which_we_win_meets_every_bar(written: Path, monk
     assert "not met" not in page
     assert page.count("#### ") == 8
     assert "| probability of words after samples | 0 | 160 | 320 | 640 | 960 | 1,280 |" in page
-    assert "| blamed, corrections local | 0.400 | 0.369 | 0.338 | 0.275 | 0.212 | 0.150 |" in page
-    assert "| other, corrections local | 0.600 | 0.600 | 0.600 | 0.600 | 0.600 | 0.600 |" in page
+    assert "| blamed, corrections rloo_tokens | 0.400 | 0.369 | 0.338 | 0.275 | 0.212 | 0.150 |" in page
+    assert "| other, corrections rloo_tokens | 0.600 | 0.600 | 0.600 | 0.600 | 0.600 | 0.600 |" in page
     assert "| arm | seeds | rouge_l (before) | bleu | against scalar |" in page
     for task in ("questions", "records16", "summaries", "code"):
         picture = (written / "pictures" / f"evidence-{task}.svg").read_text(encoding="utf-8")
@@ -184,7 +184,7 @@ def test_a_page_of_some_runs_says_which_are_missing(written: Path) -> None:
     assert (result["ok"], result["complete"], code) == (False, False, 1)
     assert f"**Not complete: {len(plan_report()) - 2} runs are missing" in page
     line = next(line for line in page.splitlines() if line.startswith("- questions, one: "))
-    assert f"corrections local ({len(REPORT_SEEDS) - 1} seeds)" in line
+    assert f"{OURS} ({len(REPORT_SEEDS) - 1} seeds)" in line
     assert f"spans local ({len(REPORT_SEEDS)} seeds)" in line
     assert "No settings have been chosen." in page
     assert "The runs of questions start from 2 models." in page
@@ -222,7 +222,7 @@ def test_the_settings_with_the_best_metric_are_chosen() -> None:
 
 @pytest.mark.parametrize(("task", "count"), [("questions", 3), ("code", 2)])
 def test_every_arm_has_as_many_settings_to_choose_from(task: str, count: int) -> None:
-    for arm in (*MAIN_ARMS, "corrections rloo", "DPO"):
+    for arm in (*MAIN_ARMS, "corrections rloo", "DPO", "TRL SDPO"):
         assert len({json.dumps(one, sort_keys=True) for one in grid(task, arm)}) == len(grid(task, arm)) == count
 
 
@@ -283,6 +283,28 @@ def test_a_campaign_prepares_selects_and_reports(tmp_path: Path) -> None:
     assert code is not None
     assert {(run.task, run.half) for run in runs_of(code)} == {("code", "select")}
     assert [run.task for run in plan.waiting] == ["code"]
+
+
+def test_few_processes_make_a_single_run(tmp_path: Path) -> None:
+    wanted = plan_report(["questions"], ["spans local"], ["TRL GRPO"], ["all"], [10, 11, 12])
+    chosen: dict[str, dict[str, float]] = {f"questions, {arm}": {} for arm in ("spans local", "scalar rloo")}
+    plan = make_plan(wanted, tmp_path, chosen, {}, has_reward_model=False)
+    for expected in (["TRL GRPO"], ["TRL GRPO"], ["spans local"] * 3):
+        job = plan.next_job(4, chosen)
+        assert job is not None
+        assert [run.arm for run in runs_of(job)] == expected
+        plan.running.append(job)
+    assert plan.next_job(4, chosen) is None
+    del plan.running[0]
+    last = plan.next_job(4, chosen)
+    assert last is not None
+    assert [run.arm for run in runs_of(last)] == ["TRL GRPO"]
+
+
+def test_the_scalar_arm_of_another_trainer_has_the_seeds_of_the_main_arms() -> None:
+    runs = plan_report(["questions"], [], ["TRL GRPO", "TRL SDPO"])
+    assert [run.seed for run in runs if run.arm == "TRL GRPO"] == list(REPORT_SEEDS)
+    assert [run.seed for run in runs if run.arm == "TRL SDPO"] == list(REPORT_SEEDS)[:3]
 
 
 def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
