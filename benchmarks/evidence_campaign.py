@@ -19,6 +19,7 @@ from evidence_plan import (
     ALONE,
     MAIN_ARMS,
     REWARD_MODEL,
+    SLOW_TASKS,
     UNTRAINED,
     Run,
     Settings,
@@ -56,6 +57,7 @@ class Plan:
     waiting: list[Run]
     prepared: set[str] = field(default_factory=set)
     running: list[Job] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)
 
     def next_job(self, pack: int, chosen: Mapping[str, Settings]) -> Job | None:
         """Take the next job that can start, of up to `pack` runs that share a model; None: wait for one that runs."""
@@ -84,6 +86,11 @@ class Plan:
         unfinished = [*self.waiting, *(run for job in self.running for run in job.runs)]
         return key in chosen and all(settings_key(o.task, o.arm) != key for o in unfinished if o.half == "select")
 
+    def try_again(self, job: Job, out: Path) -> None:
+        """Let the runs of a job that failed wait once more: it may have found the GPU's memory taken."""
+        self.waiting += [run for run in job.runs if not is_made(out, run) and run.name not in self.failed]
+        self.failed |= {run.name for run in job.runs}
+
 
 def _kind(run: Run) -> tuple[str, str, bool, bool]:
     """What runs of one process have in common; those with a reward model as critic wait for each other."""
@@ -103,9 +110,11 @@ def make_plan(
 ) -> Plan:
     """Return what is left to do for the wanted runs. warm_ups: of tasks that need one, whether it is there.
 
-    Runs of further arms come before those of the main ones: they are few, and some of them take long.
+    Runs of further arms come before those of the main ones: they are few, and some of them take long. Slow tasks come
+    last.
     """
-    missing = [run for run in sorted(wanted, key=lambda run: run.arm in MAIN_ARMS) if not is_made(out, run)]
+    in_order = sorted(wanted, key=lambda run: (run.task in SLOW_TASKS, run.arm in MAIN_ARMS))
+    missing = [run for run in in_order if not is_made(out, run)]
     selection = [run for run in plan_selection(missing, chosen) if not is_made(out, run)]
     tasks = dict.fromkeys(run.task for run in missing)
     preparations = [Job(task, ("warm-up", "--tasks", task)) for task in tasks if not warm_ups.get(task, True)]
@@ -128,7 +137,7 @@ def run_plan(
     """Run the jobs of a plan, their output in a folder `logs`, until none is left or time is out. Returns the failures.
 
     settings: file with the settings that were chosen so far, which `choose` writes.
-    A job that fails is not tried again; what needs it is not made.
+    Runs that fail are tried once more. What needs a preparation that failed is not made.
     """
     logs = out / "logs"
     logs.mkdir(parents=True, exist_ok=True)
@@ -152,6 +161,8 @@ def run_plan(
                 job, process, started = finished
                 plan.running.remove(job)
                 failures += bool(process.returncode)
+                if process.returncode:
+                    plan.try_again(job, out)
                 if not job.runs and not process.returncode:
                     plan.prepared.add(job.name)
                 if any(run.half == "select" for run in job.runs):

@@ -127,7 +127,7 @@ TASKS = {
             kind=lambda span: "blamed statement",
             warm_up=evidence_code.warm_up,
             warm_up_steps=40,
-            evaluated=(10, 20),  # every answer is two programs to run
+            evaluated=(20,),  # every answer is two programs to run
         ),
         _records(4),
         _records(8),
