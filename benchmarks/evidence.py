@@ -74,14 +74,18 @@ def warm_up(args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Make runs whose file does not exist, several in lockstep where their arm allows it."""
-    from evidence_run import QUICK_STEPS, STEPS, run_together
+    """Make the runs of one task whose file does not exist, several in lockstep where their arm allows it."""
+    from evidence_run import QUICK_STEPS, run_together
     from evidence_run import run as run_alone
+    from evidence_tasks import TASKS
 
     specs = [Run(**fields) for fields in json.loads(args.runs)] if args.runs else [run_of(args)]
     specs = [spec for spec in specs if not is_made(args.out, spec)]
+    if not specs:
+        return
     args.out.mkdir(parents=True, exist_ok=True)
-    options = args.starts, args.device, args.steps or (QUICK_STEPS if args.quick else STEPS), args.quick
+    steps = args.steps or (QUICK_STEPS if args.quick else TASKS[specs[0].task].steps)
+    options = args.starts, args.device, steps, args.quick
     results = run_together(specs, *options) if len(specs) > 1 else [run_alone(spec, *options) for spec in specs]
     for spec, result in zip(specs, results, strict=True):
         if result is not None:

@@ -44,9 +44,9 @@ Where the critic names one fault per answer, scalar arms get the comment as a nu
 The other arms get the comment and no number, since it [does not judge the
 answer](credit.md#a-comment-on-one-fault-is-not-a-score); `as a score` means that they take that number for one.
 
-Runs of commit c8b3b5d are older. Their corrections are plain log-likelihoods after the sampled text, with a weight of
-0.5; since then the [loss](corrections.md#loss-trainerlossespy) is robust and follows the corrected text. Where one
-fault is named, their span arms took the number for a score."""
+Runs of commit 8f9fc37 on records are of an older task, of 40 steps instead of 15. Its critic put every missing sentence
+at the end of the answer, also where it belonged in the middle: corrections then teach what
+[belongs nowhere](corrections.md#where-missing-words-belong)."""
 OUR_ARM = f"""The arm whose claim this is, `{OURS}`, was named before any run of the report that has today's
 loss: of the arms with corrections it was the best on the selection half of questions and summaries."""
 COLUMNS = """- against scalar: difference from the best scalar arm, with its interval.
@@ -102,7 +102,7 @@ def _completeness(missing: Sequence[str], figures: Mapping[str, Any]) -> str:
         f"- {place}: {', '.join(f'{arm} ({count} seeds)' for arm, count in of_place.items())}"
         for place, of_place in counts.items()
     )
-    return f"**Not complete: {len(missing)} runs are missing, or have been made with an older loss only.**\n\n{lines}"
+    return f"**Not complete: {len(missing)} runs are missing, or have been made on an older task only.**\n\n{lines}"
 
 
 def _aims(figures: Mapping[str, Any], bars: Mapping[str, Bar]) -> str:

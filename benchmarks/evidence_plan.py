@@ -67,9 +67,9 @@ CORRECTION_GRID: Sequence[Settings] = (
     {"learning_rate": 3e-4, "corrections.robustness": 0.25, "corrections.weight": 4.0},
 )
 HOLISTIC = "scalar rloo, holistic"  # the same as `scalar rloo` where everything is said
-# The commit of runs whose corrections had another loss, and whose comments on one fault were taken for scores. They are
-# reported, but a campaign makes them anew.
-OLD_COMMIT = "c8b3b5d"
+# The commit of runs on records whose critic put every missing sentence at the end of the answer. They are reported, but
+# a campaign makes them anew.
+OLD_COMMIT, OLD_TASK = "8f9fc37", "records16"
 REWARD_MODEL = ("reward model, spans", "reward model, scalar")  # taught by a critic that says everything
 # Arms that are run with that critic only.
 EVERYTHING_SAID = (*REWARD_MODEL, "spans local, light outcome", "DPO", "best of n", "reflection", *ALONE)
@@ -134,8 +134,7 @@ def is_made(folder: Path, run: Run) -> bool:
 
 def is_old(result: Mapping[str, Any]) -> bool:
     """Whether a run would differ today."""
-    changed = has_corrections(result["arm"]) or (result["said"] == "one" and result["arm"].startswith("spans"))
-    return changed and result["commit"].startswith(OLD_COMMIT)
+    return result["task"] == OLD_TASK and result["commit"].startswith(OLD_COMMIT)
 
 
 def has_corrections(arm: str) -> bool:
@@ -222,12 +221,12 @@ def arm_of_settings(arm: str) -> str:
 
 
 def read_settings(file: Path = SETTINGS_FILE) -> dict[str, Settings]:
-    """Return the chosen settings by `settings_key`; none where none have been chosen with today's loss."""
+    """Return the chosen settings by `settings_key`; none where none have been chosen on the task as it is today."""
     if not file.is_file():
         return {}
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return {
         key: entry["settings"]
         for key, entry in found["chosen"].items()
-        if not (has_corrections(key.partition(", ")[2]) and entry["commit"].startswith(OLD_COMMIT))
+        if not (key.startswith(OLD_TASK) and entry["commit"].startswith(OLD_COMMIT))
     }

@@ -35,7 +35,7 @@ from text2grad.schema import Example, Feedback
 from text2grad.trainer.batch import Rollout
 from text2grad.trainer.scoring import score
 
-STEPS, QUICK_STEPS = 40, 2
+QUICK_STEPS = 2
 CURVE_PROMPTS = 96  # of an evaluation during training; the last one is on all
 QUICK: dict[str, Any] = {"per_device_train_batch_size": 4, "num_generations": 2, "max_completion_length": 24}
 QUICK_PROMPTS = 4

@@ -48,7 +48,7 @@ VALUES = {
     "no whistles, no stickers, no ladders",
 }
 VOCABULARY = {field: values.split(", ") for field, values in VALUES.items()}
-# How a field is told; the last words of a sentence that is missing are its correction.
+# How a field is told, in the order of the record; a sentence that is missing is its correction, at its place.
 SENTENCES = {
     "Name": "This is {}.",
     "Town": "It takes place in {}.",
@@ -194,15 +194,25 @@ def find_faults(example: Example) -> list[Span | Omission]:
         for item in wrong
     ]
     known = told | {item.field for item in wrong}
-    end = len(example.completion.rstrip())
-    return [
-        *spans,
-        *(
-            Omission(text=f"{field}: {value}", insert_at=end, insertion=f" {SENTENCES[field].format(value)}")
-            for field, value in record.items()
-            if field not in known
-        ),
-    ]
+    omissions = []
+    for field, value in record.items():
+        if field not in known:
+            place, insertion = _where_missing(field, value, values, example.completion)
+            omissions.append(Omission(text=f"{field}: {value}", insert_at=place, insertion=insertion))
+    return [*spans, *omissions]
+
+
+def _where_missing(field: str, value: str, values: Sequence[Found], text: str) -> tuple[int, str]:
+    """Return where the sentence of a field belongs, and the text to insert: after the sentences of earlier fields.
+
+    values: all that are told, in order.
+    """
+    order, sentence = list(VOCABULARY), SENTENCES[field].format(value)
+    earlier = [item.end for item in values if order.index(item.field) < order.index(field)]
+    if not earlier:
+        return 0, f"{sentence} " if text else sentence
+    stop = text.find(".", max(earlier))
+    return stop + 1 or len(text.rstrip()), f" {sentence}"
 
 
 def kind_of(span: Span) -> str:

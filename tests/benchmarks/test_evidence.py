@@ -19,6 +19,7 @@ from evidence_plan import (
     LEFT_OUT,
     MAIN_ARMS,
     OLD_COMMIT,
+    OLD_TASK,
     OURS,
     REPORT_SEEDS,
     SPANS_ALONE,
@@ -180,7 +181,7 @@ def test_a_page_of_some_runs_says_which_are_missing(written: Path) -> None:
     out.mkdir()
     for arm in ("scalar rloo", OURS):
         write(out, Run("questions", arm, "one", 10), gain=0.1, start=arm)
-    write(out, Run("questions", OURS, "one", 11), gain=0.1, start=OURS, commit=f"{OLD_COMMIT}012345")
+    write(out, Run(OLD_TASK, OURS, "one", 11), gain=0.1, start=OURS, commit=f"{OLD_COMMIT}012345")
     write(out, Run("questions", "spans local", "one", 10), gain=0.1, quick=True)
     result, page, code = make_report(written, out)
     assert (result["ok"], result["complete"], code) == (False, False, 1)
@@ -203,8 +204,8 @@ def test_an_arm_is_not_reported_from_runs_of_two_kinds(written: Path) -> None:
     out.mkdir()
     old = f"{OLD_COMMIT}012345"
     for seed, commit, reported in ((10, old, [10]), (11, old, [10, 11]), (11, "0123456", [11])):
-        write(out, Run("questions", "spans local", "one", seed), gain=0.1, commit=commit)
-        found = evidence_report.read_runs(out, quick=False)["questions", "one"]["spans local"]
+        write(out, Run(OLD_TASK, "spans local", "one", seed), gain=0.1, commit=commit)
+        found = evidence_report.read_runs(out, quick=False)[OLD_TASK, "one"]["spans local"]
         assert sorted(found) == reported
 
 
@@ -409,12 +410,12 @@ def test_runs_keep_few_texts_and_short_numbers() -> None:
 
 
 def test_runs_that_would_differ_today_are_made_anew(tmp_path: Path) -> None:
-    wanted = plan_report(["questions"], ["scalar rloo", "spans local", OURS], [], ["all", "one"], [10])
+    wanted = plan_report(["questions", OLD_TASK], [OURS], [], ["all", "one"], [10])
     for run in wanted:
         write(tmp_path, run, gain=0.1, commit=f"{OLD_COMMIT}012345")
     left = [run for run in make_plan(wanted, tmp_path, {}, {}, has_reward_model=False).waiting if run.half == "report"]
-    assert [(run.arm, run.said) for run in left] == [(OURS, "all"), ("spans local", "one"), (OURS, "one")]
+    assert [(run.task, run.said) for run in left] == [(OLD_TASK, "all"), (OLD_TASK, "one")]
     settings = {"settings": {"learning_rate": 1.0}, "commit": f"{OLD_COMMIT}012345"}
     file = tmp_path / "settings.json"
-    file.write_text(json.dumps({"chosen": {f"questions, {arm}": settings for arm in ("spans local", OURS)}}), "utf-8")
-    assert read_settings(file) == {"questions, spans local": {"learning_rate": 1.0}}
+    file.write_text(json.dumps({"chosen": {f"{task}, {OURS}": settings for task in ("questions", OLD_TASK)}}), "utf-8")
+    assert read_settings(file) == {f"questions, {OURS}": {"learning_rate": 1.0}}

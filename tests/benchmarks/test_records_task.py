@@ -35,6 +35,28 @@ def test_faults_are_named_with_their_corrections() -> None:
     assert missing.insertion == " It is held on a Monday."
 
 
+def test_missing_sentences_are_inserted_where_they_belong() -> None:
+    record = {"Name": "the Salt Fair", "Town": "Ghent", "Venue": "the old mill", "Day": "Monday"}
+    for completion in (
+        "It is held on a Monday.",
+        "It takes place in Ghent.",
+        "This is the Salt Fair",
+        "",
+        tell(record),
+    ):
+        corrected, shift = completion, 0
+        for fault in find_faults(told(record, completion)):
+            assert isinstance(fault, Omission)
+            assert fault.insert_at is not None
+            assert fault.insertion is not None
+            place = fault.insert_at + shift
+            corrected = corrected[:place] + fault.insertion + corrected[place:]
+            shift += len(fault.insertion)
+        assert slots_right(told(record, corrected)) == 1
+        if completion.endswith("."):
+            assert corrected == tell(record)
+
+
 def test_a_listed_field_is_blamed_with_its_label() -> None:
     (fault,) = find_faults(told({"Rule": "no dogs"}, "Rule: no dogs"))
     assert isinstance(fault, Span)
