@@ -67,16 +67,20 @@ python benchmarks/evidence.py report
 
 def write_page(
     comparisons: Mapping[tuple[str, str], Rows],
+    pairs: Rows,
     figures: Mapping[str, Any],
     bars: Mapping[str, Bar],
     missing: Sequence[str],
     settings: Mapping[str, Any],
     runs: Sequence[Mapping[str, Any]],
 ) -> str:
-    """Return the page. missing: names of the runs that it lacks. settings: what was chosen, with what was tried."""
+    """Return the page. pairs: differences between two arms each. missing: names of the runs that it lacks.
+
+    settings: what was chosen, with what was tried.
+    """
     parts = [INTRODUCTION, _completeness(missing, figures)]
     parts += [f"## The aim\n\n{OUR_ARM}\n\n{_aims(figures, bars)}"]
-    parts += ["## Every arm", COLUMNS]
+    parts += ["## Where it holds", _verdicts(comparisons), _pairs(pairs), "## Every arm", COLUMNS]
     for task in dict.fromkeys(task for task, _ in comparisons):
         parts += [f"### {task}\n\n![{task} against samples](pictures/evidence-{task}.svg)"]
         for (one, said), rows in comparisons.items():
@@ -113,8 +117,40 @@ def _aims(figures: Mapping[str, Any], bars: Mapping[str, Bar]) -> str:
     return _table(["", "found", "aim", ""], rows)
 
 
+def _verdicts(comparisons: Mapping[tuple[str, str], Rows]) -> str:
+    """Our arm against the best scalar arm, a line per task and saying."""
+    table = []
+    for (task, said), rows in comparisons.items():
+        ours = next((row for row in rows if row["arm"] == OURS and row.get("difference") is not None), None)
+        if ours is not None:
+            scalar = next(row for row in rows if row["arm"] == ours["against"])
+            metric = next(iter(_metrics(ours)))
+            verdict = "ahead" if ours["low"] > 0 else "behind" if ours["high"] < 0 else "no difference shown"
+            values = f"{ours[f'{metric}_before']:.3f}", f"{scalar[metric]:.3f}, {scalar['arm']}", f"{ours[metric]:.3f}"
+            row = [task, SAYINGS[said].removeprefix("the critic names "), metric, *values, _interval(ours)]
+            table.append([*row, _number(ours["detectable"], ".3f"), verdict])
+    columns = ["task", "the critic names", "metric", "before", "best scalar arm", OURS, "difference", "detectable", ""]
+    return _table(columns, table)
+
+
+def _pairs(pairs: Rows) -> str:
+    """Questions that two arms answer: a line per question, a column per task and saying."""
+    places = list(dict.fromkeys((row["task"], row["said"]) for row in pairs))
+    table = []
+    for question in dict.fromkeys(row["question"] for row in pairs):
+        rows = {(row["task"], row["said"]): row for row in pairs if row["question"] == question}
+        arms = next(iter(rows.values()))
+        cells = [_interval(rows[place]) if place in rows else "" for place in places]
+        table.append([question, f"{arms['arm']} less {arms['against']}", *cells])
+    return _table(["question", "difference", *(f"{task}, {said}" for task, said in places)], table) if table else ""
+
+
+def _metrics(row: Mapping[str, Any]) -> list[str]:
+    return [name.removesuffix("_before") for name in row if name.endswith("_before") and name != "faults_before"]
+
+
 def _arms(rows: Rows) -> str:
-    metrics = [name.removesuffix("_before") for name in rows[0] if name.endswith("_before") and name != "faults_before"]
+    metrics = _metrics(rows[0])
     table = [
         [
             ("further: " if row["arm"] in FURTHER_ARMS else "") + row["arm"],

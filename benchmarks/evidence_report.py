@@ -14,6 +14,7 @@ import harness
 from evidence_page import write_page
 from evidence_plan import (
     FURTHER_TASKS,
+    HOLISTIC,
     MAIN_ARMS,
     MAIN_TASKS,
     OURS,
@@ -32,6 +33,14 @@ from plots import Lines, line_plot
 DOCS = harness.ROOT / "docs"
 RECORDS = ("records16",)
 REAL = ("summaries", "questions", "code")
+PAIRS = (  # question, arm, arm that should be ahead of it
+    ("Do corrections add to span credit?", SPANS_ALONE, OURS),
+    ("Is a comment worth as much as the full critic's number?", HOLISTIC, OURS),
+    ("Does reach matter, with corrections?", "corrections local", OURS),
+    ("Does reach matter, without?", "spans local", SPANS_ALONE),
+    ("Does the place of spans matter?", "spans moved", SPANS_ALONE),
+    ("Is correcting in place better than fine-tuning on corrected answers?", "ILF", OURS),
+)
 Comparisons = Mapping[tuple[str, str], list[dict[str, Any]]]
 BARS = {
     "ahead_on_real_tasks_all": harness.Bar(at_least=2),
@@ -58,7 +67,7 @@ def report(folder: Path, args: argparse.Namespace) -> None:
     tables = {f"{task}, {said}": rows for (task, said), rows in comparisons.items()}
     all_runs = [run for runs in found.values() for by_seed in runs.values() for run in by_seed.values()]
     settings = json.loads(SETTINGS_FILE.read_text(encoding="utf-8"))["chosen"] if SETTINGS_FILE.is_file() else {}
-    page = write_page(comparisons, figures, BARS, missing, settings, all_runs)
+    page = write_page(comparisons, list(pairs(found)), figures, BARS, missing, settings, all_runs)
     if args.quick:
         print(page)
     else:
@@ -118,6 +127,15 @@ def aims(comparisons: Comparisons, found: Mapping[tuple[str, str], Runs]) -> dic
         "corrections_over_ilf": _tasks_ahead(found, "ILF", FURTHER_TASKS["ILF"]),
         "length_not_controlled": sum(_is_won_by_length(row, comparisons[key]) for key, row in ours.items()),
     }
+
+
+def pairs(found: Mapping[tuple[str, str], Runs]) -> Iterator[dict[str, Any]]:
+    """Yield the differences between two arms that answer a question of their own (`PAIRS`)."""
+    for question, one, other in PAIRS:
+        for (task, said), runs in found.items():
+            if one in runs and other in runs:
+                row = difference(runs[one], runs[other], next(iter(TASKS[task].metrics)))
+                yield {"question": question, "arm": other, "against": one, "task": task, "said": said, **row}
 
 
 def _needs_half(share: float | None) -> bool:

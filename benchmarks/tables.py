@@ -16,6 +16,7 @@ from statistics import fmean
 from typing import Any
 
 import harness
+from evidence_plan import OURS, SPANS_ALONE
 
 MARKED = re.compile(r"(<!-- result (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 Results = dict[str, Any]
@@ -376,15 +377,15 @@ def reward_transfer(results: Results) -> str:
 
 
 def evidence(results: Results) -> str:
-    """The unseen metric of each task: before, by the better scalar arm, by spans, and by corrections."""
+    """The unseen metric of each task: before, by the best scalar arm, by spans, and by corrections."""
     named = {"all": "every fault", "one": "one fault per answer"}
     table = []
     for place, rows in results["comparisons"].items():
         task, said = place.split(", ")
         arms = {row["arm"]: row for row in rows}
-        ours = arms["corrections local"]
+        ours = arms[OURS]
         metric = next(name.removesuffix("_before") for name in ours if name.endswith("_before"))
-        values = [arms[arm][metric] for arm in (ours["against"], "spans local", "corrections local")]
+        values = [arms[arm][metric] for arm in (ours["against"], SPANS_ALONE, OURS)]
         difference = f"{ours['difference']:+.3f} [{ours['low']:+.3f}, {ours['high']:+.3f}]"
         table.append(
             [task, metric, named[said], *(f"{value:.3f}" for value in (ours[f"{metric}_before"], *values)), difference]
@@ -422,6 +423,17 @@ def gradient_quality(results: Results) -> str:
         [name, *(f"{of[name]['cosine']:.2f} ({of[name]['bias']:.2f})" for of in by_fields.values())] for name in names
     ]
     return _table(["credit", *(f"{fields} fields" for fields in by_fields)], rows)
+
+
+def insertion_places(results: Results) -> str:
+    """Shares of right fields at a few steps, means over seeds."""
+    named = {"all": "every fault", "one": "one fault per answer"}
+    rows = [
+        [named[row["said"]], row["arm"], *(f"{fmean(point):.2f}" for point in zip(*row["curves"], strict=True))]
+        for row in results["rows"]
+    ]
+    steps = [f"step {20 * point}" for point in range(len(results["rows"][0]["curves"][0]))]
+    return _table(["the critic names", "learned from", *steps], rows)
 
 
 def partial_comments(results: Results) -> str:
@@ -465,6 +477,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "evidence": evidence,
     "evidence_map": evidence_map,
     "gradient_quality": gradient_quality,
+    "insertion_places": insertion_places,
     "partial_comments": partial_comments,
     "partial_quickstart": partial_quickstart,
     "corrections_learning_copy_fields": corrections_learning,

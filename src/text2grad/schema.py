@@ -81,8 +81,8 @@ class Omission(Strict):
     severity: how much it matters.
     phrase: offsets, in the critique, of the words that say so.
     confidence: the probability that the critique says so; weighs as that of spans.
-    insert_at: the offset of the completion before which `insertion` belongs.
-    insertion: the missing words, spaces included, where they are known.
+    insert_at: the offset of the completion before which `insertion` belongs; the end is no default for an unknown place.
+    insertion: the missing words, spaces included, where they and their place are known.
     """
 
     text: str

@@ -101,7 +101,9 @@ export class MarkList {
           element(
             "span",
             { class: "hint" },
-            mark.at === null ? "They go to the end of the answer." : "They go where ^ stands in the answer.",
+            mark.at === null
+              ? "They go to the end of the answer. If they belong elsewhere, select the words before them first."
+              : "They go where ^ stands in the answer.",
           ),
         ),
       );
