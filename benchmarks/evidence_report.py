@@ -74,10 +74,16 @@ def report(folder: Path, args: argparse.Namespace) -> None:
         (DOCS / "evidence.md").write_text(page, encoding="utf-8")
         for name, picture in draw(found):
             (DOCS / "pictures" / name).write_text(picture, encoding="utf-8")
-    where = {key: all_runs[-1][key] for key in ("machine", "commit")} if all_runs else {}
+    where = {key: _most_frequent(all_runs, key) for key in ("machine", "commit")} if all_runs else {}
     harness.report(
         "evidence", {**figures, "comparisons": tables}, {} if args.quick else BARS, args, complete=not missing, **where
     )
+
+
+def _most_frequent(runs: Sequence[Mapping[str, Any]], key: str) -> Any:
+    """Return the value that most runs have."""
+    values = [run[key] for run in runs]
+    return max(values, key=values.count)
 
 
 def read_runs(folder: Path, quick: bool) -> dict[tuple[str, str], dict[str, dict[int, Any]]]:

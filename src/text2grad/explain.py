@@ -100,7 +100,7 @@ def explain(
     if decode(ids, tokenizer) != completion:
         raise UserError("the model's tokenizer cannot spell the completion exactly; check it for unusual characters")
     ranges = offsets(ids, tokenizer)
-    rewards = token_rewards(feedback, ranges, credit=EXPLAINED_CREDIT).rewards
+    rewards = token_rewards(feedback, ranges, text=completion, credit=EXPLAINED_CREDIT).rewards
     branches, refused_corrections = find_corrections(
         feedback,
         Completion(ids, completion, ranges, ended=True),

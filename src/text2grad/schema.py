@@ -75,13 +75,14 @@ class Span(Strict):
 
 
 class Omission(Strict):
-    """Something that is missing in the completion. It has no span, so the end token is charged for it.
+    """Something that is missing in the completion: charged to the token that came in its place, else to the end token.
 
     text: what is missing.
     severity: how much it matters.
     phrase: offsets, in the critique, of the words that say so.
     confidence: the probability that the critique says so; weighs as that of spans.
-    insert_at: the offset of the completion before which `insertion` belongs; the end is no default for an unknown place.
+    insert_at: the offset of the completion before which `insertion` belongs. The end is no default where the place is
+        unknown.
     insertion: the missing words, spaces included, where they and their place are known.
     """
 

@@ -131,6 +131,49 @@ def test_an_omission_counts_as_much_as_it_is_certain() -> None:
     assert rewards(Feedback(critic="c", omissions=omissions), "normalized")[END] == -0.4
 
 
+def missing(insert_at: int, insertion: str, severity: float = 0.5) -> Feedback:
+    return Feedback(
+        critic="c", omissions=[Omission(text="x", severity=severity, insert_at=insert_at, insertion=insertion)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "token"), [(0, 0), (4, 1), (6, 1), (18, END)], ids=["start", "before a token", "inside one", "end"]
+)
+def test_missing_words_are_charged_to_the_token_in_their_place(place: int, token: int) -> None:
+    assert rewards(missing(place, " late"), "uniform") == [-0.5 * (i == token) for i in range(6)]
+
+
+def test_missing_words_that_begin_as_what_came_are_charged_where_they_differ() -> None:
+    text = "It is red. It is old."
+    offsets = [(0, 2), (2, 5), (5, 9), (9, 10), (10, 13), (13, 16), (16, 20), (20, 21), (21, 21)]
+    feedback = missing(10, " It is big.")
+    assert token_rewards(feedback, offsets).rewards.tolist() == [0, 0, 0, 0, -0.5, 0, 0, 0, 0]
+    assert token_rewards(feedback, offsets, text=text).rewards.tolist() == [0, 0, 0, 0, 0, 0, -0.5, 0, 0]
+
+
+def test_a_missing_repetition_is_charged_to_the_end() -> None:
+    assert token_rewards(missing(2, "na"), [(0, 2), (2, 4), (4, 4)], text="bana").rewards.tolist() == [0, 0, -0.5]
+
+
+def test_missing_words_in_one_place_cost_at_most_one() -> None:
+    omissions = missing(4, " late").omissions * 3
+    assert rewards(Feedback(critic="c", omissions=omissions), "uniform") == [0, -1, 0, 0, 0, 0]
+
+
+def test_missing_words_outside_the_completion_are_invalid() -> None:
+    assert not token_rewards(missing(19, " late"), OFFSETS).valid
+
+
+def test_a_place_of_missing_words_is_part_of_the_score() -> None:
+    feedback = missing(4, " late").model_copy(update={"score": -0.2})
+    found, outcome, _ = token_rewards(feedback, OFFSETS)
+    assert found.tolist() == [0, -0.5, 0, 0, 0, 0]
+    assert outcome == pytest.approx(0.3)
+    found, outcome, _ = token_rewards(feedback, OFFSETS, credit=Credit(mode="sequence"))
+    assert (found.any(), outcome) == (False, pytest.approx(-0.2))
+
+
 def test_not_stopping_costs_more_than_stopping() -> None:
     feedback = Feedback(critic="c", omissions=[Omission(text="x", severity=0.5)])
     stopped = rewards(feedback, "normalized")

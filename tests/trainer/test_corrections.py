@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -108,26 +108,38 @@ def test_logged_samples_tell_what_became_of_their_corrections(make_trainer: Make
 
 def test_without_weight_or_without_replacements_the_step_is_the_same_to_the_bit(make_trainer: MakeTrainer) -> None:
     runs = {
-        "weight 0": make_trainer("0", critic=Replacing(), corrections={"weight": 0.0}),
+        "weight 0": make_trainer("0", critic=Changed(_without_places), corrections={"weight": 0.0}),
         "no omissions": make_trainer("1", critic=Replacing(corrects=False)),
         "no weight": make_trainer("2", critic=Replacing(corrects=False), corrections={"weight": 0.0}),
     }
     for trainer in runs.values():
         trainer.step(1)
     torch.testing.assert_close(weights(runs["no omissions"]), weights(runs["no weight"]), rtol=0, atol=0)
-    plain = Replacing()
-    plain.comment = lambda example: _without_replacements(Replacing().comment(example))  # type: ignore[method-assign]
-    same = make_trainer("3", critic=plain, corrections={"weight": 7.0})
+    same = make_trainer("3", critic=Changed(_without_replacements), corrections={"weight": 7.0})
     metrics, _ = same.step(1)
     assert metrics["corrections/count"] == 0
     assert "corrections/loss" not in metrics
     torch.testing.assert_close(weights(runs["weight 0"]), weights(same), rtol=0, atol=0)
 
 
+class Changed(Replacing):
+    def __init__(self, change: Callable[[Feedback], Feedback]) -> None:
+        super().__init__()
+        self.change = change
+
+    def comment(self, example: Example) -> Feedback:
+        return self.change(super().comment(example))
+
+
+def _without_places(feedback: Feedback) -> Feedback:
+    """Places of missing words matter to span credit too."""
+    omissions = [o.model_copy(update={"insert_at": None, "insertion": None}) for o in feedback.omissions]
+    return feedback.model_copy(update={"omissions": omissions})
+
+
 def _without_replacements(feedback: Feedback) -> Feedback:
     spans = [span.model_copy(update={"replacement": None}) for span in feedback.spans]
-    omissions = [o.model_copy(update={"insert_at": None, "insertion": None}) for o in feedback.omissions]
-    return feedback.model_copy(update={"spans": spans, "omissions": omissions})
+    return _without_places(feedback).model_copy(update={"spans": spans})
 
 
 LAYOUTS: dict[str, dict[str, Any]] = {

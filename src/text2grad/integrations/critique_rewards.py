@@ -80,7 +80,7 @@ def critique_to_rewards(
     ]
     feedback = collect_feedback(critic, completed)
     tokens = [
-        token_rewards(one, offsets(ids, tokenizer), truncated=cut, credit=credit, rng=rng)
-        for one, ids, cut in zip(feedback, completion_ids, truncated, strict=True)
+        token_rewards(one, offsets(ids, tokenizer), text=example.completion, truncated=cut, credit=credit, rng=rng)
+        for one, example, ids, cut in zip(feedback, completed, completion_ids, truncated, strict=True)
     ]
     return CritiqueRewards(tokens, feedback, list(truncated))

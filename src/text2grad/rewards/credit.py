@@ -7,8 +7,9 @@
   praise and blame of equal severity cancel.
 - Where the critique has a score, the score is the total: spans say where, and what they do not explain is an outcome of
   the whole completion, which has no place in the text. A truncated completion pays a penalty on top.
-- Where it has none, omissions are charged to the decision to stop: the last token. A truncated completion has no end
-  token; its last token is charged the same plus the penalty, so that not stopping is no escape.
+- An omission whose place is known is charged, like a blamed span, to the token that came where it belongs.
+- Where there is no score, other omissions are charged to the decision to stop: the last token. A truncated completion
+  has no end token; its last token is charged the same plus the penalty, so that not stopping is no escape.
 - Failed feedback earns nothing and is marked invalid: its sample is masked, not counted as 0.
 """
 
@@ -75,6 +76,7 @@ def token_rewards(
     feedback: Feedback,
     offsets: Sequence[Range],
     *,
+    text: str | None = None,
     truncated: bool = False,
     credit: Credit = DEFAULT_CREDIT,
     rng: np.random.Generator | None = None,
@@ -83,6 +85,8 @@ def token_rewards(
 
     offsets: the character range of each token, as `text2grad.align.tokens.offsets(ids, tokenizer)` returns it. The
         last token is the one that ended the completion: the end token, usually of zero width.
+    text: the completion, if known: a missing sentence may begin as the one that came in its place, and then the first
+        token that differs is charged.
     truncated: the completion was cut at the length limit, so its last token is an ordinary one.
     credit: how spans become rewards; the default spreads a span's severity over its tokens.
     rng: permutes the rewards in mode `shuffled`, which requires it; other modes use no random numbers.
@@ -94,6 +98,10 @@ def token_rewards(
         return TokenRewards(np.zeros(len(offsets), dtype=np.float32), None, False)
     span_mode = credit.mode if credit.mode in ("uniform", "first") else "normalized"
     rewards = span_rewards(signed_ranges(feedback, credit.min_confidence), offsets, span_mode)
+    placed, unplaced = _divide_omissions(feedback, credit.min_confidence)
+    for omission, cost in placed:
+        rewards[_charged_token(omission, offsets, text)] -= cost
+    rewards = rewards.clip(-1.0, 1.0)
     if credit.mode == "shuffled" and rng is not None:
         rewards[:-1] = rng.permutation(rewards[:-1])
     penalty = credit.truncation_penalty if truncated else 0.0
@@ -104,7 +112,7 @@ def token_rewards(
         total = rewards.sum()
         rewards = np.zeros_like(rewards)
         rewards[-1] = total
-    rewards[-1] -= sum(cost for _, cost in certain_omissions(feedback, credit.min_confidence)) + penalty
+    rewards[-1] -= sum(cost for _, cost in unplaced) + penalty
     return TokenRewards(rewards, None, True)
 
 
@@ -114,10 +122,30 @@ def certain_omissions(feedback: Feedback, min_confidence: float = 0.0) -> list[t
     return [(one, one.severity * one.confidence) for one in feedback.omissions if one.confidence >= floor]
 
 
+def _divide_omissions(
+    feedback: Feedback, min_confidence: float
+) -> tuple[list[tuple[Omission, float]], list[tuple[Omission, float]]]:
+    """Return the certain omissions whose place is known, and the others."""
+    certain = certain_omissions(feedback, min_confidence)
+    return [pair for pair in certain if pair[0].insert_at is not None], [p for p in certain if p[0].insert_at is None]
+
+
+def _charged_token(omission: Omission, offsets: Sequence[Range], text: str | None) -> int:
+    """Return the index of the token that came where the missing words belong; at the end of the text the last one."""
+    assert omission.insert_at is not None
+    assert omission.insertion is not None
+    place = omission.insert_at
+    if text is not None:
+        written, wanted = text[place:], omission.insertion + text[place:]
+        place += next((i for i, (a, b) in enumerate(zip(written, wanted, strict=False)) if a != b), len(written))
+    return next((i for i, (_, end) in enumerate(offsets) if end > place), len(offsets) - 1)
+
+
 def _points_outside(feedback: Feedback, offsets: Sequence[Range]) -> bool:
-    """Whether a span or a score is about characters that the completion does not have."""
+    """Whether a span, a score or an omission is about characters that the completion does not have."""
     length = max(end for _, end in offsets)
-    return any(end > length for _, end, _ in signed_ranges(feedback))
+    places = [end for _, end, _ in signed_ranges(feedback)] + [one.insert_at or 0 for one in feedback.omissions]
+    return any(place > length for place in places)
 
 
 def signed_ranges(feedback: Feedback, min_confidence: float = 0.0) -> list[tuple[int, int, float]]:

@@ -118,9 +118,16 @@ def rollout_rewards(
     """Return the token rewards, the outcomes and the validity of all samples of a rollout."""
     found = [
         token_rewards(
-            item, offsets, truncated=not ended, credit=credit, rng=stream(Stream.SHUFFLED_CREDIT, seed, step, i)
+            item,
+            offsets,
+            text=example.completion,
+            truncated=not ended,
+            credit=credit,
+            rng=stream(Stream.SHUFFLED_CREDIT, seed, step, i),
         )
-        for i, (item, offsets, ended) in enumerate(zip(feedback, rollout.offsets, rollout.ended, strict=True))
+        for i, (item, example, offsets, ended) in enumerate(
+            zip(feedback, rollout.examples, rollout.offsets, rollout.ended, strict=True)
+        )
     ]
     return stack_rewards(found)
 

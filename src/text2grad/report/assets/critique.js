@@ -118,7 +118,8 @@ function spanCard(span, characters) {
 
 function omissionCard(omission) {
   const certainty = omission.confidence < 1 ? ` (confidence ${percent(omission.confidence)})` : "";
-  const text = `missing, charged to the end token: ${omission.text}${instead(omission.insertion)}${certainty}`;
+  const token = omission.insert_at === null || omission.insert_at === undefined ? "the end token" : "the token at its place";
+  const text = `missing, charged to ${token}: ${omission.text}${instead(omission.insertion)}${certainty}`;
   return element("p", { class: "poor comment" }, text);
 }
 
