@@ -128,6 +128,12 @@ def test_one_success_is_enough_and_the_errors_are_kept():
     assert (merged.status, merged.error, len(merged.spans)) == ("ok", "a: no code; c: x", 1)
 
 
+def test_a_score_that_is_missing_is_not_left_out_of_the_mean():
+    merged = merge_feedback([Feedback(critic="lenient", score=0.9), Feedback.failure("strict", "timeout")])
+
+    assert (merged.status, merged.error, merged.score) == ("failed", "strict: timeout", None)
+
+
 def test_all_failed_is_failed():
     merged = merge_feedback([Feedback.failure("a", "no code", raw="{"), Feedback.failure("b", "no tests")])
 

@@ -58,11 +58,11 @@ def merge_feedback(feedbacks: Sequence[Feedback]) -> Feedback:
     errors = "; ".join(f"{feedback.critic}: {feedback.error}" for feedback in feedbacks if feedback.status == "failed")
     critic = _join_names(feedback.critic for feedback in feedbacks)
     raw = _merge_raw(feedbacks)
-    if not succeeded:
+    scores = [feedback.score for feedback in succeeded if feedback.score is not None]
+    if not succeeded or (scores and errors):
         return Feedback.failure(critic, errors, raw)
     critique, offsets = _join_critiques([feedback.critique for feedback in succeeded])
     shifted = list(zip(succeeded, offsets, strict=True))
-    scores = [feedback.score for feedback in succeeded if feedback.score is not None]
     return Feedback(
         reasoning="\n".join(feedback.reasoning for feedback in succeeded if feedback.reasoning) or None,
         critique=critique,
