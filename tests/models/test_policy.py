@@ -51,6 +51,13 @@ def test_reference_is_the_policy_at_step_zero(tiny_model: Path, lora: LoraConfig
     torch.testing.assert_close(policy(batch, 1.0, reference=True).logprobs, at_start)
 
 
+def test_the_reference_of_a_model_in_bfloat16_is_the_policy_at_step_zero(tiny_model: Path) -> None:
+    policy = Policy(load_model(tiny_model, torch.bfloat16)).eval()
+    batch = pad_right(PROMPTS, COMPLETIONS, CPU)
+    own, reference = (policy(batch, temperature=0.7, reference=which).logprobs for which in (False, True))
+    assert torch.equal(own, reference)
+
+
 def test_an_adapter_that_was_trained_before_is_part_of_the_reference(tiny_model: Path, tmp_path: Path) -> None:
     from peft import PeftModel
 

@@ -74,12 +74,13 @@ class Policy(nn.Module):
         self.share_prompts = share_prompts and can_share_prompts(model)
         if self.share_prompts:
             use_packed_attention(model)
-        if keep_reference and not (isinstance(model, PeftModel) and _starts_as_identity(model)):
-            # With the adapter off the model would not be the initial policy, so that is kept as a frozen copy.
-            self._reference = copy.deepcopy(model).requires_grad_(False).eval()
         for parameter in model.parameters():
             if parameter.requires_grad:
                 parameter.data = parameter.data.float()  # bf16 weights do not change at small learning rates
+        if keep_reference and not (isinstance(model, PeftModel) and _starts_as_identity(model)):
+            # With the adapter off the model would not be the initial policy, so that is kept as a frozen copy, in the
+            # same precision: it has to score as the policy does before the first step.
+            self._reference = copy.deepcopy(model).requires_grad_(False).eval()
         self.value_head = nn.Linear(hidden_size(model), 1, dtype=torch.float32)
         nn.init.zeros_(self.value_head.weight)
         nn.init.zeros_(self.value_head.bias)
