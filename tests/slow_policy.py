@@ -104,9 +104,12 @@ def estimate(name: str, rewards: Rows, values: Rows, group_size: int, gamma: flo
 
 
 def with_outcomes(
-    advantages: Rows, rewards: Rows, outcomes: Sequence[float | None], group_size: int, decay: float
+    advantages: Rows, rewards: Rows, outcomes: Sequence[float | None], group_size: int, decay: float | None
 ) -> Rows:
-    """A_t = (S_i - b_i) + (c_t - mean c) / n for the samples with an outcome, c_t less the others' mean at t."""
+    """A_t = (S_i - b_i) + (c_t - mean c) / n for the samples with an outcome, c_t less the others' mean at t.
+
+    decay None: A_t = S_i - b_i. A sample that is alone has no b_i, and gets no S_i.
+    """
     totals = {
         i: sum(row) + o for i, (row, o) in enumerate(zip(rewards, outcomes, strict=True)) if row and o is not None
     }
@@ -117,11 +120,14 @@ def with_outcomes(
             continue
         close = [j for j in totals if j != i and j // group_size == i // group_size]
         compared = [totals[j] for j in close or totals if j != i]
-        usual = sum(compared) / len(compared) if compared else 0.0
+        level = totals[i] - sum(compared) / len(compared) if compared else 0.0
+        if decay is None:
+            shifted.append([level] * len(row))
+            continue
         others = [other for j, other in enumerate(advantages) if other and j != i]
         credit = [a - mean_at(others, t) for t, a in enumerate(row)]
         mean, reach = sum(credit) / len(credit), sum(decay**t for t in range(len(credit)))
-        shifted.append([totals[i] - usual + (c - mean) / reach for c in credit])
+        shifted.append([level + (c - mean) / reach for c in credit])
     return shifted
 
 

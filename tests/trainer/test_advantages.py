@@ -115,6 +115,23 @@ def test_failed_siblings_are_ignored_and_a_lone_sample_keeps_its_return() -> Non
     assert rloo(returns, mask, 3).flatten().tolist() == expected
 
 
+@pytest.mark.parametrize("estimator", ["local", "rloo", "reinforce"])
+def test_a_score_without_another_to_compare_it_with_teaches_nothing(estimator: Any) -> None:
+    mask = torch.tensor([[1.0, 1, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]])
+    outcomes = torch.tensor([0.7, math.nan, math.nan, math.nan])
+    found = span_advantages(torch.zeros(4, 3), mask, estimator, group_size=2, outcomes=outcomes).advantages
+    assert not found.any()
+
+
+def test_rloo_has_one_advantage_per_sequence_where_lengths_differ() -> None:
+    mask = torch.tensor([[1.0, 1, 1, 1], [1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]])
+    rewards = torch.zeros(4, 4)
+    rewards[0, 1], rewards[3, 0] = -0.5, 0.4
+    outcomes = torch.tensor([0.9, 0.2, 0.5, 0.1])  # totals .4, .2, .5, .5
+    found = span_advantages(rewards, mask, "rloo", group_size=2, outcomes=outcomes).advantages
+    torch.testing.assert_close(found, torch.tensor([[0.2], [-0.2], [0.0], [0.0]]) * mask)
+
+
 def test_rloo_by_hand() -> None:
     rewards = torch.tensor([[1.0, 0.0, -4.0], [2.0, 9.0, 9.0], [0.0, 5.0, 0.0]])  # totals -3, 2 and 5
     mask = torch.tensor([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]])

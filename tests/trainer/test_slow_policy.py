@@ -186,7 +186,7 @@ def slow_targets(case: Case) -> slow_policy.Targets:
     known = [o for o, valid in zip(scaled, case.valid, strict=True) if valid and o is not None]
     center = sum(known) / len(known) if known else 0.0
     outcomes = [None if o is None else center + max(-bound, min(bound, o - center)) for o in scaled]
-    decay = settings.gamma * settings.lam
+    decay = None if settings.estimator == "rloo" else settings.gamma * settings.lam
     advantages = slow_policy.with_outcomes(targets.advantages, usable(rewards), outcomes, settings.group_size, decay)
     return slow_policy.Targets(slow_policy.normalized(advantages, settings.normalization), targets.returns)
 

@@ -45,6 +45,7 @@ class Estimator:
     values: whether the estimator reads values, and its value head is trained; optional values default to 0.
     needs_groups: requires at least two samples per prompt.
     needs_decay: requires gamma * lam < 1.
+    per_token: whether the tokens of a sample differ.
     """
 
     compute: Callable[[EstimatorInputs], AdvantageEstimate]
@@ -53,6 +54,7 @@ class Estimator:
     values: Literal["unused", "optional", "required"] = "unused"
     needs_groups: bool = False
     needs_decay: bool = False
+    per_token: bool = True
 
 
 def span_advantages(
@@ -105,8 +107,9 @@ def span_advantages(
     estimate = settings.compute(EstimatorInputs(rewards, values, mask, group_size, gamma, lam))
     if outcomes is None:
         return estimate
+    decay = gamma * lam if settings.per_token else None
     return estimate._replace(
-        advantages=add_outcomes(estimate.advantages, rewards, outcomes, mask, group_size, gamma * lam, outcome_weight)
+        advantages=add_outcomes(estimate.advantages, rewards, outcomes, mask, group_size, decay, outcome_weight)
     )
 
 
@@ -116,12 +119,13 @@ def add_outcomes(
     outcomes: Tensor,
     mask: Tensor,
     group_size: int,
-    decay: float,
+    decay: float | None,
     weight: float = 1.0,
 ) -> Tensor:
     """Turn the advantages of token rewards into those of completions with an outcome.
 
     advantages, rewards, mask, result: (samples, tokens); outcomes: (samples,), NaN for samples to leave as they are.
+    decay: gamma * lambda; None for one advantage per sample, weight * (S_i - b_i).
     With S_i the sum of the token rewards and the outcome of sample i, b_i the mean S of the other samples of its prompt
     (of the batch where it is the only one), a the estimator's advantages, and m the mean a of the other samples of the
     batch at the same index,
@@ -136,12 +140,15 @@ def add_outcomes(
     tokens; divided by that, it weighs as much with a long reach as with a short one, and less than a difference in
     score, which every token gets. Otherwise blame would drive a policy away from all that is ever blamed, such as
     writing code, where most completions score alike. Without m, a long reach would favour late tokens over early ones
-    wherever there is more blame than praise.
+    wherever there is more blame than praise. A sample that is the only one with an outcome has nothing to be compared
+    with: its level is 0.
     """
     lengths = mask.sum(1)
     scored = (lengths > 0) & ~outcomes.isnan()
     totals = (rewards * mask).sum(1) + outcomes.nan_to_num()
-    levels = totals - mean_of_others(totals, scored, group_size)
+    levels = (totals - mean_of_others(totals, scored, group_size)) * (scored.sum() > 1)
+    if decay is None:
+        return torch.where(scored.unsqueeze(1), weight * levels.unsqueeze(1), advantages) * mask
     credit = (advantages - leave_one_out_baseline(advantages, mask, len(mask))) * mask
     credit = credit - (credit.sum(1) / lengths.clamp(min=1)).unsqueeze(1)
     reach = (decay ** torch.arange(mask.shape[1], dtype=mask.dtype, device=mask.device) * mask).sum(1).clamp(min=1)
@@ -266,7 +273,9 @@ ESTIMATORS: dict[EstimatorName, Estimator] = {
     "local": Estimator(_local, gamma=0.7, lam=0.3, values="optional", needs_decay=True),
     "gae": Estimator(lambda x: gae(x.rewards, x.values, x.mask, x.gamma, x.lam), lam=0.95, values="required"),
     "reinforce": Estimator(lambda x: _without_values(return_to_go(x.rewards, x.mask, x.gamma * x.lam))),
-    "rloo": Estimator(lambda x: _without_values(rloo(x.rewards, x.mask, x.group_size)), needs_groups=True),
+    "rloo": Estimator(
+        lambda x: _without_values(rloo(x.rewards, x.mask, x.group_size)), needs_groups=True, per_token=False
+    ),
     "rloo_tokens": Estimator(
         lambda x: _without_values(rloo_tokens(x.rewards, x.mask, x.group_size, x.gamma * x.lam)), needs_groups=True
     ),
