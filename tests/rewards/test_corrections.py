@@ -112,10 +112,8 @@ def test_the_tokens_that_are_replaced(smollm2_tokenizer: PreTrainedTokenizerFast
     assert replaced(2, 2, " all") == (1, 2), "an insertion stands against the token that came instead"
     assert replaced(26, 26, " Bye.") == (7, 8)
     truncated = written(TEXT, smollm2_tokenizer, ended=False)
-    found = correct([Edit(26, 26, " Bye.", 1.0)], truncated, smollm2_tokenizer, encode)
-    assert found is not None
-    (correction,) = found.corrections
-    assert (correction.start, correction.end) == (7, 7), "at the end of a truncated completion there is none"
+    more = correct([Edit(26, 26, " Bye.", 1.0)], truncated, smollm2_tokenizer, encode)
+    assert more is None, "what was cut off is not to be broken off"
 
 
 def spell(tokenizer: PreTrainedTokenizerBase, *tokens: str) -> list[int]:
@@ -132,7 +130,7 @@ def test_the_bytes_of_an_emoji_are_replaced_together() -> None:
     assert found == CorrectedBranch(2, spell(tokenizer, "n"), [Correction(start=2, end=6, first=0, last=1, weight=0.5)])
     split = correct([Edit(5, 6, "n", 0.5)], answer, tokenizer, encoder(tokenizer))
     assert split == CorrectedBranch(6, spell(tokenizer, "n"), [Correction(start=6, end=7, first=0, last=1, weight=0.5)])
-    into = correct([Edit(6, 6, "😎", 0.5)], answer, tokenizer, encoder(tokenizer))
+    into = correct([Edit(5, 5, "😎", 0.5)], answer, tokenizer, encoder(tokenizer))
     assert into is not None
     assert into.ids == spell(tokenizer, *[f"<0x{byte:02X}>" for byte in "😎".encode()])
 
@@ -454,3 +452,17 @@ def test_an_insertion_weighs_as_much_as_it_is_certain() -> None:
     sure = Omission(text="y", severity=0.5, insert_at=17, insertion=" in Rome", confidence=0.8)
     feedback = Feedback(critic="c", omissions=[unsure, sure])
     assert list(edits(feedback, TEXT, min_confidence=0.25)) == [Edit(17, 17, " in Rome", 0.4)]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("place", [8, 14])
+def test_what_is_inserted_where_words_are_deleted_replaces_them(
+    smollm2_tokenizer: PreTrainedTokenizerFast, place: int
+) -> None:
+    answer = written("I saw a purple cat today.", smollm2_tokenizer)
+    feedback = Feedback(
+        critic="c",
+        spans=[Span(start=8, end=14, label="poor", replacement="", severity=0.5)],
+        omissions=[Omission(text="size", insert_at=place, insertion="small ")],
+    )
+    assert list(edits(feedback, answer.text)) == [Edit(8, 14, "small", 1.0)]

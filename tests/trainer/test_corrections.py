@@ -192,14 +192,14 @@ def test_what_does_not_fit_the_context_is_refused(make_trainer: MakeTrainer) -> 
 
 
 class CorrectingTwice(VowelCritic):
-    """Asks for a z in the place of the second character, and for a long addition at the end."""
+    """Asks for a z in the place of the second character, and for a long addition before the last one."""
 
     def comment(self, example: Example) -> Feedback:
         end = len(example.completion)
-        added = Omission(text="more", insert_at=end, insertion="qqqqqqqqqqqqqqqq")
+        added = Omission(text="more", insert_at=end - 1, insertion="qqqqqqqqqqqqqqqq") if end > 2 else None
         return Feedback(
             spans=[Span(start=1, end=2, label="poor", replacement="z")],
-            omissions=[added] if end > 2 else [],
+            omissions=[added] if added else [],
             critic="z",
         )
 

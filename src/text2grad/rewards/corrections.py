@@ -159,18 +159,26 @@ def edits(feedback: Feedback, text: str, min_confidence: float = 0.0) -> Iterato
     """Yield the replacements of spans and the insertions of omissions; failed feedback has none.
 
     text: the completion. min_confidence: what is less certain is left out. A deletion of words takes one of the spaces
-    around them along. Insertions at one place are written one after the other.
+    around them along; what is inserted where they begin or end replaces them. Insertions at one place are written one
+    after the other.
     """
     if feedback.status == "failed":
         return
-    for span in feedback.spans:
-        if span.replacement is not None and span.confidence >= max(min_confidence, SMALLEST_CONFIDENCE):
-            start, end = (span.start, span.end) if span.replacement else _with_space(span.start, span.end, text)
-            yield Edit(start, end, span.replacement, span.severity * span.confidence)
     insertions: dict[int, list[tuple[str, float]]] = {}
     for omission, weight in certain_omissions(feedback, min_confidence):
         if omission.insert_at is not None and omission.insertion is not None:
             insertions.setdefault(omission.insert_at, []).append((omission.insertion, weight))
+    for span in feedback.spans:
+        if span.replacement is None or span.confidence < max(min_confidence, SMALLEST_CONFIDENCE):
+            continue
+        weight, start, end, replacement = span.severity * span.confidence, span.start, span.end, span.replacement
+        if not replacement:
+            added = insertions.pop(start, []) + insertions.pop(end, [])
+            replacement = "".join(text for text, _ in added).strip()
+            weight = max([weight, *(of_added for _, of_added in added)])
+        if not replacement:
+            start, end = _with_space(start, end, text)
+        yield Edit(start, end, replacement, weight)
     for place, added in insertions.items():
         yield Edit(place, place, "".join(text for text, _ in added), max(weight for _, weight in added))
 
@@ -195,9 +203,12 @@ def correct(
     encode: text -> ids, without special tokens. continuation: tokens after each replacement, which lead back into the
     completion; for a deletion at least `DELETION_CONTINUATION`, and for what is added at the end all: without the end
     token, it would teach to write on, and never to stop.
-    None: the edits leave no text, or nothing follows a deletion, or the tokenizer cannot spell them.
+    None: the edits leave no text, or nothing follows a deletion, or they continue a truncated completion, or the
+        tokenizer cannot spell them.
     """
     text, ranges = completion.text, completion.ranges
+    if not completion.ended and changes[-1].start == len(text):
+        return None  # it would teach to break off what was being written
     replaced = [_replaced_tokens(edit, ranges) for edit in changes]
     start, end = replaced[0][0], replaced[-1][1]
     while 0 < start < len(ranges) and ranges[start - 1][1] > ranges[start][0]:
