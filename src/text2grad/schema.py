@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 Range = tuple[int, int]
+LARGEST_SCORE = 3e38  # within float32, in which rewards are computed
 Label = Literal["good", "poor"]
 MatchKind = Literal["offset", "exact", "normalized", "fuzzy", "part", "code", "freeform", "whole"]
 Severity = Annotated[float, Field(gt=0, le=1)]
@@ -124,7 +125,7 @@ class Feedback(Strict):
     omissions: list[Omission] = []
     unmatched: list[str] = []
     scores: list[tuple[int, int, Annotated[float, Field(ge=-1, le=1)]]] | None = None
-    score: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    score: Annotated[float, Field(allow_inf_nan=False, ge=-LARGEST_SCORE, le=LARGEST_SCORE)] | None = None
     distance: Annotated[float, Field(allow_inf_nan=False)] | None = None
     critic: str
     raw: str | None = None

@@ -163,6 +163,7 @@ def assigned(**values: Any) -> Feedback:
         (assigned(spans=3), "feedback.spans"),
         (assigned(score=math.nan), "feedback.score"),
         (assigned(score=math.inf), "feedback.score"),
+        (assigned(score=1e39), "feedback.score"),
         (assigned(scores=[(0, 1, math.nan)]), "feedback.scores[0]"),
         (assigned(status="failed"), "error is empty"),
         (assigned(critique="half a smile \ud83d"), "unpaired surrogate"),

@@ -52,6 +52,13 @@ def observe_scores(*scores: float | None) -> tuple[BestCheckpoint, list[bool]]:
     return checkpoint, [checkpoint.observe({"step": 2 * i, EVAL_SCORE: score}) for i, score in enumerate(scores, 1)]
 
 
+def test_a_score_of_few_of_the_prompts_is_not_compared() -> None:
+    checkpoint = BestCheckpoint()
+    assert checkpoint.observe({"step": 1, EVAL_SCORE: 0.6, "eval/samples": 20, "eval/failed": 2})
+    assert not checkpoint.observe({"step": 2, EVAL_SCORE: 0.7, "eval/samples": 20, "eval/failed": 3})
+    assert checkpoint.best == EvalScore(step=1, score=0.6)
+
+
 def test_a_better_score_is_the_best_so_far_and_an_equal_one_is_not() -> None:
     checkpoint, improved = observe_scores(-2.0, -3.0, -1.0, -1.0)
     assert improved == [True, False, True, False]

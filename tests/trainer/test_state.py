@@ -23,6 +23,21 @@ def test_running_scale_matches_the_population_deviation_and_never_shifts() -> No
     assert scale.std == pytest.approx(math.sqrt(14 / 3))  # mean 3: (4 + 1 + 9) / 3
 
 
+def test_one_slip_of_a_critic_does_not_make_all_later_rewards_tiny() -> None:
+    totals = torch.linspace(0, 1, 64)
+    plain, slipped = RunningScale(), RunningScale()
+    plain.update(totals)
+    slipped.update(torch.cat([totals[::2], torch.tensor([1e4]), totals[1::2]]))
+    assert plain.std < slipped.std < 2 * plain.std
+
+
+def test_scores_that_become_larger_for_good_are_followed() -> None:
+    scale = RunningScale()
+    scale.update(torch.tensor([0.0, 1e-3] * 16))
+    scale.update(torch.tensor([0.0, 1.0] * 64))
+    assert scale.std == pytest.approx(0.5, rel=0.2)
+
+
 def test_equal_totals_do_not_blow_rewards_up() -> None:
     scale = RunningScale()
     scale.update(torch.tensor([2.0, 2.0, 2.0]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ import torch
 
 from text2grad.distributed.learner import optimizer_parameters
 from text2grad.errors import UserError
-from text2grad.trainer.monitor import EVAL_SCORE
+from text2grad.trainer.monitor import comparable_eval_score
 
 MAX_FAILED_STEPS = 3  # consecutive steps in which every critique failed, or the update was skipped
 
@@ -73,9 +72,9 @@ class BestCheckpoint:
     scores: list[EvalScore] = field(default_factory=list)
 
     def observe(self, metrics: Mapping[str, Any]) -> bool:
-        """Record the score of a step, if it has one. Returns whether it is the best so far."""
-        score = metrics.get(EVAL_SCORE)
-        if score is None or not math.isfinite(score):
+        """Record the score of a step, if it has one that counts. Returns whether it is the best so far."""
+        score = comparable_eval_score(metrics)
+        if score is None:
             return False
         self.scores.append(EvalScore(metrics["step"], float(score)))
         return self.best == self.scores[-1]

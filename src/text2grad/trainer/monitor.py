@@ -10,10 +10,23 @@ from typing import Any
 
 EVAL_SCORE = "eval/score"  # the metric of an evaluation during training; only steps with an evaluation have it
 LENGTH = "completions/mean_length"
+MAX_FAILED_SHARE = 0.1  # of the held-out prompts, above which a score is not compared with others
 WINDOW = 10  # steps averaged at the start and at the end of the run so far
 MIN_STANDARD_ERRORS = 2.0  # by which a mean must have moved
 MAX_LENGTH_RATIO = 1.5  # times longer or shorter than at the start
 MIN_SCORE_DROP = 0.05  # relative to the best held-out score; less is noise
+
+
+def comparable_eval_score(metrics: Mapping[str, Any]) -> float | None:
+    """Return the held-out score of a step, or None: there is none, or it lacks so many prompts that it is another one.
+
+    A critic that fails on some prompts leaves the mean of the others, which may be easier.
+    """
+    score = metrics.get(EVAL_SCORE)
+    failed, samples = metrics.get("eval/failed", 0), metrics.get("eval/samples", 1)
+    if score is None or not math.isfinite(score) or failed > MAX_FAILED_SHARE * samples:
+        return None
+    return float(score)
 
 
 @dataclass
@@ -31,10 +44,12 @@ class RewardHackingMonitor:
 
     def observe(self, metrics: Mapping[str, Any]) -> list[str]:
         """Record one step and return a warning for each new sign. Missing and NaN metrics are ignored."""
-        for name, history in (("reward", self.rewards), (LENGTH, self.lengths), (EVAL_SCORE, self.eval_scores)):
+        for name, history in (("reward", self.rewards), (LENGTH, self.lengths)):
             value = metrics.get(name)
             if value is not None and math.isfinite(value):
                 history.append(float(value))
+        if (score := comparable_eval_score(metrics)) is not None:
+            self.eval_scores.append(score)
         signs = self._signs() if has_risen(self.rewards) else {}
         new = [sentence for sign, sentence in signs.items() if sign not in self.seen]
         self.seen |= signs.keys()

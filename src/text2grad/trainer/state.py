@@ -7,12 +7,16 @@ import math
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
+SETTLED, MAX_DEVIATIONS = 16, 10.0
+
 
 @dataclass
 class RunningScale:
     """Running standard deviation of sequence totals. It scales rewards and never shifts them.
 
-    Totals are the same in every credit mode, so all modes are scaled alike.
+    Totals are the same in every credit mode, so all modes are scaled alike. Once there are `SETTLED` of them, one that
+    is further than `MAX_DEVIATIONS` from the mean counts as one at that distance: a single slip of a critic would make
+    all later rewards tiny.
     """
 
     count: float = 0.0
@@ -22,6 +26,9 @@ class RunningScale:
     def update(self, totals: Tensor) -> None:
         """totals: (valid samples,), what each completion earned in all: token rewards and outcome."""
         for total in totals.tolist():
+            if self.count >= SETTLED:
+                reach = MAX_DEVIATIONS * self.std
+                total = min(max(total, self.mean - reach), self.mean + reach)
             self.count += 1
             delta = total - self.mean
             self.mean += delta / self.count
