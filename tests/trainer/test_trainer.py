@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 import torch
+from accelerate.state import GradientState
+from accelerate.utils import GradientAccumulationPlugin
 from support import MakeTrainer, Seen, VowelCritic, weights
 
 from text2grad import Text2GradConfig, Text2GradTrainer
 from text2grad.align.tokens import decode
 from text2grad.errors import UserError
+from text2grad.models.loading import load_model, load_tokenizer
 from text2grad.schema import Example, Feedback, Span
 from text2grad.trainer.callbacks import Callback, Metrics
+from text2grad.trainer.policy_setup import load_initial
 from text2grad.trainer.trainer import NO_GRADIENT
 
 
@@ -31,6 +35,29 @@ def test_blame_makes_vowels_rarer_and_praise_makes_z_more_common(make_trainer: M
     ).train()
     rewards = [metrics["reward"] for metrics in seen.steps]
     assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 1.0
+
+
+def test_other_accelerators_of_the_process_change_nothing(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They share what they know of gradient accumulation."""
+    alone, _ = make_trainer("alone", max_grad_norm=1e9).step(1)
+    trainer = make_trainer("beside", max_grad_norm=1e9)
+    monkeypatch.setitem(GradientState._shared_state, "sync_gradients", False)
+    monkeypatch.setitem(
+        GradientState._shared_state, "plugin_kwargs", GradientAccumulationPlugin(num_steps=8).to_kwargs()
+    )
+    before = {name: weight.clone() for name, weight in weights(trainer).items()}
+    beside, _ = trainer.step(1)
+    assert beside["grad_norm"] == pytest.approx(alone["grad_norm"])
+    assert any(not torch.equal(weight, before[name]) for name, weight in weights(trainer).items())
+
+
+def test_a_tokenizer_without_a_pad_token_pads_with_its_end_token(tiny_model: Path) -> None:
+    tokenizer = load_tokenizer(tiny_model)
+    tokenizer.pad_token = None
+    initial = load_initial(load_model(tiny_model), tokenizer, peft_config=None, bf16=False)
+    assert initial.tokenizer.pad_token_id == tokenizer.eos_token_id
 
 
 def test_what_is_trained_on_is_what_was_sampled(make_trainer: MakeTrainer) -> None:

@@ -174,7 +174,7 @@ def replayed(trainer: Text2GradTrainer, rollout: Rollout) -> tuple[Scores, Score
             if "value_head" not in name:
                 parameter.add_(0.02 * torch.randn(parameter.shape, generator=generator))
     gradients: list[dict[str, torch.Tensor]] = []
-    trainer.optimizer.optimizer.register_step_pre_hook(
+    trainer.optimizer.register_step_pre_hook(
         lambda *_: gradients.append({n: p.grad.clone() for n, p in trainer.policy.trainable().items()})  # type: ignore
     )
     old, reference = trainer.score(rollout), trainer.score(rollout, reference=True)

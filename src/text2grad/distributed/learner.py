@@ -53,8 +53,11 @@ class Learner:
         return micro_batches(prompts, completions, samples, max_tokens, share, device, self.processes, branches, pairs)
 
     def backward(self, loss: Tensor) -> None:
-        """Accumulate the gradients of a loss that is summed over the processes."""
-        self.accelerator.backward(loss * self.processes.loss_scale)
+        """Accumulate the gradients of a loss that is summed over the processes.
+
+        Not `accelerator.backward`: it divides by accumulation steps, a number that all accelerators of a process share.
+        """
+        torch.autograd.backward(loss * self.processes.loss_scale)
 
     def clip_gradients(self, max_norm: float) -> float:
         """Reduce gradients over the processes and clip them. Returns the norm before clipping."""

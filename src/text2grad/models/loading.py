@@ -127,6 +127,11 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
         )
     except (HubUnreachableError, OSError, ValueError) as error:
         raise UserError(_not_loadable(name, error)) from error
+    return with_pad_token(tokenizer, name)
+
+
+def with_pad_token(tokenizer: PreTrainedTokenizerBase, name: str | Path) -> PreTrainedTokenizerBase:
+    """Give a tokenizer that has none a pad token, its end token; one without an end token is rejected."""
     if tokenizer.eos_token_id is None:
         raise UserError(f'model "{name}": its tokenizer has no end token; set eos_token in its tokenizer_config.json')
     if tokenizer.pad_token_id is None:

@@ -10,7 +10,7 @@ from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.checkpoint.trained import find_model, load_adapted
-from text2grad.models.loading import end_ids, load_tokenizer
+from text2grad.models.loading import end_ids, load_tokenizer, with_pad_token
 from text2grad.models.lora import disable_input_casts
 from text2grad.models.policy import Policy
 from text2grad.rollout.fast.modules import fuse_modules
@@ -43,12 +43,12 @@ def load_initial(
     if isinstance(model, str | Path):
         source = find_model(model)
         base = source.base
-        tokenizer = tokenizer or load_tokenizer(source.tokenizer)
+        tokenizer = with_pad_token(tokenizer, base) if tokenizer else load_tokenizer(source.tokenizer)
         frozen_in_bf16 = bf16 and (peft_config is not None or source.adapter is not None)
         model = load_adapted(source, torch.bfloat16 if frozen_in_bf16 else torch.float32, is_trainable=True)
     else:
         base = str(model.config.name_or_path)
-        tokenizer = tokenizer or load_tokenizer(base)
+        tokenizer = with_pad_token(tokenizer, base) if tokenizer else load_tokenizer(base)
     context = int(getattr(model.config, "max_position_embeddings", 1 << 30))
     return InitialModel(model, tokenizer, base, end_ids(model, tokenizer), context)
 

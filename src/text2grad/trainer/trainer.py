@@ -114,9 +114,8 @@ class Text2GradTrainer:
 
         policy = make_policy(initial.model, peft_config, args, self.accelerator.device)
         self.policy, self.full_policy = policy, place_policy(policy, self.accelerator, self.processes)
-        optimizer = make_optimizer(policy, args, fused=self.accelerator.device.type == "cuda")
-        self.base_learning_rates = [group["lr"] for group in optimizer.param_groups]
-        self.optimizer = self.accelerator.prepare_optimizer(optimizer)
+        self.optimizer = make_optimizer(policy, args, fused=self.accelerator.device.type == "cuda")
+        self.base_learning_rates = [group["lr"] for group in self.optimizer.param_groups]
         self.learner = Learner(policy, self.optimizer, self.accelerator, self.processes)
         self.hf_sampler = HFSampler(
             self.full_policy, bool(args.bf16), self.end_ids, self.tokenizer.pad_token_id, args.fast_decoding
