@@ -83,6 +83,15 @@ def test_by_hand_for_the_default_tokenizer(
 
 
 @pytest.mark.model
+def test_new_words_take_along_a_space_that_was_a_token_of_its_own(smollm2_tokenizer: PreTrainedTokenizerFast) -> None:
+    text = "Tickets cost 17 euros."  # Tickets| cost| |1|7| euros|.
+    assert corrected(text, (13, 15, "twenty"), smollm2_tokenizer) == "Tickets cost| twenty"
+    assert corrected(text, (13, 13, "about "), smollm2_tokenizer).startswith("Tickets cost| about")
+    assert corrected(text, (13, 15, "28"), smollm2_tokenizer) == "Tickets cost |2|8"
+    assert corrected(text, (14, 15, "8"), smollm2_tokenizer) == "Tickets cost 1|8"
+
+
+@pytest.mark.model
 def test_nothing_follows_a_deletion_at_the_end_of_a_truncated_completion(
     smollm2_tokenizer: PreTrainedTokenizerFast,
 ) -> None:
@@ -225,7 +234,12 @@ def assert_exact(
     (correction,) = found.corrections
     assert (correction.start, correction.first, correction.last) == (found.start, 0, len(found.ids))
     if overlapped:
-        assert (found.start, correction.end) == (clean(overlapped[0], answer), overlapped[-1] + 1)
+        start = clean(overlapped[0], answer)
+        if edit.replacement and found.start < start:  # the new words take along a space that was a token of its own
+            start -= 1
+            assert answer.text[slice(*answer.ranges[start])] == " "
+            assert found.ids[0] != answer.ids[start]
+        assert (found.start, correction.end) == (start, overlapped[-1] + 1)
     else:
         assert all(start < edit.start for start, _ in answer.ranges[: found.start])
         assert all(end <= edit.start for _, end in answer.ranges[: found.start])

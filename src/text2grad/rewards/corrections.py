@@ -1,7 +1,8 @@
 """Corrections to targets: the tokens that should have been sampled, and the place in the completion where they start.
 
 A replacement of the characters [s, e) is a *branch* of the completion. It leaves the completion at the first sampled
-token that overlaps s, or before it where a character would be cut, after exactly the ids that were sampled. Its own ids
+token that overlaps s, or before it where a character would be cut, or where the new words take along a space that was a
+token of its own; after exactly the ids that were sampled. Its own ids
 encode the characters of that token before s, the replacement, and what follows in the completion, all together, so that
 they are split as the tokenizer splits running text. They are cut after the replacement and a number of further tokens,
 and not before they differ from what was sampled. An insertion is a replacement of no characters.
@@ -219,19 +220,18 @@ def correct(
     if not corrected.strip():
         return None
     wanted = corrected[: places[-1][1]] + follows
-    branch_at = ranges[start][0] if start < len(ranges) else len(text)
     ends = [completion.ids[-1]] if completion.ended and lookahead == len(ranges) else []
-    prefix = list(completion.ids[:start])
-    written = next(
-        (
-            [*prefix, *ids, *ends]
-            for ids in _encodings(text[:branch_at], wanted[branch_at:], encode)
-            if decode([*prefix, *ids], tokenizer) == wanted
-        ),
-        None,
-    )
+    written = None
+    if (
+        start and changes[0].replacement and text[slice(*ranges[start - 1])] == " "
+    ):  # before a digit, say; a word takes the space along
+        written = _spell(start - 1, completion, wanted, tokenizer, encode)
+        written = None if written is None or written[start - 1] == completion.ids[start - 1] else written
+        start -= written is not None
+    written = written or _spell(start, completion, wanted, tokenizer, encode)
     if written is None:
         return None
+    written += ends
     replaced[0] = (start, replaced[0][1])
     found, tokens, until = [], offsets(written, tokenizer), 0
     for edit, place, sampled in zip(changes, places, replaced, strict=True):
@@ -251,6 +251,16 @@ def correct(
     if not found or not wanted.startswith(decode(written[:stop], tokenizer)):
         return None
     return CorrectedBranch(start, written[start:stop], found)
+
+
+def _spell(
+    start: int, completion: Completion, wanted: str, tokenizer: PreTrainedTokenizerBase, encode: Encode
+) -> list[int] | None:
+    """Return the ids of the wanted text that begin with the first `start` sampled ones; None if there are none."""
+    branch_at = completion.ranges[start][0] if start < len(completion.ranges) else len(completion.text)
+    prefix = list(completion.ids[:start])
+    candidates = ([*prefix, *ids] for ids in _encodings(completion.text[:branch_at], wanted[branch_at:], encode))
+    return next((ids for ids in candidates if decode(ids, tokenizer) == wanted), None)
 
 
 def apply_edits(text: str, changes: Sequence[Edit]) -> tuple[str, list[Range]]:
