@@ -8,8 +8,9 @@ The rules:
 - Omissions with the same text become one, the most severe.
 - Where a critic gives graded scores, which replace spans, the spans of the others join them as scores: their severity
   times their confidence, negative for blame.
-- The score is the mean of the scores that exist. Combine critics whose scores have a similar scale.
-- The status is ok if at least one critic's is; the errors of the others stay in `error`.
+- The score is the mean of their scores. Combine critics whose scores have a similar scale.
+- Where a critic failed and others give scores, the feedback is failed: a mean that lacks a part is another score. Else
+  the status is ok if at least one critic's is; the errors of the others stay in `error`.
 """
 
 from __future__ import annotations
