@@ -18,6 +18,7 @@ from text2grad.align.answer.proposals import Proposal, Source
 from text2grad.align.clauses.clauses import MIN_MISSING, Clause
 from text2grad.align.clauses.coordination import find_things
 from text2grad.align.clauses.denials import find_contrasted, find_denied
+from text2grad.align.clauses.lacks import denies_lack, is_needless, welcomes_lack
 from text2grad.align.clauses.missing import find_stated_lack
 from text2grad.align.clauses.stance import detect_stances
 from text2grad.align.clauses.stance_rules import correct_stance
@@ -58,6 +59,7 @@ _SHOULD_BE = re.compile(r"\b(?:should|must|ought\s+to|needs?\s+to|has\s+to)\s+(?
 _NOT_SAID_PROBABILITY = 0.95
 _INTERJECTION = re.compile(r"(?:\W|\b(?:yes|no|well|sure|indeed|really|hm+|oh|ah|right then|anyway)\b)+", re.IGNORECASE)
 _INSTRUCTION_PROBABILITY = 0.85
+_WELCOME_PROBABILITY = 0.85  # of praise by who is glad of what is left out
 _STATED_LACK = 0.9  # probability that something is missing by a clause that says nothing else
 _ENOUGH = re.compile(
     r"\b(?:sentences?|lines?|paragraphs?|bullets?|words?|parts?|one|two|three|alone)\b[^.;]*\bwould\s+(?:have\s+)?(?:be(?:en)?\s+"
@@ -107,12 +109,18 @@ def settle_stance(comment: str, clause: Clause, label: Label | None, document: D
     """Return the clause with the label where one is given; an instruction to change something blames it."""
     bounds = (clause.start, clause.end)
     is_order = is_removal(comment, *bounds)
-    if is_order or is_unwanted(comment, *bounds) or asks_to_change(comment, *bounds):
+    is_poor = clause.stance == "poor" or clause.lacks >= MIN_MISSING
+    is_welcome = is_poor and (denies_lack(comment[slice(*bounds)]) or welcomes_lack(comment[slice(*bounds)]))
+    needless = is_poor and not is_welcome and is_needless(comment[slice(*bounds)])
+    is_unmissed = is_welcome or needless or is_order or is_unwanted(comment, *bounds)
+    if is_unmissed or asks_to_change(comment, *bounds):
         clause = replace(clause, missing=None, lacks=0.0)
     elif clause.stance == "poor" and (what := find_stated_lack(comment, *bounds)) and not _has(comment, what, document):
         clause = replace(clause, missing=what, lacks=max(clause.lacks, _STATED_LACK))
     if label is not None:
         return replace(clause, stance=label, probability=1.0)
+    if is_welcome:
+        return replace(clause, stance="good", probability=_WELCOME_PROBABILITY)
     clause = blame_unfounded(comment, correct_stance(comment, clause, document), document)
     is_order = is_order and "?" not in comment[slice(*bounds)]
     if is_order and _ALL_BUT.search(comment, *bounds):
@@ -232,6 +240,8 @@ def rank_clause(
         item.refused = NO_OPINION
         return
     item.targets = [target for target in item.targets if target.source in ("quotation", "value")]
+    if not item.targets and clause.stance == "good" and welcomes_lack(comment[clause.start : clause.end]):
+        item.targets = [Target("whole", document.whole, (clause.start, clause.end), _GENERAL_CONFIDENCE)]
     item.targets = item.targets or _find_several_things(comment, clause, document, prompt)
     if not item.targets:
         bounds = (clause.start, clause.end)

@@ -62,8 +62,8 @@ _EXCLAIMED = re.compile(
 )  # with a full stop it may be mockery
 _PROHIBITION = re.compile(
     rf"{_LEAD}(?:please\s+)?(?:do\s+not|don['’]t|dont|never|stop|avoid)\s+(?!(?:know|think|mind|care|worry|change|touch|get|"
-    r"understand|see|like|believe|even|agree|have|need|want|be|forget|hesitate|remove|delete|cut|drop|you|really|quite|recall|"
-    r"remember|ask|seen|heard|knew|thought|before|would|did|at|again|mine)\b)[a-z]+\s+\w",
+    r"understand|see|like|believe|even|agree|have|need|want|be|forget|hesitate|remove|delete|cut|drop|lose|you|really|quite|recall|"
+    r"remember|leave\s+(?:\w+\s+){0,4}?out|omit|skip|miss|ignore|neglect|overlook|hide|ask|seen|heard|knew|thought|before|would|did|at|again|mine)\b)[a-z]+\s+\w",
     re.IGNORECASE,
 )
 _NEITHER = re.compile(
@@ -125,9 +125,8 @@ def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
     is_doubt = clause.stance == "unsure" and _DOUBT.match(comment, *bounds)
     if is_doubt and not _NO_DOUBT.search(comment, *bounds):
         return _with_stance(clause, "poor", _DOUBT_PROBABILITY)
-    is_doubtful = clause.stance != "good" and clause.probability < _PROHIBITION_PROBABILITY
-    if is_doubtful and not asks and _PROHIBITION.match(comment, *bounds):
-        return replace(clause, stance="poor", probability=_PROHIBITION_PROBABILITY)
+    if clause.stance != "good" and not asks and _PROHIBITION.match(comment, *bounds):
+        return replace(_with_stance(clause, "poor", _PROHIBITION_PROBABILITY), missing=None, lacks=0.0)
     if clause.stance != "good" and _praises_plainly(comment[slice(*bounds)], document):
         return _with_stance(replace(clause, missing=None, lacks=0.0), "good", _PLAIN_PROBABILITY)
     return clause
