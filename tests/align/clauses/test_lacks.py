@@ -71,7 +71,9 @@ def test_a_complaint_of_a_lack_is_none_of_both(comment: str) -> None:
     assert not welcomes_lack(comment)
 
 
-@pytest.mark.parametrize("comment", ["You left out the map.", "The phone number is missing.", "You did not mention the map."])
+@pytest.mark.parametrize(
+    "comment", ["You left out the map.", "The phone number is missing.", "You did not mention the map."]
+)
 def test_complaints_of_a_lack_stay_omissions(comment: str) -> None:
     assert read_comment(comment, TOUR).omissions
 
