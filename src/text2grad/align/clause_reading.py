@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from text2grad.align.answer.document import Document
 from text2grad.align.answer.kinds import find_kinds
-from text2grad.align.answer.parts import find_described_edge, find_rest, find_several
+from text2grad.align.answer.parts import find_all_but, find_counted, find_described_edge, find_rest, find_several
 from text2grad.align.answer.proposals import Proposal, Source
 from text2grad.align.clauses.clauses import MIN_MISSING, Clause
 from text2grad.align.clauses.coordination import find_things
@@ -21,7 +21,7 @@ from text2grad.align.clauses.denials import find_contrasted, find_denied
 from text2grad.align.clauses.lacks import denies_lack, is_needless, welcomes_lack
 from text2grad.align.clauses.missing import find_stated_lack
 from text2grad.align.clauses.stance import detect_stances
-from text2grad.align.clauses.stance_rules import correct_stance
+from text2grad.align.clauses.stance_rules import correct_stance, opposite_stance
 from text2grad.align.clauses.unfounded import blame_unfounded
 from text2grad.align.clauses.whole import is_general, is_verdict, speaks_of_whole
 from text2grad.align.corrections.code_values import find_code_value
@@ -70,6 +70,7 @@ _ENOUGH_PROBABILITY = 0.9
 _ALL_BUT = re.compile(
     r"\b(?:everything|anything|all|the\s+rest)\s+(?:after|before|but|except|below|above|following)\b", re.IGNORECASE
 )
+_ALL_BUT_PROBABILITY = 0.9
 _DENIED_PROBABILITY, _DENIED_CONFIDENCE = 0.95, 0.75
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 # Probability of blame on words that are not quoted: praise is taken for blame more often than blame for praise. The
@@ -142,7 +143,7 @@ def read_clause(
 ) -> ReadClause:
     """Read what the clause says by itself: what is missing, or what it points at explicitly."""
     bounds = (clause.start, clause.end)
-    if denial := _read_denial(comment, clause, document):
+    if denial := _read_denial(comment, clause, document) or _read_all_but(comment, clause, document):
         return denial
     praise = clause.probability if clause.stance == "good" else 0.0
     program = document.program
@@ -203,6 +204,17 @@ def _read_denial(comment: str, clause: Clause, document: Document) -> ReadClause
         return None
     blame = replace(clause, stance="poor", probability=_DENIED_PROBABILITY, missing=None, lacks=0.0)
     return ReadClause(blame, [Target("value", denied, None, _DENIED_CONFIDENCE)])
+
+
+def _read_all_but(comment: str, clause: Clause, document: Document) -> ReadClause | None:
+    """Read "Everything but the last sentence is right" as blame of that sentence, "is wrong" as blame of the rest."""
+    found = find_all_but(comment, clause.start, clause.end, document) if clause.stance == "unsure" else None
+    said = opposite_stance(found[2].split()[-1]) if found else None
+    if found is None or said is None:
+        return None
+    places = found[0].places if said == "poor" else found[1]
+    blame = replace(clause, stance="poor", probability=_ALL_BUT_PROBABILITY, missing=None, lacks=0.0)
+    return ReadClause(blame, [Target("value", place, None, found[0].confidence) for place in places])
 
 
 def find_stated_omissions(comment: str, document: Document) -> Iterator[ReadClause]:
@@ -273,6 +285,7 @@ def _find_place(
     return (
         find_rest(comment, *bounds, document)
         or find_several(comment, *bounds, document)
+        or find_counted(comment, *bounds, document)
         or find_described_edge(comment, *bounds, document)
         or rank_places(comment, bounds, clause.stance, document, prompt, quotations)
         or find_described_edge(comment, *bounds, document, is_loose=True)

@@ -114,7 +114,7 @@ def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
         return _with_stance(clause, "poor", _MOCKING_PROBABILITY)
     if _exclaims_praise(comment, bounds):
         return _with_stance(clause, "good", _EXCLAIMED_PROBABILITY)
-    if (neither := _NEITHER.fullmatch(comment, *bounds)) and (stance := _opposite(neither["said"])):
+    if (neither := _NEITHER.fullmatch(comment, *bounds)) and (stance := opposite_stance(neither["said"])):
         return _with_stance(clause, stance, _PLAIN_PROBABILITY)
     if clause.lacks < MIN_MISSING and (request := _REQUEST.fullmatch(comment, *bounds)):
         return _read_request(comment, clause, request.span("what"), document)
@@ -142,7 +142,7 @@ def _exclaims_praise(comment: str, bounds: Range) -> bool:
     return _VOTE.match(comment, *bounds) is not None
 
 
-def _opposite(word: str) -> Label | None:
+def opposite_stance(word: str) -> Label | None:
     """Return the stance of who says that something is not as this word of praise or blame says."""
     letter = find_roles([word.lower()])[0][0]
     return "poor" if letter == "P" else "good" if letter == "B" else None
