@@ -63,6 +63,7 @@ def test_who_is_glad_of_a_lack_praises_it(comment: str) -> None:
         "No hint of what is missing.",
         "Is it good that you left out the map?",
         "The good parts are left out.",
+        "It is less good that it gives no reason.",
         "No map is given.",
     ],
 )
@@ -117,3 +118,8 @@ def test_patterns_are_fast_on_long_clauses() -> None:
         assert not denies_lack(word * 2000)
         assert not is_needless("?" + word * 2000)
         welcomes_lack(word * 2000)
+
+
+@pytest.mark.parametrize("comment", ["Never says where we meet.", "Never explains how to get there."])
+def test_what_the_answer_never_says_is_missing(comment: str) -> None:
+    assert read_comment(comment, TOUR).omissions

@@ -40,7 +40,7 @@ _PLEASED = (
     r"|(?:right|correct)(?=\s+(?:not\s+)?to\b))"
 )  # "You are right that the price is missing" says that it is
 _RIGHTLY = (
-    r"(?:rightly|wisely|sensibly|correctly|properly|thankfully|fortunately|luckily|mercifully|smartly|cleverly|tactfully"
+    r"(?:rightly|wisely|sensibly|correctly|properly|thankfully|fortunately|luckily|mercifully|smartly|cleverly"
     r"|appropriately|helpfully|gladly|nicely|kindly|happily|skilful?ly|skillfully|prudently|judiciously)"
 )
 _IT = r"(?:you|it|they|he|she|this|there|(?:the|your)\s+(?:answer|summary|text|letter|response|reply|story|poem|message|article))"
@@ -54,7 +54,7 @@ _ADVERB = re.compile(
     rf"(?P<head>{_LEAD}{_SUBJECT}){_RIGHTLY}\s+{_LACKING}|{_LEAD}{_RIGHTLY},?\s+{_SUBJECT}{_LACKING}", re.IGNORECASE
 )
 _NOT_PLEASED = re.compile(
-    r"\b(?:not|no|never|hardly|would|could|should|might|must|if|wish|hope[ds]?|unless|until|why|what|when|who|than|but|too|seems?|sure)\b|n['’]t\b|['’]d\b",
+    r"\b(?:not|no|never|hardly|would|could|should|might|must|if|wish|hope[ds]?|unless|until|why|what|when|who|than|but|too|less|seems?|sure)\b|n['’]t\b|['’]d\b",
     re.IGNORECASE,
 )
 _PLACE = r"(?:\s+(?:here|at\s+all|really|either|anymore|(?:in|for|at|with)\s+[^,;:?!]{2,40}))?[\s.!]*"

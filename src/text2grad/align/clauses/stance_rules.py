@@ -61,7 +61,7 @@ _EXCLAIMED = re.compile(
     r"\W*how\s+(?:very\s+|really\s+|absolutely\s+|truly\s+)?(?P<adjective>[a-z]+)\s*!+\W*", re.IGNORECASE
 )  # with a full stop it may be mockery
 _PROHIBITION = re.compile(
-    rf"{_LEAD}(?:please\s+)?(?:do\s+not|don['’]t|dont|never|stop|avoid)\s+(?!(?:know|think|mind|care|worry|change|touch|get|"
+    rf"{_LEAD}(?:please\s+)?(?:do\s+not|don['’]t|dont|avoid|stop(?=\s+\w+ing\b)|never(?!\s+(?:\w+(?:s|ed)|said|told|gave|got|made|went|came|found|saw|read|did)\b))\s+(?!(?:know|think|mind|care|worry|change|touch|get|"
     r"understand|see|like|believe|even|agree|have|need|want|be|forget|hesitate|remove|delete|cut|drop|lose|you|really|quite|recall|"
     r"remember|leave\s+(?:\w+\s+){0,4}?out|omit|skip|miss|ignore|neglect|overlook|hide|ask|seen|heard|knew|thought|before|would|did|at|again|mine)\b)[a-z]+\s+\w",
     re.IGNORECASE,
