@@ -13,14 +13,15 @@ from dataclasses import dataclass, field, replace
 
 from text2grad.align.answer.document import Document
 from text2grad.align.answer.kinds import find_kinds
-from text2grad.align.answer.parts import find_described_edge, find_rest, find_several
+from text2grad.align.answer.parts import find_all_but, find_counted, find_described_edge, find_rest, find_several
 from text2grad.align.answer.proposals import Proposal, Source
 from text2grad.align.clauses.clauses import MIN_MISSING, Clause
 from text2grad.align.clauses.coordination import find_things
 from text2grad.align.clauses.denials import find_contrasted, find_denied
+from text2grad.align.clauses.lacks import denies_lack, is_needless, welcomes_lack
 from text2grad.align.clauses.missing import find_stated_lack
 from text2grad.align.clauses.stance import detect_stances
-from text2grad.align.clauses.stance_rules import correct_stance
+from text2grad.align.clauses.stance_rules import correct_stance, opposite_stance
 from text2grad.align.clauses.unfounded import blame_unfounded
 from text2grad.align.clauses.whole import is_general, is_verdict, speaks_of_whole
 from text2grad.align.corrections.code_values import find_code_value
@@ -58,6 +59,7 @@ _SHOULD_BE = re.compile(r"\b(?:should|must|ought\s+to|needs?\s+to|has\s+to)\s+(?
 _NOT_SAID_PROBABILITY = 0.95
 _INTERJECTION = re.compile(r"(?:\W|\b(?:yes|no|well|sure|indeed|really|hm+|oh|ah|right then|anyway)\b)+", re.IGNORECASE)
 _INSTRUCTION_PROBABILITY = 0.85
+_WELCOME_PROBABILITY = 0.85  # of praise by who is glad of what is left out
 _STATED_LACK = 0.9  # probability that something is missing by a clause that says nothing else
 _ENOUGH = re.compile(
     r"\b(?:sentences?|lines?|paragraphs?|bullets?|words?|parts?|one|two|three|alone)\b[^.;]*\bwould\s+(?:have\s+)?(?:be(?:en)?\s+"
@@ -68,6 +70,7 @@ _ENOUGH_PROBABILITY = 0.9
 _ALL_BUT = re.compile(
     r"\b(?:everything|anything|all|the\s+rest)\s+(?:after|before|but|except|below|above|following)\b", re.IGNORECASE
 )
+_ALL_BUT_PROBABILITY = 0.9
 _DENIED_PROBABILITY, _DENIED_CONFIDENCE = 0.95, 0.75
 _MAX_DOUBT, _QUOTED_PROBABILITY = 0.5, 0.7  # who quotes words without praise or a clear doubt blames them
 # Probability of blame on words that are not quoted: praise is taken for blame more often than blame for praise. The
@@ -107,12 +110,18 @@ def settle_stance(comment: str, clause: Clause, label: Label | None, document: D
     """Return the clause with the label where one is given; an instruction to change something blames it."""
     bounds = (clause.start, clause.end)
     is_order = is_removal(comment, *bounds)
-    if is_order or is_unwanted(comment, *bounds) or asks_to_change(comment, *bounds):
+    is_poor = clause.stance == "poor" or clause.lacks >= MIN_MISSING
+    is_welcome = is_poor and (denies_lack(comment[slice(*bounds)]) or welcomes_lack(comment[slice(*bounds)]))
+    needless = is_poor and not is_welcome and is_needless(comment[slice(*bounds)])
+    is_unmissed = is_welcome or needless or is_order or is_unwanted(comment, *bounds)
+    if is_unmissed or asks_to_change(comment, *bounds):
         clause = replace(clause, missing=None, lacks=0.0)
     elif clause.stance == "poor" and (what := find_stated_lack(comment, *bounds)) and not _has(comment, what, document):
         clause = replace(clause, missing=what, lacks=max(clause.lacks, _STATED_LACK))
     if label is not None:
         return replace(clause, stance=label, probability=1.0)
+    if is_welcome:
+        return replace(clause, stance="good", probability=_WELCOME_PROBABILITY)
     clause = blame_unfounded(comment, correct_stance(comment, clause, document), document)
     is_order = is_order and "?" not in comment[slice(*bounds)]
     if is_order and _ALL_BUT.search(comment, *bounds):
@@ -134,7 +143,7 @@ def read_clause(
 ) -> ReadClause:
     """Read what the clause says by itself: what is missing, or what it points at explicitly."""
     bounds = (clause.start, clause.end)
-    if denial := _read_denial(comment, clause, document):
+    if denial := _read_denial(comment, clause, document) or _read_all_but(comment, clause, document):
         return denial
     praise = clause.probability if clause.stance == "good" else 0.0
     program = document.program
@@ -197,6 +206,17 @@ def _read_denial(comment: str, clause: Clause, document: Document) -> ReadClause
     return ReadClause(blame, [Target("value", denied, None, _DENIED_CONFIDENCE)])
 
 
+def _read_all_but(comment: str, clause: Clause, document: Document) -> ReadClause | None:
+    """Read "Everything but the last sentence is right" as blame of that sentence, "is wrong" as blame of the rest."""
+    found = find_all_but(comment, clause.start, clause.end, document) if clause.stance == "unsure" else None
+    said = opposite_stance(found[2].split()[-1]) if found else None
+    if found is None or said is None:
+        return None
+    places = found[0].places if said == "poor" else found[1]
+    blame = replace(clause, stance="poor", probability=_ALL_BUT_PROBABILITY, missing=None, lacks=0.0)
+    return ReadClause(blame, [Target("value", place, None, found[0].confidence) for place in places])
+
+
 def find_stated_omissions(comment: str, document: Document) -> Iterator[ReadClause]:
     """Yield the lines that state what the answer lacks ("It does not say: ..."), however many sentences that has."""
     for match in [*_NOT_SAID.finditer(comment), *_WANTED_AT_EDGE.finditer(comment)]:
@@ -232,6 +252,8 @@ def rank_clause(
         item.refused = NO_OPINION
         return
     item.targets = [target for target in item.targets if target.source in ("quotation", "value")]
+    if not item.targets and clause.stance == "good" and welcomes_lack(comment[clause.start : clause.end]):
+        item.targets = [Target("whole", document.whole, (clause.start, clause.end), _GENERAL_CONFIDENCE)]
     item.targets = item.targets or _find_several_things(comment, clause, document, prompt)
     if not item.targets:
         bounds = (clause.start, clause.end)
@@ -263,6 +285,7 @@ def _find_place(
     return (
         find_rest(comment, *bounds, document)
         or find_several(comment, *bounds, document)
+        or find_counted(comment, *bounds, document)
         or find_described_edge(comment, *bounds, document)
         or rank_places(comment, bounds, clause.stance, document, prompt, quotations)
         or find_described_edge(comment, *bounds, document, is_loose=True)

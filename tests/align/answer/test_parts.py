@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from text2grad.align.answer.document import Document
-from text2grad.align.answer.parts import find_described_edge, find_parts, find_rest, find_several
+from text2grad.align.answer.parts import find_counted, find_described_edge, find_parts, find_rest, find_several
+from text2grad.align.reading import read_comment
 
 LETTER = (
     "Subject: Meeting\n\nHey Dr. Osei,\n\nI am writing to move our meeting. I was lazy.\n\nPlease answer soon."
@@ -123,3 +124,59 @@ def test_what_comes_before_or_after_a_part(comment: str, expected: list[str]) ->
 def test_several_numbered_parts(comment: str, expected: list[str] | None) -> None:
     proposal = find_several(comment, 0, len(comment), Document(RECIPE))
     assert (proposal and [RECIPE[slice(*place)] for place in proposal.places]) == expected
+
+
+HIKE = "Take bus 12 at 9 a.m. from the square. Lunch is 8 euros. The third bridge is closed. Wear boots."
+FERRY = "The ferry leaves at 8. A ticket is 5 euros. Dogs travel free. The trip takes an hour."
+
+
+def blamed(comment: str, answer: str) -> list[str]:
+    reading = read_comment(comment, answer)
+    return [answer[span.start : span.end] for span in reading.spans if span.label == "poor"]
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("The opening sentence is nice. The second is wrong.", ["A ticket is 5 euros."]),
+        ("The fourth isn't true.", ["The trip takes an hour."]),
+        ("I like the first sentence, but the third is dull.", ["Dogs travel free."]),
+        ("The second and the last are wrong.", ["A ticket is 5 euros.", "The trip takes an hour."]),
+        ("The third one is confusing.", ["Dogs travel free."]),
+        ("Everything but the second sentence is right.", ["A ticket is 5 euros."]),
+        ("Everything except the last two sentences is wrong.", ["The ferry leaves at 8.", "A ticket is 5 euros."]),
+    ],
+)
+def test_an_ordinal_alone_counts_sentences(comment: str, expected: list[str]) -> None:
+    assert blamed(comment, FERRY) == expected
+
+
+def test_an_ordinal_alone_counts_what_was_named_last() -> None:
+    answer = "Pack these:\n- a tent\n- a stove\n- a rope\n\nThe bus leaves at ten. It is red. It is new."
+    assert blamed("The first bullet is fine. The second is wrong.", answer) == ["a stove"]
+    assert blamed("The first sentence is fine. The third is wrong.", answer.split("\n\n")[1]) == ["It is new."]
+
+
+@pytest.mark.parametrize("comment", ["The third is wrong.", "The ninth is wrong."])
+def test_an_ordinal_of_the_answer_or_beyond_it_is_not_counted(comment: str) -> None:
+    document = Document(HIKE)
+    assert find_counted(comment, 0, len(comment), document) is None
+
+
+@pytest.mark.parametrize("comment", ["The second prize is great.", "In the third, nothing is said.", "At the second."])
+def test_an_ordinal_of_a_noun_is_not_counted(comment: str) -> None:
+    assert find_counted(comment, 0, len(comment), Document(FERRY)) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentences"),
+    [
+        ("The shop shuts at 7 p.m. You can park behind it.", 2),
+        ("Doors open at 9 a.m. The film starts later.", 2),
+        ("We met at 9 a.m. on Sunday and left at 5 p.m. Eastern time.", 1),
+        ("It ends at 6 p.m. May 4 is a holiday.", 1),
+        ("The U.S. The army left.", 1),
+    ],
+)
+def test_a_sentence_may_end_with_half_a_day(answer: str, sentences: int) -> None:
+    assert len(Document(answer).sentences) == sentences

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from text2grad.align.corrections.corrected_spans import add_corrections
 from text2grad.align.corrections.corrections import find_corrections
+from text2grad.align.reading import read_comment
 from text2grad.schema import Example, Feedback, Omission, Span
 
 ANSWER = "We meet on Friday at noon in the red barn."
@@ -82,3 +85,19 @@ def test_of_a_comment_that_says_more_the_rest_of_the_blame_stays() -> None:
     spans, _ = add_corrections([blame], [], find_corrections(comment, ANSWER), comment, keep_rest=True)
     assert [ANSWER[span.start : span.end] for span in spans] == ["on ", "Friday", " at noon"]
     assert [span.replacement for span in spans] == [None, "Monday", None]
+
+
+@pytest.mark.parametrize(
+    "comment", ['Add "about" before "40 dollars".', 'Insert "full" after "The".', 'Put "only" before "40".']
+)
+def test_where_something_is_inserted_nothing_is_blamed(comment: str) -> None:
+    answer = "The tour starts at 10. It costs 40 dollars. Bring a coat."
+    reading = read_comment(comment, answer)
+    assert reading.spans == []
+    assert [omission.insert_at is not None for omission in reading.omissions] == [True]
+
+
+def test_what_another_sentence_blames_beside_an_insertion_stays_blamed() -> None:
+    answer = "The tour starts at 10. It costs 40 dollars. Bring a coat."
+    reading = read_comment('"40 dollars" is wrong. Add "usually" before "starts".', answer)
+    assert [(answer[span.start : span.end], span.label) for span in reading.spans] == [("40 dollars", "poor")]

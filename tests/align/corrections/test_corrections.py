@@ -272,3 +272,38 @@ def test_what_breaks_a_program_is_no_correction() -> None:
 
 def test_words_of_prose_are_no_names() -> None:
     assert len(find_corrections("Change Tom to Tim.", "Tom met Ann. Ann met Tom.")) <= 1
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ('Replace "london" with "London".', "Our shop in London sells iPads. Come to the WEST gate."),
+        ("london -> London", "Our shop in London sells iPads. Come to the WEST gate."),
+        ('"WEST" should be "west".', "Our shop in london sells iPads. Come to the west gate."),
+        ('It should be "IPads", not "iPads".', "Our shop in london sells IPads. Come to the WEST gate."),
+    ],
+)
+def test_capitals_are_corrected_where_both_words_are_quoted(comment: str, expected: str) -> None:
+    answer = "Our shop in london sells iPads. Come to the WEST gate."
+    assert corrected(comment, answer) == expected
+
+
+@pytest.mark.parametrize("comment", ['Replace "gate" with "gate".', "The shop should be the Shop."])
+def test_the_same_words_are_no_correction(comment: str) -> None:
+    answer = "Our shop in london sells iPads. Come to the WEST gate."
+    assert corrected(comment, answer) == answer
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        (
+            'Cut "each week".',
+            "Trains leave at 8 p.m. each week but Easter. A seat costs 9 pounds.",
+        ),  # no reading without
+        ('Delete "Easter".', "Trains leave at 8 p.m. each week. A seat costs 9 pounds."),
+    ],
+)
+def test_a_removal_takes_hardly_more_than_the_quoted_words(comment: str, expected: str) -> None:
+    answer = "Trains leave at 8 p.m. each week but Easter. A seat costs 9 pounds."
+    assert corrected(comment, answer) in (expected, answer)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from text2grad.align.answer.program import Program, extract_program
 from text2grad.schema import Range
-from text2grad.text.lexicon import ABBREVIATIONS
+from text2grad.text.lexicon import ABBREVIATIONS, FUNCTION_WORDS
 
 _LINE = re.compile(r"[^\r\n]+")
 _FENCE = re.compile(r"^(```+|~~~+).*?(?:^\1[ \t]*$|\Z)", re.M | re.S)
@@ -34,6 +34,9 @@ _STEPS = re.compile(r"steps?|method|instructions?|directions?|preparation|proced
 _QUANTITY = re.compile(r"[ \t]*(?:[-*•]\s*)?(?:\d|½|¼|¾|a |an |one |two |three |some |half )", re.IGNORECASE)
 _STOP = re.compile(r"[.!?…]+[\"'”’)\]*]*(?=\s|$)|[。！？]|\n")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
+_HALF_DAYS = ("a.m", "p.m")
+_STARTERS = FUNCTION_WORDS - {"may", "will"}
+_CAPITALIZED = re.compile(r"\s+[\"'“‘(]*(?P<word>[A-Z][\w’']*)")
 _MIN_QUANTITY_SHARE = 0.5
 
 
@@ -265,6 +268,7 @@ class Document:
             word = before[0].lower() if before else ""
             following = self.text[match.end() : end].lstrip()[:1]
             abbreviated = match[0] == "." and (word in ABBREVIATIONS or _INITIALS.fullmatch(word))
+            abbreviated = abbreviated and not self._starts_after_time(word, match.end(), end)
             if (abbreviated or following.islower()) and match.end() < end:
                 continue
             if place := self._trim(begin, match.end()):
@@ -272,6 +276,11 @@ class Document:
             begin = match.end()
         if place := self._trim(begin, end):
             yield place
+
+    def _starts_after_time(self, word: str, position: int, end: int) -> bool:
+        """Whether a sentence starts after "a.m." or "p.m.": with a capital that no name has ("We", "The")."""
+        following = _CAPITALIZED.match(self.text, position, end)
+        return word in _HALF_DAYS and following is not None and following["word"].lower() in _STARTERS
 
     def _comma_parts(self, start: int, end: int) -> Iterator[Range]:
         for match in re.finditer(r"[^,;]+", self.text[start:end]):

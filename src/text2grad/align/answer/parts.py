@@ -18,6 +18,15 @@ _ORDINALS = {
     "last": -1, "final": -1, "closing": -1, "concluding": -1, "bottom": -1, "top": 0, "penultimate": -2,
     "second to last": -2, "second-to-last": -2, "next to last": -2, "second last": -2,
 }  # fmt: skip
+_NOUNS = (
+    "opening",
+    "initial",
+    "final",
+    "closing",
+    "concluding",
+    "bottom",
+    "top",
+)  # things by themselves: "the top is fine"
 _COUNTS = {"two": 2, "2": 2, "couple of": 2, "three": 3, "3": 3, "few": 3, "four": 4, "4": 4}
 _NUMBERS = {
     word: i for i, word in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1)
@@ -133,6 +142,17 @@ _BARE_NUMBERS = re.compile(
     r"|sounds?|repeats?|contradicts?|should|makes?|needs?|could)\b",
     re.IGNORECASE,
 )
+_COUNTED = "|".join(sorted((re.escape(word) for word in _ORDINALS if word not in _NOUNS), key=len, reverse=True))
+_BARE_ORDINALS = re.compile(
+    rf"\W*(?:(?:but|and|only|also|while|though|yet)\s+)*the\s+(?P<ordinals>(?:{_COUNTED})(?:(?:\s*,(?:\s*and)?|\s+and|\s*&)\s+(?:the\s+)?(?:{_COUNTED}))*)(?:\s+ones?)?\s+(?:(?:also|really|just|simply|both|all|only)\s+)*"
+    r"(?:is|are|was|were|has|have|does|do|can|could|should|would|must|will|needs?|seems?|sounds?|looks?|reads?|feels?|says?|repeats?|contradicts?|makes?|adds?|misses|lacks?|goes|comes|\w+n['’]t)\b",
+    re.IGNORECASE,
+)
+_ALL_BUT = re.compile(
+    r"\b(?:everything|all(?:\s+of\s+(?:it|this|that|them))?|all\s+(?:the\s+)?(?:other\s+)?\w+s)\s+(?:but|except(?:\s+for)?|besides|other\s+than|apart\s+from)\s+(?P<what>[^,;]{2,60}?)\s+"
+    r"(?:is|are|was|were|looks?|sounds?|seems?|reads?)\s+(?!not\b|never\b)(?P<said>(?:[\w'’-]+\s+){0,4}?[\w'’-]+)[.!\s]*$",
+    re.IGNORECASE,
+)
 _MAX_NUMBERED = 8  # words of a clause that says no more than how some parts are
 _CONFIDENCE, _ONLY_ONE = 0.9, 0.75
 
@@ -192,6 +212,45 @@ def find_rest(comment: str, start: int, end: int, document: Document) -> Proposa
     else:
         places = [place for place in document.sentences if place[1] <= part.places[0][0]]
     return Proposal("part", (match.start(), part.phrase[1]), tuple(places), _CONFIDENCE) if places else None
+
+
+def find_counted(comment: str, start: int, end: int, document: Document) -> Proposal | None:
+    """Return the parts of "The third is wrong" and "The first two are": of the kind that the comment named last.
+
+    Without one, those of a list, else the sentences, if the answer has no ordinal that may be meant.
+    """
+    match = _BARE_ORDINALS.match(comment, start, end)
+    if match is None or document.program is not None:
+        return None
+    ordinals = re.findall(rf"\b(?:{_COUNTED})\b", match["ordinals"].lower())
+    named = [
+        (found.start(), unit)
+        for pattern, unit in _COMPILED
+        for found in pattern.finditer(comment, 0, start)
+        if unit.needs_number and (found["ordinal"] or found["number"]) and unit.find is not _words
+    ]
+    if not named and any(re.search(rf"\b{ordinal}\b", document.text, re.IGNORECASE) for ordinal in ordinals):
+        return None
+    last = max(named, key=lambda pair: pair[0])[1].find(document) if named else []
+    parts = last or document.items or document.sentences
+    numbers = [_ORDINALS[re.sub(r"\s+", " ", ordinal)] for ordinal in ordinals]
+    if len(parts) < 2 or not all(-len(parts) <= number < len(parts) for number in numbers):
+        return None
+    return Proposal("part", match.span("ordinals"), tuple(dict.fromkeys(parts[n] for n in numbers)), _CONFIDENCE)
+
+
+def find_all_but(
+    comment: str, start: int, end: int, document: Document
+) -> tuple[Proposal, tuple[Range, ...], str] | None:
+    """Return the part of "Everything but the third sentence is right", the sentences that it leaves, and "right"."""
+    match = _ALL_BUT.search(comment, start, end)
+    if match is None or document.program is not None:
+        return None
+    parts = list(find_parts(comment, *match.span("what"), document))
+    if len(parts) != 1 or parts[0].phrase[1] != match.end("what"):
+        return None
+    rest = [place for place in document.sentences if not any(overlap(place, other) for other in parts[0].places)]
+    return parts[0], tuple(rest), match["said"]
 
 
 def find_several(comment: str, start: int, end: int, document: Document) -> Proposal | None:

@@ -60,19 +60,19 @@ _LACK = re.compile(
     rf"|\s+(?:and|or)\s+(?={_NEGATIVE.pattern})",
     re.IGNORECASE,
 )
-_EXCEPT = (
+EXCEPT = (
     r"(?:(?:apart|aside) from|other than|except(?: for| in| when| with)?|with the exception of|save for|but for|barring"
     r"|minus)"
 )
 _EXCEPT_FIRST = re.compile(
-    rf"(?:except for|besides|{_EXCEPT})\s+(?!that\b|this\b|these\b|those\b)(?P<what>[^,]+?)"
+    rf"(?:except for|besides|{EXCEPT})\s+(?!that\b|this\b|these\b|those\b)(?P<what>[^,]+?)"
     r"(?:\s*,\s*|\s+(?=(?:i|it|it['’]s|this|that|they|you|we|everything|all|the rest|nothing|none|hardly|barely"
     r"|scarcely|overall|no)\b"
     r"|(?:the|my|your)\s\w+\s(?:is|are|was|were|works|reads|looks)\b))",
     re.IGNORECASE,
 )
 _EXCEPT_LAST = re.compile(
-    rf"\s*,?\s+(?<!the )(?<!try )(?<!try-){_EXCEPT}\s+(?!that\b|this\b)(?P<what>\S.*)$", re.IGNORECASE
+    rf"\s*,?\s+(?<!the )(?<!try )(?<!try-){EXCEPT}\s+(?!that\b|this\b)(?P<what>\S.*)$", re.IGNORECASE
 )
 _ALL = re.compile(r"\W*(?:everything|anything|all(?:\s+of\s+(?:it|this|that|them))?)\W*", re.IGNORECASE)
 _HAS_PREDICATE = re.compile(r"\s(?:is|are|was|were|looks?|sounds?|seems?|reads?|needs?|has|have)\s", re.IGNORECASE)

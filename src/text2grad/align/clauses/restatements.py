@@ -11,9 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from text2grad.align.answer.document import Document
+from text2grad.align.clauses.clause_split import EXCEPT
 from text2grad.align.clauses.clauses import MIN_MISSING, Clause
 from text2grad.align.learned.aligner import source_or_none
 from text2grad.align.learned.roles import content_keys, parse_mentions
+from text2grad.align.omissions import asks_to_change, is_removal
+from text2grad.align.quotes.quotations import find_quotations
+from text2grad.schema import Range
 from text2grad.text.whitespace import key_set
 
 _SUPPORT = re.compile(
@@ -46,6 +50,9 @@ _INFERRED = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_EXCEPTION = re.compile(rf"\b(?:{EXCEPT}|but|until|till|up\s+to)\b", re.IGNORECASE)  # between two clauses
+_SENTENCE_BREAK = re.compile(r"[.!?…]\W*\s|\n")
+_MIN_SOURCE_WORDS = 25  # a shorter prompt is a question or a task, whose words the answer shares without retelling it
 _MIN_SHARED = 0.4  # of the content words of a clause that says again what the answer says
 
 
@@ -54,17 +61,38 @@ def doubt_restatements(comment: str, clauses: Sequence[Clause], document: Docume
 
     Apart from details of what is supported, this holds of answers of one sentence that have a source.
     """
-    details = _doubt_details_of_support(comment, clauses)
-    if len(document.sentences) > 1 or _CLEAR_OBJECTION.search(comment):
+    retells = len(document.sentences) == 1 and _has_source(prompt, document)
+    details = _doubt_details_of_support(comment, clauses, document, crosses_sentences=retells)
+    if not retells or _CLEAR_OBJECTION.search(comment):
         return details  # on a longer answer, who says again what a part of it says mostly corrects it
-    if source_or_none(prompt, document.text) is None:
-        return details
     if (stated := _NOT_EXPLICIT.search(comment)) and _INFERRED.search(comment, stated.end()):
         return [replace(c, stance="unsure") if c.stance == "poor" else c for c in details]
     if _NEGATION.search(comment) and not _NEGATION.search(document.text):
         return details
     answer = key_set(document.text)
-    return [replace(c, stance="unsure") if _says_again(comment, c, answer) else c for c in details]
+    return [
+        replace(c, stance="unsure") if _says_again(comment, c, answer) and not _is_explicit(comment, c, document) else c
+        for c in details
+    ]
+
+
+def _has_source(prompt: str | None, document: Document) -> bool:
+    """Whether the prompt is a text that the answer retells."""
+    return len((prompt or "").split()) >= _MIN_SOURCE_WORDS and source_or_none(prompt, document.text) is not None
+
+
+def _is_explicit(comment: str, clause: Clause, document: Document) -> bool:
+    """Whether a clause quotes the answer, or asks to remove or change something: it says what it blames."""
+    bounds = (clause.start, clause.end)
+    if is_removal(comment, *bounds) or asks_to_change(comment, *bounds):
+        return True
+    quoted = [place for place in find_quotations(comment) if clause.start <= place[0] and place[1] <= clause.end]
+    return any(_occurs(comment[slice(*place)], document) for place in quoted)
+
+
+def _occurs(quoted: str, document: Document) -> bool:
+    words = quoted.strip(" .,;:!?").casefold()
+    return bool(words) and words in document.text.casefold()
 
 
 def _says_again(comment: str, clause: Clause, answer: frozenset[str]) -> bool:
@@ -78,14 +106,24 @@ def _says_again(comment: str, clause: Clause, answer: frozenset[str]) -> bool:
     return bool(keys) and len(keys & answer) >= _MIN_SHARED * len(keys)
 
 
-def _doubt_details_of_support(comment: str, clauses: Sequence[Clause]) -> list[Clause]:
-    """Take no stance from what follows a statement of support and blames nothing in words of its own."""
+def _doubt_details_of_support(
+    comment: str, clauses: Sequence[Clause], document: Document, *, crosses_sentences: bool
+) -> list[Clause]:
+    """Take no stance from what follows a statement of support and blames nothing in words of its own.
+
+    crosses_sentences: in the next sentences as well. What is excepted ("all true except the price") is no detail.
+    """
     settled: list[Clause] = []
-    supported = False
+    supported: Range | None = None
     for clause in clauses:
-        text = comment[clause.start : clause.end]
-        if supported and clause.stance == "poor" and clause.lacks < MIN_MISSING and not _OBJECTION.search(text):
+        if supported and not crosses_sentences and _SENTENCE_BREAK.search(comment, supported[1] - 1, clause.start):
+            supported = None
+        is_excepted = settled and _EXCEPTION.search(comment, settled[-1].end, clause.start)
+        objects = is_excepted or _OBJECTION.search(comment[clause.start : clause.end])
+        is_detail = supported and clause.stance == "poor" and clause.lacks < MIN_MISSING and not objects
+        if is_detail and not _is_explicit(comment, clause, document):
             clause = replace(clause, stance="unsure")
-        supported = supported or (clause.stance == "good" and _SUPPORT.search(text) is not None)
+        if clause.stance == "good" and _SUPPORT.search(comment, clause.start, clause.end):
+            supported = (clause.start, clause.end)
         settled.append(clause)
     return settled

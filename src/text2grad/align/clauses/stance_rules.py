@@ -61,9 +61,9 @@ _EXCLAIMED = re.compile(
     r"\W*how\s+(?:very\s+|really\s+|absolutely\s+|truly\s+)?(?P<adjective>[a-z]+)\s*!+\W*", re.IGNORECASE
 )  # with a full stop it may be mockery
 _PROHIBITION = re.compile(
-    rf"{_LEAD}(?:please\s+)?(?:do\s+not|don['’]t|dont|never|stop|avoid)\s+(?!(?:know|think|mind|care|worry|change|touch|get|"
-    r"understand|see|like|believe|even|agree|have|need|want|be|forget|hesitate|remove|delete|cut|drop|you|really|quite|recall|"
-    r"remember|ask|seen|heard|knew|thought|before|would|did|at|again|mine)\b)[a-z]+\s+\w",
+    rf"{_LEAD}(?:please\s+)?(?:do\s+not|don['’]t|dont|avoid|stop(?=\s+\w+ing\b)|never(?!\s+(?:\w+(?:s|ed)|said|told|gave|got|made|went|came|found|saw|read|did)\b))\s+(?!(?:know|think|mind|care|worry|change|touch|get|"
+    r"understand|see|like|believe|even|agree|have|need|want|be|forget|hesitate|remove|delete|cut|drop|lose|you|really|quite|recall|"
+    r"remember|leave\s+(?:\w+\s+){0,4}?out|omit|skip|miss|ignore|neglect|overlook|hide|ask|seen|heard|knew|thought|before|would|did|at|again|mine)\b)[a-z]+\s+\w",
     re.IGNORECASE,
 )
 _NEITHER = re.compile(
@@ -114,7 +114,7 @@ def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
         return _with_stance(clause, "poor", _MOCKING_PROBABILITY)
     if _exclaims_praise(comment, bounds):
         return _with_stance(clause, "good", _EXCLAIMED_PROBABILITY)
-    if (neither := _NEITHER.fullmatch(comment, *bounds)) and (stance := _opposite(neither["said"])):
+    if (neither := _NEITHER.fullmatch(comment, *bounds)) and (stance := opposite_stance(neither["said"])):
         return _with_stance(clause, stance, _PLAIN_PROBABILITY)
     if clause.lacks < MIN_MISSING and (request := _REQUEST.fullmatch(comment, *bounds)):
         return _read_request(comment, clause, request.span("what"), document)
@@ -125,9 +125,8 @@ def correct_stance(comment: str, clause: Clause, document: Document) -> Clause:
     is_doubt = clause.stance == "unsure" and _DOUBT.match(comment, *bounds)
     if is_doubt and not _NO_DOUBT.search(comment, *bounds):
         return _with_stance(clause, "poor", _DOUBT_PROBABILITY)
-    is_doubtful = clause.stance != "good" and clause.probability < _PROHIBITION_PROBABILITY
-    if is_doubtful and not asks and _PROHIBITION.match(comment, *bounds):
-        return replace(clause, stance="poor", probability=_PROHIBITION_PROBABILITY)
+    if clause.stance != "good" and not asks and _PROHIBITION.match(comment, *bounds):
+        return replace(_with_stance(clause, "poor", _PROHIBITION_PROBABILITY), missing=None, lacks=0.0)
     if clause.stance != "good" and _praises_plainly(comment[slice(*bounds)], document):
         return _with_stance(replace(clause, missing=None, lacks=0.0), "good", _PLAIN_PROBABILITY)
     return clause
@@ -143,7 +142,7 @@ def _exclaims_praise(comment: str, bounds: Range) -> bool:
     return _VOTE.match(comment, *bounds) is not None
 
 
-def _opposite(word: str) -> Label | None:
+def opposite_stance(word: str) -> Label | None:
     """Return the stance of who says that something is not as this word of praise or blame says."""
     letter = find_roles([word.lower()])[0][0]
     return "poor" if letter == "P" else "good" if letter == "B" else None

@@ -25,7 +25,8 @@ def add_corrections(
 
     A correction narrows the blame that overlaps it to the words that it replaces, or is blame of its own; praise of
     these words goes, since the comment wants others. What it inserts is an omission, in the place of one that the same
-    sentence of the comment has given. Things that another sentence quotes or names stay blamed around a correction.
+    sentence of the comment has given; the words beside it, which say where, are not blamed for that. Things that
+    another sentence quotes or names stay blamed around a correction.
     keep_rest: so does what the learned aligner blames there, since the comment says more than the correction.
     """
     found, missing = list(spans), list(omissions)
@@ -33,6 +34,7 @@ def add_corrections(
         if correction.start == correction.end:
             missing = [omission for omission in missing if not _overlap(omission.phrase, correction.phrase)]
             missing.append(_insertion(correction))
+            found = [span for span in found if not _is_anchor(span, correction)]
             continue
         place = (correction.start, correction.end)
         if correction.replacement:
@@ -46,6 +48,13 @@ def add_corrections(
         nearest = max((span for span in blame if span not in others), key=partial(_num_shared, place), default=None)
         found.append(_blame(correction, nearest, comment, critic))
     return sorted(found, key=lambda span: (span.start, span.end)), missing
+
+
+def _is_anchor(span: Span, insertion: Correction) -> bool:
+    """Whether a span blames words of the answer only because the same sentence says that something goes beside them."""
+    touches = span.start - 1 <= insertion.start <= span.end + 1
+    is_plain_blame = span.label == "poor" and span.replacement is None
+    return touches and is_plain_blame and _overlap(span.phrase, insertion.phrase)
 
 
 def _rest(span: Span, place: Range) -> list[Span]:

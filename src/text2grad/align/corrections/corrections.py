@@ -49,6 +49,7 @@ _NAME = re.compile(r"[A-ZÀ-Þ][\w'’.-]*(?:\s+(?:(?:of|de|van|von|the)\s+)?[A-
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _WEEKDAY = re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b", re.IGNORECASE)
 _MONTH = re.compile(r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b")
+_ARROW = re.compile(r"->|=>|→")
 _LIST_NUMBER = re.compile(r"\s*\d{1,3}[.):]?\s*")
 _POSITION = re.compile(
     r"(?:(?:the|your|its)\s+)?(?:very\s+)?(?:first|second|third|last|final|opening|closing|main|only)\s+(?:thing|sentence|line|paragraph|point|step|item|bullet|word|part)s?\b",
@@ -181,7 +182,10 @@ def _removals(request: ChangeRequest, comment: str, completion: str, prompt: str
     assert request.old is not None
     words = split_words(completion)
     old = comment[request.old.start : request.old.end]
-    if request.old.is_quoted and (quoted := _whole_words(old, completion, words, comment[slice(*request.phrase)])):
+    match = locate_quote(old, completion, context=comment[slice(*request.phrase)]) if request.old.is_quoted else None
+    if match is not None and match.confidence < _QUOTED:
+        match = None
+    if match and (quoted := _whole_words(match, completion, words)):
         certainty = _QUOTED if request.is_order else _UNSUPPORTED
         yield Correction(*cut(completion, words, *quoted), certainty, request.phrase, request.is_order)
         return
@@ -189,8 +193,24 @@ def _removals(request: ChangeRequest, comment: str, completion: str, prompt: str
         return
     for part in split_request(old, completion):
         best = next(iter(find_removals(part, completion, _source(prompt))), None)
+        if match and best and not _is_hardly_longer(best.first, best.last, match, words):
+            continue  # the words that are quoted go, or none
         if best is not None and best.probability >= MIN_REMOVAL and not _leaves_determiner(part, best.first, words):
             yield Correction(*cut(completion, words, best.first, best.last), best.probability, request.phrase)
+
+
+def _is_hardly_longer(first: int, last: int, match: Match, words: Sequence[WhitespaceWord]) -> bool:
+    """Whether words[first:last] are the quoted words with at most one function word beside them."""
+    quoted_first, quoted_last = _words_inside(match, words)
+    beside = [*words[first:quoted_first], *words[quoted_last:last]]
+    is_function = all(word.text.strip(PUNCTUATION).lower() in FUNCTION_WORDS for word in beside)
+    return first <= quoted_first and quoted_last <= last and len(beside) <= 1 and is_function
+
+
+def _words_inside(match: Match, words: Sequence[WhitespaceWord]) -> tuple[int, int]:
+    """Return the words that a quotation touches."""
+    inside = [i for i, word in enumerate(words) if word.start < match.end and match.start < word.end]
+    return inside[0], inside[-1] + 1
 
 
 def _leaves_determiner(part: str, first: int, words: Sequence[WhitespaceWord]) -> bool:
@@ -199,13 +219,9 @@ def _leaves_determiner(part: str, first: int, words: Sequence[WhitespaceWord]) -
     return has_determiner and len(part.split()) == 2 and first > 0 and words[first - 1].text.lower() in DETERMINERS
 
 
-def _whole_words(quote: str, completion: str, words: Sequence[WhitespaceWord], context: str) -> tuple[int, int] | None:
+def _whole_words(match: Match, completion: str, words: Sequence[WhitespaceWord]) -> tuple[int, int] | None:
     """Return the words that a quotation quotes, if the rest reads without exactly these."""
-    match = locate_quote(quote, completion, context=context)
-    if match is None or match.confidence < _QUOTED:
-        return None
-    inside = [i for i, word in enumerate(words) if word.start < match.end and match.start < word.end]
-    first, last = inside[0], inside[-1] + 1
+    first, last = _words_inside(match, words)
     whole = completion[words[first].start : words[last - 1].end].strip(PUNCTUATION)
     is_whole = whole == completion[match.start : match.end].strip(PUNCTUATION)
     return (first, last) if is_whole and still_reads(words, first, last) else None
@@ -266,13 +282,17 @@ def _replace_term(
             return None
         text = _alike(text, words, at_end=new.edge == "end")
         certainty *= _NAMED
-    replaced = completion[match.start : match.end].lower()
+    original = completion[match.start : match.end]
+    replaced = original.lower()
     if {text.lower(), replaced} == {"right", "left"}:
         text = text.lower()  # no description of what is right, and no name
     elif not new.is_quoted and not _is_wording(text):
         return None
-    if not text or fuzz.ratio(text.lower(), replaced) == 100:
+    if not text or text == original:
         return None
+    if text.lower() == replaced:  # who only names the same thing again rarely means its capitals
+        is_meant = (old.is_quoted and new.is_quoted) or _ARROW.search(comment, *phrase) is not None
+        return Correction(match.start, match.end, text, certainty, phrase) if is_meant else None
     names_both = new.edge is not None and locate_quote(text, completion, threshold=1.0) is not None
     if names_both and not (_TWO_WORDS.fullmatch(comment, *phrase) and _num_uses(words, completion) == 1):
         return None  # the answer says both; which of them is wrong is not certain
