@@ -11,6 +11,7 @@ from pydantic_core import to_jsonable_python
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from text2grad.align.comment_aligner import describe_refusals
+from text2grad.align.quotes.quotations import find_quotations
 from text2grad.align.reading import read_comment
 from text2grad.align.tokens import decode, offsets
 from text2grad.constrained_step import Change, constrained_step
@@ -152,9 +153,12 @@ def locate_comment(comment: str, completion: str, prompt: str) -> tuple[Feedback
         unsure = "; ".join(f'"{words}": confidence {confidence:.2f}' for words, confidence in found)
         reasons = [part for part in (describe_refusals(comment, reading) if not unsure else "", unsure) if part]
         missing = f"; not found: {', '.join(reading.unmatched)}" if reading.unmatched else ""
+        lacks, remedy = "which words of the completion it is about", "quote them"
+        if find_quotations(comment) and not reading.unmatched:
+            lacks, remedy = "what is right or wrong with the words that it quotes", "say it"
         raise UserError(
-            f"the comment does not say which words of the completion it is about ({'; '.join(reasons)}{missing}); "
-            f'quote them, as in: The meeting was not on "Friday".'
+            f"the comment does not say {lacks} ({'; '.join(reasons)}{missing}); "
+            f'{remedy}, as in: The meeting was not on "Friday".'
         )
     feedback = Feedback(
         critique=comment,
