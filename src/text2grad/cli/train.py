@@ -92,9 +92,10 @@ def _settings_for(feedback: Path, config: Path | None, settings: list[str], epoc
     from text2grad.trainer.offline import DEFAULTS, steps_for, usable_feedback
 
     defaults: dict[str, dict[str, Any]] = {"policy": DEFAULTS, "critic": {"name": LOGGED}, "data": {"eval": None}}
-    usable = usable_feedback(list(read_examples(feedback)))
-    usable.check()
-    samples_per_step = load_config(config, settings, defaults).policy.samples_per_step * world_size()
+    loaded = load_config(config, settings, defaults)
+    usable = usable_feedback(list(read_examples(feedback)), loaded.credit.min_confidence)
+    usable.check(feedback)
+    samples_per_step = loaded.policy.samples_per_step * world_size()
     max_steps = steps_for(len(usable.examples), samples_per_step, epochs or EPOCHS)
     defaults["policy"] = DEFAULTS | {"max_steps": max_steps}
     given_epochs = [] if epochs is None else [f"policy.max_steps={max_steps}"]
