@@ -93,8 +93,9 @@ def check_critic(
     references = {i: reference for i, e in enumerate(examples) if (reference := first_reference(e)) is not None}
     if not attempts and not references:
         raise UserError(
-            "no example has a completion or a reference, so there is no honest answer to compare with; add references, "
-            "or completions of the untrained model"
+            "no example has a completion or a reference, so there is no honest answer to compare with; add a `reference` "
+            "to the prompts, or give completions of the untrained model with --answers FILE, as `text2grad generate` "
+            "writes them"
         )
     degenerate = [
         (i, answer)
