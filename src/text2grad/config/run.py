@@ -153,13 +153,18 @@ def _first_error(values: dict[str, Any]) -> tuple[str, ...]:
 def _read(path: Path) -> dict[str, Any]:
     path = resolve_config(path)
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such file or preset; the presets are {', '.join(preset_names())}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
     except yaml.YAMLError as error:
         raise UserError(f"{path} is not valid YAML: {error}") from error
+    if values is None:
+        raise UserError(
+            f"{path} is empty; `text2grad init` writes a configuration to change, and the presets are "
+            f"{', '.join(preset_names())}"
+        )
     if not isinstance(values, dict):
         raise UserError(f"{path}: expected sections such as `model:` and `policy:`, found a {type(values).__name__}")
     return _find_data(values, path.parent)
