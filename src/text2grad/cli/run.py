@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from text2grad.cli.options import Config, Debug, Model, OutputDir, Resume, Watch, to_overrides, watching
+from text2grad.cli.options import (
+    Config,
+    Debug,
+    Model,
+    OutputDir,
+    Resume,
+    Watch,
+    explaining_critic_options,
+    to_overrides,
+    watching,
+)
 from text2grad.cli.progress import silence_libraries, terminal
 
 
@@ -36,6 +46,11 @@ def run(
     silence_libraries()
     options = to_overrides({"model.name": model, "output_dir": output_dir})
     look_beside(config)
-    settings = load_config(config, [*(overrides or []), *options])
-    with watching(settings.output_dir, watch), TerminalDisplay(terminal()) as display:
+    changes = [*(overrides or []), *options]
+    settings = load_config(config, changes)
+    with (
+        explaining_critic_options(config, changes),
+        watching(settings.output_dir, watch),
+        TerminalDisplay(terminal()) as display,
+    ):
         run_pipeline(settings, display, resume)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from text2grad.cli.options import Debug, Model, OutputDir, Resume, Watch, to_overrides, watching
+from text2grad.cli.options import (
+    Debug,
+    Model,
+    OutputDir,
+    Resume,
+    Watch,
+    explaining_critic_options,
+    to_overrides,
+    watching,
+)
 from text2grad.cli.progress import silence_libraries, terminal
 from text2grad.distributed.environment import world_size
 from text2grad.errors import UserError
@@ -80,7 +89,7 @@ def train(
             if heldout is None and load_config(config, settings).policy.eval_steps is None:
                 settings.append("data.eval=null")
             loaded, start = load_config(config, settings), run
-        with watching(loaded.output_dir, watch):
+        with explaining_critic_options(config, settings), watching(loaded.output_dir, watch):
             start(loaded, display, resume)
 
 
