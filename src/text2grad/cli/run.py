@@ -18,6 +18,7 @@ from text2grad.cli.options import (
     watching,
 )
 from text2grad.cli.progress import silence_libraries, terminal
+from text2grad.config.arguments import check_arguments
 
 
 def run(
@@ -38,6 +39,7 @@ def run(
 
     Example: text2grad run quickstart policy.max_steps=5 -o runs/first
     """
+    check_arguments(config, overrides or [])
     from text2grad.cli.display import TerminalDisplay
     from text2grad.config.run import load_config
     from text2grad.critics.registry import look_beside

@@ -18,8 +18,10 @@ from text2grad.cli.options import (
     watching,
 )
 from text2grad.cli.progress import silence_libraries, terminal
+from text2grad.config.arguments import check_arguments
 from text2grad.distributed.environment import world_size
 from text2grad.errors import UserError
+from text2grad.schema import check_examples_file
 
 if TYPE_CHECKING:
     from text2grad.config.run import RunConfig
@@ -63,13 +65,16 @@ def train(
 
     Example: text2grad train --feedback feedback.jsonl --model smollm2 -o runs/taught
     """
+    if feedback is None and config is None:
+        raise UserError("nothing to train on: give --feedback FILE, or --config FILE with prompts and a critic")
+    if feedback is not None:
+        check_examples_file(feedback)
+    check_arguments(config, overrides or [])
     from text2grad.cli.display import TerminalDisplay
     from text2grad.config.run import load_config
     from text2grad.critics.registry import look_beside
     from text2grad.pipeline import run, train_offline
 
-    if feedback is None and config is None:
-        raise UserError("nothing to train on: give --feedback FILE, or --config FILE with prompts and a critic")
     silence_libraries()
     look_beside(config)
     options = to_overrides(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from text2grad.schema import Example
-from text2grad.text.words import Text, parse_text
+from text2grad.text.words import Key, Text, parse_text
 
 log = logging.getLogger(__name__)
 DOCUMENT = "document"
@@ -53,7 +53,7 @@ def _doubt(example: Example) -> str | None:
     return None
 
 
-def _overlap(content: set[object], prompt: Text) -> float:
+def _overlap(content: set[Key], prompt: Text) -> float:
     return len(content.intersection(prompt.keys)) / max(1, len(content))
 
 
