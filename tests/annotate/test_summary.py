@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from text2grad.annotate.summary import Summary, covered_length
+from text2grad.critics.rules.grounding import GroundingCritic
+from text2grad.critics.rules.qa import QACritic
+from text2grad.schema import Example
 
 
 @pytest.mark.parametrize(
@@ -47,3 +50,12 @@ def test_the_number_of_causes_is_bounded():
         summary.add({"feedback": {"status": "failed", "error": f"cause {i}"}})
     assert len(summary.causes) == 51
     assert summary.causes["other"] == 950
+
+
+def test_rule_critics_that_fail_alike_have_one_cause():
+    for critic, cause in ((QACritic(), "neither a passage"), (GroundingCritic(), "no source text")):
+        summary = Summary()
+        for feedback in critic.critique([Example(id=name, prompt="", completion="x") for name in ("q-1", "q-2")]):
+            summary.add({"completion": "x", "feedback": feedback.model_dump()})
+        ((found, count),) = summary.causes.items()
+        assert (found.startswith(cause), count) == (True, 2)

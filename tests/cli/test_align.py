@@ -57,7 +57,7 @@ def test_a_comment_about_nothing_that_can_be_found_is_failed(aligned: dict[str, 
     assert feedback.critique == "The umbrella in Karachi is wrong."
 
 
-@pytest.mark.parametrize("records", [[record("placed", "Well begun.", [SPAN])], [Example(id="1", prompt="p")], []])
+@pytest.mark.parametrize("records", [[record("placed", "Well begun.", [SPAN])], [Example(id="1", prompt="p")]])
 def test_without_anything_to_align_the_command_fails_and_writes_nothing(tmp_path: Path, records: list[Example]) -> None:
     source, out = tmp_path / "comments.jsonl", tmp_path / "feedback.jsonl"
     write_examples(source, records)
@@ -68,3 +68,22 @@ def test_without_anything_to_align_the_command_fails_and_writes_nothing(tmp_path
     assert str(result.exception).startswith(f"{source}: nothing to align: no record has feedback with a critique and")
     assert result.output == ""
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        ("\n", "the file is empty; give JSON lines"),
+        ('{"id": "1", "prompt": "p", "completion": "c", "comment": "Bad."}\n', "a comment; use `text2grad import "),
+        ('{"id": "1", "prompt": "p", "completion": "c", "critique": "Bad."}\n', "a critique; use `text2grad import "),
+    ],
+)
+def test_the_remedy_is_that_of_the_file(tmp_path: Path, content: str, error: str) -> None:
+    source = tmp_path / "comments.jsonl"
+    source.write_text(content)
+    app = typer.Typer()
+    app.command()(align)
+    result = CliRunner().invoke(app, [str(source), "-o", str(tmp_path / "feedback.jsonl")])
+    assert result.exit_code == 1
+    assert str(result.exception).startswith(f"{source}: ")
+    assert error in str(result.exception)

@@ -66,6 +66,31 @@ def test_a_critic_that_can_be_gamed_fails_with_the_kinds_that_do(check: Check) -
     assert "Do not train with this critic yet" in result.output
 
 
+def test_a_critic_that_raises_gets_its_reason_and_no_table(check: Check) -> None:
+    Path("broken.py").write_text("class Broken:\n    def critique(self, examples):\n        raise ValueError('no')\n")
+
+    result = check("broken:Broken", "prompts.jsonl", "--answers", "answers.jsonl")
+
+    assert result.exit_code == 1
+    assert "Problem: Every critique failed: " in result.output
+    assert "There are no completions to compare with" not in result.output
+    assert "furthest ahead" not in result.output
+
+
+def test_a_critic_that_fails_on_honest_answers_alone_does_not_pass(check: Check) -> None:
+    Path("shy.py").write_text(
+        "from text2grad.schema import Feedback\n\n\nclass Shy:\n    def critique(self, examples):\n"
+        "        return [self.one(e) for e in examples]\n\n    def one(self, e):\n"
+        "        if e.completion.strip() == e.reference:\n            return Feedback.failure('shy', 'no')\n"
+        "        return Feedback(critic='shy', score=len(e.completion) / 1e4)\n"
+    )
+
+    result = check("shy:Shy", "prompts.jsonl")
+
+    assert result.exit_code == 1
+    assert "Problem: Every critique of an honest answer failed" in result.output
+
+
 def test_the_critic_of_a_run_is_found_in_its_configuration(check: Check) -> None:
     assert check("run.yaml", "prompts.jsonl").exit_code == 1
     assert check("run.yaml", "prompts.jsonl", "--option", "likes=right").exit_code == 0

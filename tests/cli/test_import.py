@@ -83,6 +83,43 @@ def test_columns_can_be_named(tmp_path):
     assert example.prompt == "Wann?"
 
 
+def test_the_label_of_a_comment_that_cannot_be_read_judges_the_whole_answer(tmp_path):
+    path, out = tmp_path / "kommentare.csv", tmp_path / "f.jsonl"
+    rows = ("Das ist der falsche Tag.,Fluff", "Das ist der falsche Tag.,good", "Das ist der falsche Tag.,")
+    path.write_text(
+        "prompt,completion,comment,label\n" + "".join(f"Wann?,Am Freitag {i}.,{row}\n" for i, row in enumerate(rows))
+    )
+    done = invoke("import", path, "-o", out, "--label", "Fluff=poor")
+    assert done.exit_code == 0, done.output
+    poor, good, unlabelled = (example.feedback for example in read_examples(out))
+    assert (poor.status, poor.score) == ("ok", -1.0)
+    assert [(span.label, span.match) for span in good.spans] == [("good", "whole")]
+    assert (unlabelled.status, unlabelled.score) == ("failed", None)
+    assert poor.critique == "Das ist der falsche Tag."
+    assert "kommentare.csv:2: the critique has no effect" in done.output
+    assert '; its label "Fluff" judges the whole answer' in done.output
+
+
+def test_a_file_without_any_usable_comment_is_not_written(tmp_path):
+    path, out = tmp_path / "kommentare.csv", tmp_path / "f.jsonl"
+    path.write_text("prompt,completion,comment\nWann?,Am Freitag.,Das ist der falsche Tag.\n")
+    with pytest.raises(
+        UserError, match=r"none of 1 completions has feedback that can be used, last: .*csv:2: the crit"
+    ):
+        invoke("import", path, "-o", out)
+    assert not out.exists()
+
+
+def test_a_quote_that_is_not_in_the_answer_is_named_with_its_line(tmp_path):
+    path, out = tmp_path / "q.csv", tmp_path / "f.jsonl"
+    path.write_text("prompt,completion,label,quote\nWho?,A b c,poor,b\nWhat?,A b c,poor,zzz\n")
+    done = invoke("import", path, "-o", out)
+    assert done.exit_code == 0, done.output
+    assert 'q.csv:3: "zzz" is not in the completion' in done.output
+    found, lost = (example.feedback for example in read_examples(out))
+    assert (found.status, lost.status, lost.unmatched) == ("ok", "failed", ["zzz"])
+
+
 def test_a_conversation_in_a_cell_is_a_prompt(tmp_path):
     turns = [
         {"role": "user", "content": "Hi."},

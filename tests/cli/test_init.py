@@ -36,6 +36,16 @@ def test_the_written_folder_can_be_run(tmp_path, tiny_model, monkeypatch):
     assert json.loads((tmp_path / "mine/runs/first/evaluation.json").read_text())["n"] == 4
 
 
+def test_the_critic_that_is_written_can_be_checked(tmp_path, monkeypatch):
+    assert invoke("init", tmp_path / "mine").exit_code == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "my_critic", raising=False)
+    checked = invoke("critic", "check", "my_critic:ConciseCritic", "prompts.jsonl")
+    assert "12 examples" in checked.output
+    assert 'Problem: "prompt copied" (the prompt) scores' in checked.output
+
+
 def test_a_run_finds_its_critic_and_prompts_from_another_folder(tmp_path, tiny_model, monkeypatch):
     assert invoke("init", tmp_path / "mine").exit_code == 0
     monkeypatch.chdir(tmp_path)

@@ -13,6 +13,7 @@ from support import PROMPTS, VowelCritic
 from typer.testing import CliRunner
 
 from text2grad.cli.app import app
+from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback, write_examples
 
 
@@ -72,3 +73,17 @@ def test_a_watched_run_is_the_same_to_the_bit(
 
 def test_help_names_the_option() -> None:
     assert "--watch" in CliRunner(env={"COLUMNS": "200"}).invoke(app, ["run", "--help"]).output
+
+
+def test_options_of_the_file_s_critic_are_explained_where_another_is_named(config: Path) -> None:
+    config.write_text(
+        config.read_text().replace('{name: "support:VowelCritic"}', "{name: qa, options: {max_words: 9}}")
+    )
+
+    def run(*changes: str) -> None:
+        app(["run", str(config), *changes], standalone_mode=False)
+
+    with pytest.raises(UserError, match=r'has no option "max_words".*run\.yaml; leave out .* critic\.options={}'):
+        run("critic.name=support:VowelCritic")
+    with pytest.raises(UserError, match=r'has no option "max_words"; known: failing\.$'):
+        run("critic.name=support:VowelCritic", "critic.options.max_words=3")

@@ -128,3 +128,10 @@ def test_defaults_of_a_command_fill_what_is_not_set_inside_groups_too(tmp_path: 
     assert (changed.beta, changed.corrections.kl) == (0.3, 0.2)
     assert (changed.corrections.weight, changed.corrections.robustness) == (1.0, 0.0)
     assert defaults["policy"]["corrections"] == {"weight": 0.5, "robustness": 0.0}
+
+
+@pytest.mark.parametrize("text", ["", "\n# policy:\n#   max_steps: 3\n"])
+def test_an_empty_file_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "empty.yaml").write_text(text)
+    with pytest.raises(UserError, match=r"empty\.yaml is empty; `text2grad init` .* the presets are .*quickstart"):
+        load_config(tmp_path / "empty.yaml")

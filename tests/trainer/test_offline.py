@@ -126,6 +126,27 @@ def test_comments_that_are_too_uncertain_to_count_are_neutral():
     assert usable_feedback([commented(), unsure]).neutral == 1
 
 
+def test_feedback_that_only_says_something_is_refused_with_the_remedy():
+    critique = Feedback(critic="human", critique="It is not on Friday.")
+    unread = [commented(i, spans=[]).model_copy(update={"feedback": critique}) for i in range(2)]
+    with pytest.raises(UserError, match=r"^c\.jsonl: .*none of 2 critiques .*`text2grad align c\.jsonl -o"):
+        usable_feedback(unread).check("c.jsonl")
+    usable_feedback([*unread, commented()]).check()
+
+
+def test_only_uncertain_feedback_is_refused_unless_little_confidence_is_asked_for():
+    span = commented().feedback.spans[0]
+    unsure = commented(spans=[span.model_copy(update={"confidence": 0.1})])
+    with pytest.raises(UserError, match=r"with a confidence of at least 0\.25; .* or lower credit\.min_confidence"):
+        usable_feedback([unsure]).check()
+    usable_feedback([unsure], min_confidence=0.05).check()
+
+
+def test_an_empty_file_is_named():
+    with pytest.raises(UserError, match=r"^e\.jsonl: no training data: there are no examples"):
+        usable_feedback([]).check("e.jsonl")
+
+
 def test_rows_that_cannot_be_used_are_counted_with_the_reason():
     neutral = commented(1, spans=[])
     failed = [

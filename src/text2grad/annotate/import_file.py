@@ -79,7 +79,7 @@ def _keep_score(before: Feedback, aligned: Feedback) -> Feedback:
 
 
 def _write(output: Path, examples: Iterable[Example], summary: ImportSummary) -> None:
-    """Write all examples, or no file at all where there is none or the writing fails."""
+    """Write all examples, or no file at all where none is of use or the writing fails."""
     partial = output.with_name(f".{output.name}.partial")
     with disk_errors(output):
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ def _write(output: Path, examples: Iterable[Example], summary: ImportSummary) ->
                 for example in examples:
                     out.write(example.model_dump_json(exclude_defaults=True) + "\n")
                     summary.add(example)
-            if summary.examples:
+            if summary.is_worth_writing:
                 fsync_path(partial)
                 partial.replace(output)
         finally:

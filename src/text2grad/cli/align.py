@@ -13,6 +13,7 @@ from text2grad.errors import UserError
 
 if TYPE_CHECKING:
     from text2grad.critics.base import Critic
+    from text2grad.schema import Example
 
 
 def align(
@@ -45,8 +46,7 @@ def align(
 
     Example: text2grad align comments.jsonl -o feedback.jsonl
     """
-    from text2grad.align.comment_aligner import CommentAligner, is_alignable
-    from text2grad.schema import read_examples
+    from text2grad.align.comment_aligner import CommentAligner
 
     endpoint: dict[str, object] = {"base_url": base_url, "api_key_env": api_key_env}
     endpoint |= {"price_in": price_in, "price_out": price_out, "max_cost": max_cost}
@@ -56,11 +56,7 @@ def align(
     if llm_model is not None and model is not None:
         raise UserError("give --model or --llm-model, not both: a model on a server reads the comments alone")
 
-    if not any(example.feedback and is_alignable(example.feedback) for example in read_examples(source)):
-        raise UserError(
-            f"{source}: nothing to align: no record has feedback with a critique and without spans; "
-            f"`text2grad annotate` adds feedback"
-        )
+    _check_alignable(source)
     critic: Critic
     if llm_model is not None:
         from text2grad.critics.llm.comment_reader import LLMCommentReader
@@ -74,3 +70,37 @@ def align(
     else:
         critic = CommentAligner()
     annotate_with_progress(source, output, critic, retry_failed=retry_failed)
+
+
+def _check_alignable(source: Path) -> None:
+    """Raise UserError with the remedy where no record has feedback to align."""
+    from text2grad.align.comment_aligner import is_alignable
+    from text2grad.schema import read_examples
+
+    is_empty, comment = True, None
+    for example in read_examples(source):
+        is_empty = False
+        if example.feedback is not None and is_alignable(example.feedback):
+            return
+        comment = comment or _find_comment(example)
+    if is_empty:
+        raise UserError(f"{source}: the file is empty; give JSON lines whose records have feedback with a critique")
+    if comment is not None:
+        raise UserError(
+            f"{source}: nothing to align: the records have no feedback, but a {comment}; "
+            f"use `text2grad import {source} -o feedback.jsonl`, which reads it"
+        )
+    raise UserError(
+        f"{source}: nothing to align: no record has feedback with a critique and without spans; "
+        f"`text2grad annotate` adds feedback"
+    )
+
+
+def _find_comment(example: Example) -> str | None:
+    """Return the name of the field that holds a person's comment, where there is no feedback."""
+    from text2grad.critics.human.columns import NAMES
+
+    usual = NAMES["comment"].split()
+    if example.feedback is not None:
+        return None
+    return next((name for name, text in example.meta.items() if name.lower() in usual and isinstance(text, str)), None)

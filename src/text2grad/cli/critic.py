@@ -78,8 +78,9 @@ def check(
 
 
 def show_result(console: Console, result: CheckResult) -> None:
-    """Print the table, the warnings and the verdict."""
-    console.print(result_table(result, console.width))
+    """Print the table, where there are scores to compare, the warnings and the verdict."""
+    if not (result.attempts is None and result.references is None):
+        console.print(result_table(result, console.width))
     for warning in result.warnings:
         console.print(f"[yellow]Note:[/yellow] {escape(warning)}", soft_wrap=True)
     for problem in result.problems:

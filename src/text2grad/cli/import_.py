@@ -99,6 +99,12 @@ def _print_summary(summary: ImportSummary, source: str, output: Path) -> None:
     _print_named(console, "not read", summary.unread, "more comments")
     if not summary.examples:
         raise UserError(f"{source}: no row could be imported; {output} is not written")
+    if not summary.is_worth_writing:
+        raise UserError(
+            f"{source}: none of {summary.with_feedback} completions has feedback that can be used, last: "
+            f"{summary.unread[-1] if summary.unread else 'all of it failed'}; {output} is not written: name the words "
+            f"of the answer that are meant, or add a column `label` with good or poor"
+        )
 
 
 def columns_table(guessed: list[GuessedColumn]) -> Table:
@@ -123,6 +129,7 @@ def summary_table(summary: ImportSummary) -> Table:
     optional = {
         "comments without a position whose words were found": summary.aligned,
         "comments without a position whose words were not found": summary.unaligned,
+        "  of these, judged as a whole by their label": summary.judged,
         "quotations that are not in the completion": summary.unmatched,
         "spans with wrong offsets, found by their words": summary.relocated,
     }

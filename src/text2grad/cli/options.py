@@ -67,6 +67,23 @@ def watching(folder: Path, watch: bool) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def explaining_critic_options(config: Path | None, settings: Iterable[str]) -> Iterator[None]:
+    """Say what to do about options of the file's critic where the settings name another critic."""
+    from text2grad.critics.registry import UnknownOptionError
+
+    try:
+        yield
+    except UnknownOptionError as error:
+        keys = {setting.partition("=")[0] for setting in settings}
+        own = {"critic", "critic.options", f"critic.options.{error.option}"}
+        if config is None or "critic.name" not in keys or keys & own:
+            raise
+        raise UserError(
+            f"{error} It is an option of the critic in {config}; leave out its options with critic.options={{}}"
+        ) from error
+
+
 def to_overrides(values: dict[str, object]) -> list[str]:
     """Format the options that were given as `section.key=value` settings."""
     return [f"{key}={json.dumps(str(value), ensure_ascii=False)}" for key, value in given(values).items()]

@@ -6,8 +6,19 @@ from typing import Annotated
 
 import typer
 
-from text2grad.cli.options import Config, Debug, Model, OutputDir, Resume, Watch, to_overrides, watching
+from text2grad.cli.options import (
+    Config,
+    Debug,
+    Model,
+    OutputDir,
+    Resume,
+    Watch,
+    explaining_critic_options,
+    to_overrides,
+    watching,
+)
 from text2grad.cli.progress import silence_libraries, terminal
+from text2grad.config.arguments import check_arguments
 
 
 def run(
@@ -28,6 +39,7 @@ def run(
 
     Example: text2grad run quickstart policy.max_steps=5 -o runs/first
     """
+    check_arguments(config, overrides or [])
     from text2grad.cli.display import TerminalDisplay
     from text2grad.config.run import load_config
     from text2grad.critics.registry import look_beside
@@ -36,6 +48,11 @@ def run(
     silence_libraries()
     options = to_overrides({"model.name": model, "output_dir": output_dir})
     look_beside(config)
-    settings = load_config(config, [*(overrides or []), *options])
-    with watching(settings.output_dir, watch), TerminalDisplay(terminal()) as display:
+    changes = [*(overrides or []), *options]
+    settings = load_config(config, changes)
+    with (
+        explaining_critic_options(config, changes),
+        watching(settings.output_dir, watch),
+        TerminalDisplay(terminal()) as display,
+    ):
         run_pipeline(settings, display, resume)

@@ -7,10 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from text2grad.cli.options import Debug, Model, OutputDir, Resume, Watch, to_overrides, watching
+from text2grad.cli.options import (
+    Debug,
+    Model,
+    OutputDir,
+    Resume,
+    Watch,
+    explaining_critic_options,
+    to_overrides,
+    watching,
+)
 from text2grad.cli.progress import silence_libraries, terminal
+from text2grad.config.arguments import check_arguments
 from text2grad.distributed.environment import world_size
 from text2grad.errors import UserError
+from text2grad.schema import check_examples_file
 
 if TYPE_CHECKING:
     from text2grad.config.run import RunConfig
@@ -54,13 +65,16 @@ def train(
 
     Example: text2grad train --feedback feedback.jsonl --model smollm2 -o runs/taught
     """
+    if feedback is None and config is None:
+        raise UserError("nothing to train on: give --feedback FILE, or --config FILE with prompts and a critic")
+    if feedback is not None:
+        check_examples_file(feedback)
+    check_arguments(config, overrides or [])
     from text2grad.cli.display import TerminalDisplay
     from text2grad.config.run import load_config
     from text2grad.critics.registry import look_beside
     from text2grad.pipeline import run, train_offline
 
-    if feedback is None and config is None:
-        raise UserError("nothing to train on: give --feedback FILE, or --config FILE with prompts and a critic")
     silence_libraries()
     look_beside(config)
     options = to_overrides(
@@ -80,7 +94,7 @@ def train(
             if heldout is None and load_config(config, settings).policy.eval_steps is None:
                 settings.append("data.eval=null")
             loaded, start = load_config(config, settings), run
-        with watching(loaded.output_dir, watch):
+        with explaining_critic_options(config, settings), watching(loaded.output_dir, watch):
             start(loaded, display, resume)
 
 
@@ -92,9 +106,10 @@ def _settings_for(feedback: Path, config: Path | None, settings: list[str], epoc
     from text2grad.trainer.offline import DEFAULTS, steps_for, usable_feedback
 
     defaults: dict[str, dict[str, Any]] = {"policy": DEFAULTS, "critic": {"name": LOGGED}, "data": {"eval": None}}
-    usable = usable_feedback(list(read_examples(feedback)))
-    usable.check()
-    samples_per_step = load_config(config, settings, defaults).policy.samples_per_step * world_size()
+    loaded = load_config(config, settings, defaults)
+    usable = usable_feedback(list(read_examples(feedback)), loaded.credit.min_confidence)
+    usable.check(feedback)
+    samples_per_step = loaded.policy.samples_per_step * world_size()
     max_steps = steps_for(len(usable.examples), samples_per_step, epochs or EPOCHS)
     defaults["policy"] = DEFAULTS | {"max_steps": max_steps}
     given_epochs = [] if epochs is None else [f"policy.max_steps={max_steps}"]

@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, ValidationError
 
-from text2grad.config.packaged import preset_names, resolve_config
+from text2grad.config.arguments import find_config, split_override
+from text2grad.config.packaged import preset_names
 from text2grad.data.registry import DATASETS, load_examples
 from text2grad.errors import UserError
 from text2grad.models.loading import DEFAULT_MODEL
@@ -151,15 +152,18 @@ def _first_error(values: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    path = resolve_config(path)
+    path = find_config(path)
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file or preset; the presets are {', '.join(preset_names())}") from error
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
     except yaml.YAMLError as error:
         raise UserError(f"{path} is not valid YAML: {error}") from error
+    if values is None:
+        raise UserError(
+            f"{path} is empty; `text2grad init` writes a configuration to change, and the presets are "
+            f"{', '.join(preset_names())}"
+        )
     if not isinstance(values, dict):
         raise UserError(f"{path}: expected sections such as `model:` and `policy:`, found a {type(values).__name__}")
     return _find_data(values, path.parent)
@@ -186,11 +190,7 @@ def changed_keys(old: RunConfig, new: RunConfig) -> list[str]:
 
 
 def _set(values: dict[str, Any], override: str) -> None:
-    dotted, equals, text = override.partition("=")
-    if not equals:
-        raise UserError(
-            f'"{override}" is not a setting; write it as section.key=value, for instance policy.max_steps=10'
-        )
+    dotted, text = split_override(override)
     *sections, key = dotted.split(".")
     for section in sections:
         if values.get(section) is None:

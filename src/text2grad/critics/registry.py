@@ -30,6 +30,14 @@ CRITICS = {
 ENTRY_POINTS = "text2grad.critics"
 
 
+class UnknownOptionError(UserError):
+    """A critic is given an option that it does not have."""
+
+    def __init__(self, message: str, option: str) -> None:
+        super().__init__(message)
+        self.option = option
+
+
 def available_critics() -> dict[str, str]:
     """Import strings by name: `CRITICS` and the entry points of the group `text2grad.critics`."""
     return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)} | CRITICS
@@ -82,7 +90,7 @@ def _check_options(factory: Any, arguments: tuple[str, ...], options: dict[str, 
     for option in options if not takes_any else ():
         if option not in known:
             hint = did_you_mean(option, known) if known else "; it has none."
-            raise UserError(f'critic "{name}" has no option "{option}"{hint}')
+            raise UnknownOptionError(f'critic "{name}" has no option "{option}"{hint}', option)
     for parameter in named:
         if parameter.default is parameter.empty and parameter.name not in options:
             raise UserError(

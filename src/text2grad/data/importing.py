@@ -28,19 +28,22 @@ class ImportSummary:
     """What was read.
 
     relocated: spans of a feedback set whose offsets were wrong, but whose words are in the completion exactly once.
-    aligned, unaligned: comments without a position whose words were found, and were not. unmatched: quotations that are
-    not in the completion. skipped: the position and the fault of each row that was left out. unread: the position of
-    each comment that counts as unaligned, and the reason.
+    aligned, unaligned: comments without a position whose words were found, and were not. judged: those of the latter
+    whose label judges the whole completion instead. unmatched: quotations that are not in the completion.
+    with_feedback, usable: examples with feedback, and those whose feedback has not failed. skipped: the position and
+    the fault of each row that was left out. unread: that of each comment whose words were not found, and the reason.
     """
 
     rows: int = 0
     examples: int = 0
     with_feedback: int = 0
+    usable: int = 0
     spans: int = 0
     omissions: int = 0
     relocated: int = 0
     aligned: int = 0
     unaligned: int = 0
+    judged: int = 0
     unmatched: int = 0
     skipped: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
@@ -49,19 +52,28 @@ class ImportSummary:
         """Note a row that is left out."""
         self.skipped.append(f"{where}: {reason}")
 
-    def note_alignment(self, where: str, feedback: Feedback) -> None:
-        """Count a comment without a position; note why its words were not found."""
-        if feedback.status == "ok":
+    @property
+    def is_worth_writing(self) -> bool:
+        """Whether there are prompts, or feedback that can be used."""
+        return self.examples > self.with_feedback or self.usable > 0
+
+    def note_alignment(self, where: str, feedback: Feedback, judged_by: str | None = None) -> None:
+        """Count a comment without a position; note why its words were not found. judged_by: its own label."""
+        if feedback.error is None:
             self.aligned += 1
-        else:
-            self.unaligned += 1
-            self.unread.append(f"{where}: {feedback.error}")
+            return
+        self.unaligned += 1
+        is_judged = feedback.status == "ok"
+        self.judged += is_judged
+        instead = f'; its label "{judged_by}" judges the whole answer' if is_judged else ""
+        self.unread.append(f"{where}: {feedback.error}{instead}")
 
     def add(self, example: Example) -> None:
         """Count an example that is written."""
         self.examples += 1
         if example.feedback is not None:
             self.with_feedback += 1
+            self.usable += example.feedback.status == "ok"
             self.spans += len(example.feedback.spans)
             self.omissions += len(example.feedback.omissions)
             self.unmatched += len(example.feedback.unmatched)

@@ -18,6 +18,7 @@ from typing import Any
 from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from text2grad.align.comment_aligner import is_alignable
 from text2grad.align.tokens import decode, offsets
 from text2grad.critics.base import Critic
 from text2grad.errors import UserError
@@ -49,12 +50,13 @@ DEFAULTS: dict[str, Any] = {
 class UsableFeedback:
     """The examples to train on. neutral: how many of them neither praise nor blame with enough confidence to count.
 
-    unusable: reasons with counts.
+    unusable: reasons with counts. min_confidence: what counts as enough.
     """
 
     examples: list[Example]
     neutral: int
     unusable: Mapping[str, int]
+    min_confidence: float = DEFAULT_CREDIT.min_confidence
 
     @property
     def total(self) -> int:
@@ -66,22 +68,45 @@ class UsableFeedback:
         identities = {id(example) for example, _ in dropped}
         kept = [example for example in self.examples if id(example) not in identities]
         reasons = Counter(self.unusable) + Counter(reason for _, reason in dropped)
-        return UsableFeedback(kept, sum(map(_is_neutral, kept)), dict(reasons.most_common()))
+        neutral = sum(_is_neutral(example, self.min_confidence) for example in kept)
+        return UsableFeedback(kept, neutral, dict(reasons.most_common()), self.min_confidence)
 
-    def check(self) -> None:
-        """Raise UserError where there is nothing to train on."""
+    def check(self, source: str | Path | None = None) -> None:
+        """Raise UserError where there is nothing to train on. source: the file of the examples."""
+        where = "" if source is None else f"{source}: "
+        if not self.total:
+            raise UserError(
+                f"{where}no training data: there are no examples; `text2grad import` and `annotate` add them"
+            )
         if not self.examples:
             reasons = ", ".join(f"{reason} ({count})" for reason, count in self.unusable.items())
             raise UserError(
-                f"no training data: none of {self.total} examples has a completion and valid feedback: "
-                f"{reasons or 'there are none'}; `text2grad import`, `annotate` and `align` add feedback"
+                f"{where}no training data: none of {self.total} examples has a completion and valid feedback: "
+                f"{reasons}; `text2grad import`, `annotate` and `align` add feedback"
             )
+        if self.neutral == len(self.examples):
+            raise UserError(f"{where}no training data: {self._describe_neutral(source)}")
+
+    def _describe_neutral(self, source: str | Path | None) -> str:
+        """Return why nothing is learned from examples that are all neutral, and the remedy."""
+        feedback = [example.feedback for example in self.examples if example.feedback is not None]
+        if any(is_alignable(one) and not one.omissions for one in feedback):
+            return (
+                f"none of {len(feedback)} critiques has spans, which tell the words that it praises or blames; find "
+                f"them with `text2grad align {source or 'FILE'} -o aligned.jsonl`"
+            )
+        return (
+            f"none of {len(feedback)} examples praises or blames anything with a confidence of at least "
+            f"{self.min_confidence:g}; add spans, omissions or a score, or lower credit.min_confidence"
+        )
 
 
-def usable_feedback(examples: Sequence[Example]) -> UsableFeedback:
+def usable_feedback(
+    examples: Sequence[Example], min_confidence: float = DEFAULT_CREDIT.min_confidence
+) -> UsableFeedback:
     """Select the examples with a prompt, a completion and valid feedback."""
     reasons = [(example, _why_unusable(example)) for example in examples]
-    everything = UsableFeedback(list(examples), 0, {})
+    everything = UsableFeedback(list(examples), 0, {}, min_confidence)
     return everything.without([(example, reason) for example, reason in reasons if reason is not None])
 
 
@@ -97,11 +122,10 @@ def _why_unusable(example: Example) -> str | None:
     return None
 
 
-def _is_neutral(example: Example) -> bool:
+def _is_neutral(example: Example, min_confidence: float) -> bool:
     feedback = example.feedback
     assert feedback is not None
-    floor = DEFAULT_CREDIT.min_confidence
-    counts = signed_ranges(feedback, floor) or certain_omissions(feedback, floor)
+    counts = signed_ranges(feedback, min_confidence) or certain_omissions(feedback, min_confidence)
     return not counts and feedback.score is None
 
 
@@ -129,7 +153,7 @@ class OfflineTrainer(Text2GradTrainer):
                 "completions of held-out prompts need a critic, and logged feedback has none: name one (--critic), or "
                 "set policy.eval_steps and data.eval to null"
             )
-        self.usable = usable_feedback(train_dataset)
+        self.usable = usable_feedback(train_dataset, args.credit.min_confidence)
         self.usable.check()
         if args.num_generations != 1:
             raise UserError("num_generations must be 1: logged completions have no siblings")

@@ -158,7 +158,7 @@ def test_references_alone_will_do_and_nothing_honest_will_not():
     assert result.ok
     assert result.attempts is None
     assert "There are no completions to compare with" in result.warnings[0]
-    with pytest.raises(UserError, match="no example has a completion or a reference"):
+    with pytest.raises(UserError, match=r"no example has a completion or a reference.*--answers FILE"):
         check_critic(Scorer(overlap), [Example(id="", prompt="p")])
 
 

@@ -133,7 +133,8 @@ def test_a_comment_that_is_found_nowhere_has_no_spans_and_its_quotes_are_unmatch
 
     _, feedback = only(path)
 
-    assert (feedback.status, feedback.spans) == ("ok", [])
+    assert (feedback.status, feedback.spans) == ("failed", [])
+    assert 'the quotation is not found: "Lisbon" is not in the completion' in feedback.error
     assert feedback.unmatched == ["budget committee", "Lisbon"]
 
 

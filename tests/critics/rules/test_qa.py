@@ -183,7 +183,7 @@ def test_neither_passage_nor_gold_answer_is_a_failure():
     feedback = critique("In 1871.", gold=None, passage=None)
 
     assert feedback.status == "failed"
-    assert feedback.error == ('it: neither a passage nor a gold answer; put them into meta["document"] and reference')
+    assert feedback.error == ('neither a passage nor a gold answer; put them into meta["document"] and reference')
     with pytest.raises(UserError, match="max_words is 0"):
         QACritic(max_words=0)
 

@@ -93,8 +93,9 @@ def check_critic(
     references = {i: reference for i, e in enumerate(examples) if (reference := first_reference(e)) is not None}
     if not attempts and not references:
         raise UserError(
-            "no example has a completion or a reference, so there is no honest answer to compare with; add references, "
-            "or completions of the untrained model"
+            "no example has a completion or a reference, so there is no honest answer to compare with; add a "
+            "`reference` to the prompts, or give completions of the untrained model with --answers FILE, as "
+            "`text2grad generate` writes them"
         )
     degenerate = [
         (i, answer)
@@ -113,11 +114,13 @@ def check_critic(
     kinds = _kind_results(degenerate, scored[len(attempts) + len(references) :], honest)
     means = _mean(of_attempts.values()), _mean(of_references.values())
     problems = [
-        *score_problems(scored),
+        *(score_problems(scored) or _no_honest_score(means)),
         *_stability_problems(critic, list((of_attempts or of_references).values())),
         *(_describe_winner(result) for result in kinds if result.beats_honest),
     ]
-    return CheckResult(len(examples), *means, kinds, problems, [*score_warnings(scored), *_honest_warnings(*means)])
+    return CheckResult(
+        len(examples), *means, kinds, problems, [*score_warnings(scored), *_honest_warnings(bool(attempts), *means)]
+    )
 
 
 def first_reference(example: Example) -> str | None:
@@ -196,13 +199,19 @@ def _stability_problems(critic: Critic, honest: Sequence[ScoredAnswer]) -> list[
     ]
 
 
-def _honest_warnings(attempts: float | None, references: float | None) -> list[str]:
-    if attempts is None:
+def _no_honest_score(means: Sequence[float | None]) -> list[str]:
+    if all(mean is None for mean in means):
+        return ["Every critique of an honest answer failed: there is nothing to compare with."]
+    return []
+
+
+def _honest_warnings(has_attempts: bool, attempts: float | None, references: float | None) -> list[str]:
+    if not has_attempts:
         return [
             "There are no completions to compare with, only references; completions of the untrained model make a "
             "stricter check."
         ]
-    if references is not None and references < attempts - TOLERANCE:
+    if attempts is not None and references is not None and references < attempts - TOLERANCE:
         return [
             f"References score {references:.3f} on average, the given completions {attempts:.3f}: the critic disagrees "
             f"with whoever wrote the references."

@@ -96,10 +96,10 @@ def comment_to_feedback(
 ) -> Feedback:
     """Convert a comment to Feedback.
 
-    Offsets must be valid; a quote that is not found becomes `unmatched`. Without a label, the text's stance counts.
-    A text without a position that has no effect on the completion is failed feedback.
+    Offsets must be valid. Without a label, the text's stance counts. Failed are a quote that is not found, and a text
+    without a position or label that has no effect on the completion; with a label, that judges the whole completion.
     """
-    meaning = labels.resolve(comment.label)
+    meaning = verdict = labels.resolve(comment.label)
     text = comment.comment.strip()
     phrase = (0, len(text)) if text else None
     reason = text or comment.label
@@ -115,7 +115,9 @@ def comment_to_feedback(
         omissions = [omission.model_copy(update=changes) for omission in reading.omissions]
         if comment.replacement is not None and len(reading.spans) == 1:  # of several it is not known which it replaces
             changes["replacement"] = comment.replacement
-        failed = {} if reading.spans or omissions else describe_failure(text, reading)
+        failed: dict[str, Any] = {} if reading.spans or omissions else describe_failure(text, reading)
+        if failed and verdict is not None:
+            failed |= {"status": "ok", "score": whole_score(verdict, comment.severity)}
         return Feedback(
             critique=text,
             spans=[Span.model_validate(span.model_dump() | changes) for span in reading.spans],
@@ -126,7 +128,9 @@ def comment_to_feedback(
         )
     location = _locate(comment, completion)
     if location is None:
-        return Feedback(critique=text, unmatched=[comment.quote or ""], critic=comment.critic)
+        quote = comment.quote or ""
+        error = f"the quotation is not found: {describe_unmatched(quote)}"
+        return Feedback(critique=text, unmatched=[quote], critic=comment.critic, status="failed", error=error)
     label = meaning or _stance(text)
     span = Span(
         **location,
@@ -137,6 +141,16 @@ def comment_to_feedback(
         replacement=comment.replacement,
     )
     return Feedback(critique=text, spans=[span], critic=comment.critic)
+
+
+def whole_score(verdict: Meaning, severity: float) -> float:
+    """Return the score of a completion that a label praises or blames as a whole."""
+    return severity if verdict == "good" else -severity
+
+
+def describe_unmatched(quote: str) -> str:
+    """Return what is wrong with a quotation that is not found."""
+    return f'"{quote}" is not in the completion'
 
 
 def _insertion(comment: HumanComment, completion: str) -> dict[str, Any]:

@@ -13,7 +13,13 @@ from pydantic import ValidationError
 from text2grad.align.comment_aligner import CommentAligner
 from text2grad.critics.combined import merge_feedback
 from text2grad.critics.human.columns import apply_columns, guess_columns, require_columns
-from text2grad.critics.human.comment_feedback import HumanComment, LabelMeanings, comment_to_feedback
+from text2grad.critics.human.comment_feedback import (
+    HumanComment,
+    LabelMeanings,
+    comment_to_feedback,
+    describe_unmatched,
+    whole_score,
+)
 from text2grad.critics.human.exports import AnnotatedCompletion, FieldNames, parse_export
 from text2grad.data.importing import ImportSummary
 from text2grad.data.messages import is_conversation, parse_messages
@@ -42,9 +48,9 @@ def read_feedback(
       of the name `replacement` is that of its region (Label Studio), or of the annotator's only span (Argilla).
 
     A label alone is a verdict on the whole: the score, 1 or -1 times the severity. A comment with offsets refers to
-    them, one with a quote to the quote; others are read (`align.reading`), and one that has no effect on the completion
-    is failed feedback that keeps its text. A prompt may be a conversation in chat format, in a table as JSON; one
-    without a completion ends with it.
+    them, one with a quote to the quote; others are read (`align.reading`). One that has no effect on the completion
+    leaves the verdict to its label; without a label it is failed feedback that keeps its text, as is one whose quote is
+    not found. A prompt may be a conversation in chat format, in a table as JSON; one without a completion ends with it.
     labels: meanings of unknown labels, as {"Fluff": "poor"}: good, poor or missing.
     columns: the columns of fields whose names `guess_columns` does not know, as {"prompt": "Frage"}.
     summary: where broken records are noted, which are left out then; None: they are errors.
@@ -86,7 +92,7 @@ class HumanCritic:
     def _critique(self, example: Example) -> Feedback:
         commented = self._examples.get(_key(example))
         if commented is None or commented.feedback is None:
-            return Feedback.failure(self.name, f"{example.id}: {self.path} has no comment on this completion")
+            return Feedback.failure(self.name, f"{self.path} has no comment on this completion")
         if commented.feedback.score is not None or commented.feedback.omissions:
             return commented.feedback
         (aligned,) = CommentAligner().critique([commented])  # a record of the schema may have a critique only
@@ -184,11 +190,19 @@ class _Reader:
         has_more = is_placed or meaning == "missing" or comment.replacement is not None
         text = comment.comment.strip()
         if meaning is not None and not text and not has_more:  # a verdict on the whole
-            return Feedback(critic=comment.critic, score=comment.severity if meaning == "good" else -comment.severity)
+            return Feedback(critic=comment.critic, score=whole_score(meaning, comment.severity))
         feedback = comment_to_feedback(comment, example.completion, self.labels, example.prompt_text)
-        if self.summary is not None and text and not is_placed and meaning != "missing":
-            self.summary.note_alignment(where, feedback)
+        if self.summary is not None:
+            _note(self.summary, where, comment, feedback, is_read=bool(text) and not is_placed and meaning != "missing")
         return feedback
+
+
+def _note(summary: ImportSummary, where: str, comment: HumanComment, feedback: Feedback, is_read: bool) -> None:
+    """Note what became of a comment. is_read: whether it has a text, and no position but what the text says."""
+    if is_read:
+        summary.note_alignment(where, feedback, judged_by=comment.label)
+    elif feedback.status == "failed":
+        summary.unread.append(f"{where}: {describe_unmatched(comment.quote or '')}")
 
 
 def _make_example(record: dict[str, Any], default_id: str) -> Example:

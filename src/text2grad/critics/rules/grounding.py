@@ -51,6 +51,7 @@ from text2grad.critics.rules.findings import (
     spread,
     word_indices,
 )
+from text2grad.critics.rules.missing_source import warn_of_missing_sources
 from text2grad.critics.rules.quality import Quality
 from text2grad.critics.rules.source import Source
 from text2grad.critics.rules.suggestions import suggest
@@ -111,7 +112,11 @@ class GroundingCritic:
         return f"grounding {_rules_digest()} {self.max_words}"
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
-        """Return one Feedback per example; a failed one where the source has no words."""
+        """Return one Feedback per example; a failed one where the source has no words.
+
+        Prompts that are taken as the source and hardly are one are warned of once.
+        """
+        warn_of_missing_sources(examples)
         return [self._critique(example) for example in examples]
 
     def _critique(self, example: Example) -> Feedback:
@@ -120,7 +125,7 @@ class GroundingCritic:
         if source is None or not source.text.words:
             return Feedback.failure(
                 self.name,
-                f'{example.id}: no source text; put it into the prompt or, as a string, into meta["document"]',
+                'no source text; put it into the prompt or, as a string, into meta["document"]',
             )
         summary = parse_text(example.completion)
         judgement = judge_summary(summary, source, self.max_words or length_limit(source))

@@ -101,7 +101,7 @@ class QACritic:
         if not isinstance(passage, str) or not (parse_text(passage).words or golds):
             return Feedback.failure(
                 self.name,
-                f'{example.id}: neither a passage nor a gold answer; put them into meta["document"] and reference',
+                'neither a passage nor a gold answer; put them into meta["document"] and reference',
             )
         instruction = example.prompt_text.replace(passage, " ") if passage else example.prompt_text
         question = example.meta.get("question") or instruction
