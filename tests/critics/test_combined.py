@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from text2grad.critics.combined import CombinedCritic, merge_feedback
+from text2grad.critics.combined import CombinedCritic, merge_critics, merge_feedback
 from text2grad.critics.fingerprint import critic_digest
 from text2grad.critics.rules.lint import LintCritic
 from text2grad.errors import UserError
@@ -129,9 +129,11 @@ def test_one_success_is_enough_and_the_errors_are_kept():
 
 
 def test_a_score_that_is_missing_is_not_left_out_of_the_mean():
-    merged = merge_feedback([Feedback(critic="lenient", score=0.9), Feedback.failure("strict", "timeout")])
+    feedbacks = [Feedback(critic="lenient", score=0.9), Feedback.failure("strict", "timeout")]
+    merged = merge_critics(feedbacks)
 
     assert (merged.status, merged.error, merged.score) == ("failed", "strict: timeout", None)
+    assert merge_feedback(feedbacks).score == 0.9, "people do not all comment on everything"
 
 
 def test_all_failed_is_failed():

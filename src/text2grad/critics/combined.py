@@ -9,8 +9,9 @@ The rules:
 - Where a critic gives graded scores, which replace spans, the spans of the others join them as scores: their severity
   times their confidence, negative for blame.
 - The score is the mean of their scores. Combine critics whose scores have a similar scale.
-- Where a critic failed and others give scores, the feedback is failed: a mean that lacks a part is another score. Else
-  the status is ok if at least one critic's is; the errors of the others stay in `error`.
+- The status is ok if at least one critic's is; the errors of the others stay in `error`. Critics, unlike people who
+  comment, all judge every completion: where one failed and others give scores, the feedback is failed, since a mean
+  that lacks a part is another score.
 """
 
 from __future__ import annotations
@@ -42,11 +43,19 @@ class CombinedCritic:
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """Return one Feedback per example, in order. The critics run one after the other."""
         collected = [collect_feedback(critic, examples) for critic in self.critics]
-        return [merge_feedback(feedbacks) for feedbacks in zip(*collected, strict=True)]
+        return [merge_critics(feedbacks) for feedbacks in zip(*collected, strict=True)]
 
     def fingerprint(self) -> str:
         """Return a string that changes with the settings of any critic."""
         return json.dumps(["combined", [critic_digest(critic) for critic in self.critics]])
+
+
+def merge_critics(feedbacks: Sequence[Feedback]) -> Feedback:
+    """Merge what all critics say of a completion; failed where one of them failed and others give scores."""
+    merged = merge_feedback(feedbacks)
+    if merged.score is not None and merged.error:
+        return Feedback.failure(merged.critic, merged.error, merged.raw)
+    return merged
 
 
 def merge_feedback(feedbacks: Sequence[Feedback]) -> Feedback:
@@ -59,11 +68,11 @@ def merge_feedback(feedbacks: Sequence[Feedback]) -> Feedback:
     errors = "; ".join(f"{feedback.critic}: {feedback.error}" for feedback in feedbacks if feedback.status == "failed")
     critic = _join_names(feedback.critic for feedback in feedbacks)
     raw = _merge_raw(feedbacks)
-    scores = [feedback.score for feedback in succeeded if feedback.score is not None]
-    if not succeeded or (scores and errors):
+    if not succeeded:
         return Feedback.failure(critic, errors, raw)
     critique, offsets = _join_critiques([feedback.critique for feedback in succeeded])
     shifted = list(zip(succeeded, offsets, strict=True))
+    scores = [feedback.score for feedback in succeeded if feedback.score is not None]
     return Feedback(
         reasoning="\n".join(feedback.reasoning for feedback in succeeded if feedback.reasoning) or None,
         critique=critique,
