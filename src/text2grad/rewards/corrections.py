@@ -221,14 +221,11 @@ def correct(
         return None
     wanted = corrected[: places[-1][1]] + follows
     ends = [completion.ids[-1]] if completion.ended and lookahead == len(ranges) else []
-    written = None
-    if (
-        start and changes[0].replacement and text[slice(*ranges[start - 1])] == " "
-    ):  # before a digit, say; a word takes the space along
-        written = _spell(start - 1, completion, wanted, tokenizer, encode)
-        written = None if written is None or written[start - 1] == completion.ids[start - 1] else written
-        start -= written is not None
-    written = written or _spell(start, completion, wanted, tokenizer, encode)
+    written = _spell(start, completion, wanted, tokenizer, encode)
+    if start and changes[0].replacement and text[slice(*ranges[start - 1])] == " ":  # as before a digit
+        with_space = _spell(start - 1, completion, wanted, tokenizer, encode)
+        if with_space is not None and with_space[start - 1] != completion.ids[start - 1]:
+            start, written = start - 1, with_space
     if written is None:
         return None
     written += ends
