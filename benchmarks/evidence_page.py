@@ -27,8 +27,8 @@ INTRODUCTION = """# Evidence
 
 Does feedback in words beat the same feedback as a number? Every arm has the same starting model, prompts, critic,
 critiques and number of samples. Only what becomes of a critique differs. The metric that decides is one that the critic
-does not compute. Settings were chosen on other seeds and on other held-out prompts than those below, of as many for
-each arm of a task.
+does not compute. Settings were chosen with another seed, one run for each, and on other held-out prompts than those
+below: of three for each arm of a task, on code of two.
 
 "Ahead" means: the 95% interval of the paired difference is above 0. The bootstrap is over seeds and prompts. The
 difference is from the best scalar arm: `scalar rloo`, `scalar ppo`, and on questions TRL's own GRPO. "Detectable" is
@@ -42,11 +42,7 @@ held-out answers themselves.
 
 Where the critic names one fault per answer, scalar arms get the comment as a number: 0 less the severity of the fault.
 The other arms get the comment and no number, since it [does not judge the
-answer](credit.md#a-comment-on-one-fault-is-not-a-score); `as a score` means that they take that number for one.
-
-Runs of commit 8f9fc37 on records are of an older task, of 40 steps instead of 15. Its critic put every missing sentence
-at the end of the answer, also where it belonged in the middle: corrections then teach what
-[belongs nowhere](corrections.md#where-missing-words-belong)."""
+answer](credit.md#a-comment-on-one-fault-is-not-a-score); `as a score` means that they take that number for one."""
 OUR_ARM = f"""The arm whose claim this is, `{OURS}`, was named before any run of the report that has today's
 loss: of the arms with corrections it was the best on the selection half of questions and summaries."""
 COLUMNS = """- against scalar: difference from the best scalar arm, with its interval.
@@ -106,7 +102,7 @@ def _completeness(missing: Sequence[str], figures: Mapping[str, Any]) -> str:
         f"- {place}: {', '.join(f'{arm} ({count} seeds)' for arm, count in of_place.items())}"
         for place, of_place in counts.items()
     )
-    return f"**Not complete: {len(missing)} runs are missing, or have been made on an older task only.**\n\n{lines}"
+    return f"**Not complete: {len(missing)} runs are missing.**\n\n{lines}"
 
 
 def _aims(figures: Mapping[str, Any], bars: Mapping[str, Bar]) -> str:

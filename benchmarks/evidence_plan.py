@@ -67,9 +67,6 @@ CORRECTION_GRID: Sequence[Settings] = (
     {"learning_rate": 3e-4, "corrections.robustness": 0.25, "corrections.weight": 4.0},
 )
 HOLISTIC = "scalar rloo, holistic"  # the same as `scalar rloo` where everything is said
-# The commit of runs on records whose critic put every missing sentence at the end of the answer. They are reported, but
-# a campaign makes them anew.
-OLD_COMMIT, OLD_TASK = "8f9fc37", "records16"
 REWARD_MODEL = ("reward model, spans", "reward model, scalar")  # taught by a critic that says everything
 # Arms that are run with that critic only.
 EVERYTHING_SAID = (*REWARD_MODEL, "spans local, light outcome", "DPO", "best of n", "reflection", *ALONE)
@@ -127,14 +124,8 @@ def read_run(path: Path) -> dict[str, Any]:
 
 
 def is_made(folder: Path, run: Run) -> bool:
-    """Whether the file of a run is there, and was made as it would be today."""
-    path = folder / run.file_name
-    return path.is_file() and not is_old(read_run(path))
-
-
-def is_old(result: Mapping[str, Any]) -> bool:
-    """Whether a run would differ today."""
-    return result["task"] == OLD_TASK and result["commit"].startswith(OLD_COMMIT)
+    """Whether the file of a run is there."""
+    return (folder / run.file_name).is_file()
 
 
 def has_corrections(arm: str) -> bool:
@@ -221,12 +212,8 @@ def arm_of_settings(arm: str) -> str:
 
 
 def read_settings(file: Path = SETTINGS_FILE) -> dict[str, Settings]:
-    """Return the chosen settings by `settings_key`; none where none have been chosen on the task as it is today."""
+    """Return the chosen settings by `settings_key`."""
     if not file.is_file():
         return {}
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return {
-        key: entry["settings"]
-        for key, entry in found["chosen"].items()
-        if not (key.startswith(OLD_TASK) and entry["commit"].startswith(OLD_COMMIT))
-    }
+    return {key: entry["settings"] for key, entry in found["chosen"].items()}

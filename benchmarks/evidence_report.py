@@ -21,8 +21,6 @@ from evidence_plan import (
     REPORT_SEEDS,
     SETTINGS_FILE,
     SPANS_ALONE,
-    is_made,
-    is_old,
     plan_report,
     read_run,
 )
@@ -57,7 +55,7 @@ BARS = {
 def report(folder: Path, args: argparse.Namespace) -> None:
     """Write the page, its plots and the result, and exit with 1 where a bar is missed."""
     found = read_runs(folder, args.quick)
-    missing = missing_runs(folder, found)
+    missing = missing_runs(found)
     comparisons = {key: compare(runs, metrics_of(key[0])) for key, runs in found.items()}
     figures = {
         **aims(comparisons, found),
@@ -87,10 +85,7 @@ def _most_frequent(runs: Sequence[Mapping[str, Any]], key: str) -> Any:
 
 
 def read_runs(folder: Path, quick: bool) -> dict[tuple[str, str], dict[str, dict[int, Any]]]:
-    """Return the runs by task and saying, arm and seed, in the order of the plan; with more seeds where there are.
-
-    Runs that would differ today stand for an arm only until the first one has been made anew. quick: dry runs too.
-    """
+    """Return the runs by task and saying, arm and seed, in the order of the plan. quick: dry runs too."""
     found: dict[tuple[str, str], dict[str, dict[int, Any]]] = defaultdict(lambda: defaultdict(dict))
     for run in plan_report(seeds=REPORT_SEEDS):
         path = folder / run.file_name
@@ -98,21 +93,12 @@ def read_runs(folder: Path, quick: bool) -> dict[tuple[str, str], dict[str, dict
             content = read_run(path)
             if quick or not content["quick"]:
                 found[run.task, run.said][run.arm][run.seed] = content
-    return {key: {arm: _newest(by_seed) for arm, by_seed in runs.items()} for key, runs in found.items()}
+    return {key: dict(runs) for key, runs in found.items()}
 
 
-def _newest(by_seed: Mapping[int, Any]) -> dict[int, Any]:
-    made_anew = {seed: run for seed, run in by_seed.items() if not is_old(run)}
-    return made_anew or dict(by_seed)
-
-
-def missing_runs(folder: Path, found: Mapping[tuple[str, str], Runs]) -> list[str]:
-    """Return the names of the runs that a complete report needs and that were not made as they would be today."""
-    return [
-        run.name
-        for run in plan_report()
-        if run.seed not in found.get((run.task, run.said), {}).get(run.arm, {}) or not is_made(folder, run)
-    ]
+def missing_runs(found: Mapping[tuple[str, str], Runs]) -> list[str]:
+    """Return the names of the runs that a complete report needs and that have not been made."""
+    return [run.name for run in plan_report() if run.seed not in found.get((run.task, run.said), {}).get(run.arm, {})]
 
 
 def metrics_of(task: str) -> list[str]:

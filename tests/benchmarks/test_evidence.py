@@ -18,8 +18,6 @@ from evidence_plan import (
     HOLISTIC,
     LEFT_OUT,
     MAIN_ARMS,
-    OLD_COMMIT,
-    OLD_TASK,
     OURS,
     REPORT_SEEDS,
     SPANS_ALONE,
@@ -28,7 +26,6 @@ from evidence_plan import (
     grid,
     plan_report,
     plan_selection,
-    read_settings,
     write_run,
 )
 from evidence_reflection import ask_again, list_faults
@@ -181,7 +178,6 @@ def test_a_page_of_some_runs_says_which_are_missing(written: Path) -> None:
     out.mkdir()
     for arm in ("scalar rloo", OURS):
         write(out, Run("questions", arm, "one", 10), gain=0.1, start=arm)
-    write(out, Run(OLD_TASK, OURS, "one", 11), gain=0.1, start=OURS, commit=f"{OLD_COMMIT}012345")
     write(out, Run("questions", "spans local", "one", 10), gain=0.1, quick=True)
     result, page, code = make_report(written, out)
     assert (result["ok"], result["complete"], code) == (False, False, 1)
@@ -197,16 +193,6 @@ def test_a_page_without_runs_can_be_written(written: Path) -> None:
     result, page, code = make_report(written, written)
     assert (result["complete"], code) == (False, 1)
     assert "**Not complete: " in page
-
-
-def test_an_arm_is_not_reported_from_runs_of_two_kinds(written: Path) -> None:
-    out = written / "runs"
-    out.mkdir()
-    old = f"{OLD_COMMIT}012345"
-    for seed, commit, reported in ((10, old, [10]), (11, old, [10, 11]), (11, "0123456", [11])):
-        write(out, Run(OLD_TASK, "spans local", "one", seed), gain=0.1, commit=commit)
-        found = evidence_report.read_runs(out, quick=False)[OLD_TASK, "one"]["spans local"]
-        assert sorted(found) == reported
 
 
 def test_the_settings_with_the_best_metric_are_chosen() -> None:
@@ -407,15 +393,3 @@ def test_runs_keep_few_texts_and_short_numbers() -> None:
     rows = compact([{"f1": 1 / 3, "faults": {"wrong value": 1}, "text": "a", "reference": ["b"]}] * (KEPT_TEXTS + 1))
     assert rows[0] == {"f1": 0.33333, "faults": {"wrong value": 1}, "text": "a", "reference": ["b"]}
     assert rows[-1] == {"f1": 0.33333, "faults": {"wrong value": 1}}
-
-
-def test_runs_that_would_differ_today_are_made_anew(tmp_path: Path) -> None:
-    wanted = plan_report(["questions", OLD_TASK], [OURS], [], ["all", "one"], [10])
-    for run in wanted:
-        write(tmp_path, run, gain=0.1, commit=f"{OLD_COMMIT}012345")
-    left = [run for run in make_plan(wanted, tmp_path, {}, {}, has_reward_model=False).waiting if run.half == "report"]
-    assert [(run.task, run.said) for run in left] == [(OLD_TASK, "all"), (OLD_TASK, "one")]
-    settings = {"settings": {"learning_rate": 1.0}, "commit": f"{OLD_COMMIT}012345"}
-    file = tmp_path / "settings.json"
-    file.write_text(json.dumps({"chosen": {f"{task}, {OURS}": settings for task in ("questions", OLD_TASK)}}), "utf-8")
-    assert read_settings(file) == {f"questions, {OURS}": {"learning_rate": 1.0}}
