@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import http.server
+import itertools
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +18,7 @@ import pytest
 from text2grad.errors import UserError
 from text2grad.sandbox import (
     MEBIBYTE,
+    READ_AHEAD,
     Backend,
     ExecutionResult,
     ResourceLimits,
@@ -353,18 +354,28 @@ def test_many_side_by_side_come_back_in_order(sandbox: Sandbox) -> None:
     assert [result.stdout for result in sandbox.run_all(programs)] == [f"{number}\n" for number in range(12)]
 
 
-def test_reads_ahead_at_most_one_program_per_worker(sandbox: Sandbox) -> None:
-    taken = []
+def test_a_slow_program_does_not_hold_up_those_behind_it(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox.num_workers, others = 2, 40
+    finished = threading.Semaphore(0)
 
-    def programs() -> Iterator[Script]:
-        for number in range(100):
-            taken.append(number)
-            yield Script("pass")
+    def run(program: Script, limits: ResourceLimits | None = None) -> str:
+        if program.source == "slow":
+            assert all(finished.acquire(timeout=20) for _ in range(others))
+        finished.release()
+        return program.source
 
-    results = sandbox.run_all(programs())
-    assert next(results).ok
+    monkeypatch.setattr(sandbox, "run", run)
+    programs = [Script("slow"), *[Script("fast")] * others]
+    assert list(sandbox.run_all(programs)) == [program.source for program in programs]
+
+
+def test_the_programs_that_are_read_ahead_are_limited(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "run", lambda program, limits: program.source)
+    sandbox.num_workers, numbers = 2, itertools.count()
+    results = sandbox.run_all(Script(str(number)) for number in numbers)
+    assert next(results) == "0"
     results.close()  # type: ignore[attr-defined]
-    assert len(taken) <= sandbox.num_workers + 1
+    assert next(numbers) <= READ_AHEAD * sandbox.num_workers + 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its user")

@@ -23,7 +23,19 @@ from text2grad.sandbox.backends import Backend
 from text2grad.sandbox.execution import SandboxError, execute
 from text2grad.sandbox.result import MEBIBYTE, ExecutionResult, ResourceLimits, Script
 
-__all__ = ["MEBIBYTE", "Backend", "ExecutionResult", "ResourceLimits", "Sandbox", "SandboxError", "Script"]
+__all__ = [
+    "MEBIBYTE",
+    "READ_AHEAD",
+    "Backend",
+    "ExecutionResult",
+    "ResourceLimits",
+    "Sandbox",
+    "SandboxError",
+    "Script",
+]
+
+
+READ_AHEAD = 64  # programs per worker: an endless one takes as long as some twenty others
 
 
 class Sandbox:
@@ -43,16 +55,17 @@ class Sandbox:
     def run_all(
         self, programs: Iterable[Script], limits: ResourceLimits | None = None
     ) -> Iterator[ExecutionResult | SandboxError]:
-        """Yield the results in order; `num_workers` programs run in parallel, and no more are read ahead.
+        """Yield the results in order; `num_workers` programs run in parallel.
 
-        A program for which the sandbox itself failed yields the error; the others are not affected.
+        So many are read ahead that one that runs into its time limit does not hold up those behind it. A program for
+        which the sandbox itself failed yields the error; the others are not affected.
         """
         with ThreadPoolExecutor(self.num_workers) as pool:
             pending: deque[Future[ExecutionResult | SandboxError]] = deque()
             try:
                 for program in programs:
                     pending.append(pool.submit(self._run_or_error, program, limits))
-                    if len(pending) > self.num_workers:
+                    if len(pending) > READ_AHEAD * self.num_workers:
                         yield pending.popleft().result()
                 while pending:
                     yield pending.popleft().result()

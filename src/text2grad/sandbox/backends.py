@@ -45,7 +45,7 @@ def build_command(backend: Backend, limits: ResourceLimits) -> list[str]:
         return [*_bubblewrap(limits), *supervisor]
     if backend == "namespaces":
         arguments = [SCRATCH, str(limits.max_disk), str(limits.max_files), *readable_paths()]
-        return [PYTHON, "-I", "-S", str(_FOLDER / "namespaces.py"), *arguments, "--", *supervisor]
+        return [PYTHON, "-I", "-S", str(_FOLDER / "namespaces.py"), *arguments, "--", _LOAD_SUPERVISOR]
     return supervisor
 
 

@@ -1,8 +1,9 @@
-"""Runs a command in namespaces of its own: a root with only the given paths, no network, no other processes.
+"""Runs Python code in namespaces of its own: a root with only the given paths, no network, no other processes.
 
-It runs as a script, `python -I -S namespaces.py SCRATCH DISK FILES PATH... -- COMMAND...`, and imports little, because
-that would take longer than its work. The command sees the PATHs, read-only, and a folder SCRATCH of DISK bytes and
-FILES files. Users other than root get a user namespace. Requires Linux 5.14.
+It runs as a script, `python -I -S namespaces.py SCRATCH DISK FILES PATH... -- CODE`, and imports little, because that
+would take longer than its work; the code runs in this interpreter, because starting another would as well. It sees the
+PATHs, read-only, and a folder SCRATCH of DISK bytes and FILES files. Users other than root get a user namespace.
+Requires Linux 5.14.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class _MountAttributes(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_uint64) for name in ("attr_set", "attr_clr", "propagation", "userns_fd"))
 
 
-def main(scratch: str, disk: int, files: int, readable: list[str], command: list[str]) -> None:
-    """Run the command, which becomes the first process of its namespace; exit with its exit code."""
+def main(scratch: str, disk: int, files: int, readable: list[str], code: str) -> None:
+    """Run the code in the first process of the namespaces; exit with its exit code."""
     _enter_namespaces()
     child = os.fork()
     if child:
@@ -37,7 +38,7 @@ def main(scratch: str, disk: int, files: int, readable: list[str], command: list
     _call("prctl", _PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     _build_root(scratch, disk, files, readable)
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    os.execv(command[0], command)
+    exec(code, {"__name__": "__main__"})
 
 
 def _enter_namespaces() -> None:
@@ -126,4 +127,4 @@ def _call(name: str, *arguments: object) -> None:
 if __name__ == "__main__":
     end = sys.argv.index("--")
     scratch, disk, files, *readable = sys.argv[1:end]
-    main(scratch, int(disk), int(files), readable, command=sys.argv[end + 1 :])
+    main(scratch, int(disk), int(files), readable, code=sys.argv[end + 1])
