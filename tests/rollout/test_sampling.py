@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,16 @@ from transformers import PreTrainedModel
 
 from text2grad.models.loading import load_model
 from text2grad.rollout import constrained as guide_module
+from text2grad.rollout import sampling
 from text2grad.rollout.fast import decoders
 from text2grad.rollout.grammar import Masks
 from text2grad.rollout.rng import Stream
 from text2grad.rollout.sampling import inverse_cdf, noise, sample, sample_tokens
 
+DEVICES = [
+    "cpu",
+    pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")),
+]
 PROMPTS = [[10, 11, 12, 13], [20, 21], [30]]
 END = 1
 
@@ -110,6 +116,27 @@ def test_a_token_that_is_decided_has_no_log_probability(model: PreTrainedModel) 
     completions, logprobs = sample(model, PROMPTS, uniforms, 0.0, [END], END, return_logprobs=True)
     assert sample(model, PROMPTS, uniforms, 0.0, [END], END) == (completions, None)
     assert logprobs is None
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.3])
+@pytest.mark.parametrize("device", DEVICES)
+def test_tokens_sampled_within_a_step_are_the_same(
+    tiny_model: Path, device: str, temperature: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers that end early, rows that leave the batch and caches that grow included."""
+    model = load_model(tiny_model).eval().to(device)
+    prompts = [[i] for i in range(40, 72)]
+    uniforms = noise(Stream.SAMPLING, 7, 1, range(64), 90)
+    options = {"end_ids": [END], "pad_id": END, "num_generations": 2, "return_logprobs": True}
+    expected, logprobs = sample(model, prompts, uniforms, temperature, fast_decoding=False, **options)
+    monkeypatch.setattr(decoders, "CAPTURE_COST", 0)
+    monkeypatch.setattr(sampling, "fast_decoder", partial(decoders.GraphDecoder, capture=device == "cuda"))
+    found, found_logprobs = sample(model, prompts, uniforms, temperature, **options)
+    assert found == expected
+    assert len({len(ids) for ids in found}) > 2
+    assert (logprobs is None) == (found_logprobs is None) == (temperature == 0)
+    for mine, plain in zip(found_logprobs or [], logprobs or [], strict=True):
+        assert mine == pytest.approx(plain, abs=1e-4)
 
 
 class Spells:

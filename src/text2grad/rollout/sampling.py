@@ -13,7 +13,7 @@ from torch import Tensor
 from text2grad.models.batching import copy_to_device, pad_left
 from text2grad.rollout.constrained import GrammarGuide, GuidedBatch
 from text2grad.rollout.decoders import PlainDecoder, prefill
-from text2grad.rollout.fast.decoders import fast_decoder
+from text2grad.rollout.fast.decoders import GraphDecoder, fast_decoder
 from text2grad.rollout.rng import Stream, stream
 
 CDF_BLOCK = 128  # tokens; divides the usual sizes of vocabularies, so that nothing is padded
@@ -66,21 +66,20 @@ def sample(
     rows = torch.arange(len(ids), device=device).repeat_interleave(num_generations)
     fast = fast_decoder(model, cache, mask, rows, max_tokens) if fast_decoding else None
     decoder = fast or PlainDecoder(model, cache, mask, rows)
-    logits = logits[rows]
     completions = _Completions(uniforms.to(device), temperature, end_ids, return_logprobs)
-    for position in range(max_tokens):
-        if guided is not None:
-            logits = guided.constrain(logits)
-        tokens = completions.sample_next(logits, position)
-        if position + 1 == max_tokens:
-            break
+
+    def sample_next(logits: Tensor) -> Tensor:
+        return completions.sample_next(logits if guided is None else guided.constrain(logits))
+
+    tokens = sample_next(logits[rows])
+    for position in range(max_tokens - 1):
         if guided is not None:
             guided.record(tokens)
         if position % check_every == check_every - 1:
             # A guide knows the active rows without synchronising with the GPU.
-            active = completions.active_rows() if guided is None else guided.active_rows()
+            active = completions.active_rows(position + 1) if guided is None else guided.active_rows()
             if not active:
-                break
+                return completions.result(position + 1)
             if decoder.should_compact(len(active)):
                 if guided is not None:
                     guided.keep(active)
@@ -88,76 +87,69 @@ def sample(
                 decoder.keep(rows)
                 completions.keep(rows)
                 tokens = tokens[rows]
-        logits = decoder.step(tokens)
-    return completions.result()
+        if guided is None and isinstance(decoder, GraphDecoder):
+            tokens = decoder.step_and_sample(tokens, completions.sample_next)
+        else:
+            tokens = sample_next(decoder.step(tokens))
+    return completions.result(max_tokens)
 
 
 class _Completions:
     """The tokens sampled so far; the rows of a batch are the completions that have not been dropped.
 
-    A step only samples. Whether completions have ended is checked now and then, and tokens after an end are cut off in
-    the result: a GPU that runs a small model is slowed down by every synchronisation.
+    A step only samples, at a position that is counted on the device, so that a captured graph contains all of it.
+    Whether completions have ended is checked now and then, and tokens after an end are cut off in the result: a GPU
+    that runs a small model is slowed down by every synchronisation.
     """
 
     def __init__(self, uniforms: Tensor, temperature: float, end_ids: Sequence[int], return_logprobs: bool) -> None:
-        self._uniforms = uniforms
-        self._temperature = temperature
-        self._end_ids = torch.tensor(list(end_ids), device=uniforms.device)
-        self._return_logprobs = bool(return_logprobs and temperature)
-        self._indices = torch.arange(len(uniforms), device=uniforms.device)  # the completion of each row
-        self._finished = torch.zeros(len(uniforms), dtype=torch.bool, device=uniforms.device)
-        self._pending_ids: list[Tensor] = []  # of each step since the last flush, (rows,)
-        self._pending_probabilities: list[Tensor] = []
-        self._num_checked = 0  # of the pending steps
-        self._ids: list[list[int]] = [[] for _ in uniforms]
-        self._probabilities: list[list[float]] = [[] for _ in uniforms]
+        device = uniforms.device
+        self._uniforms, self._temperature = uniforms, temperature
+        self._end_ids = torch.tensor(list(end_ids), device=device)
+        self._ids = torch.zeros(uniforms.shape, dtype=torch.long, device=device)
+        keeps_probabilities = bool(return_logprobs and temperature)
+        self._probabilities = torch.ones(uniforms.shape, device=device) if keeps_probabilities else None
+        self._position = torch.zeros(1, dtype=torch.long, device=device)  # of the next token
+        self._rows = torch.arange(len(uniforms), device=device)  # the completion of each row
+        self._finished = torch.zeros(len(uniforms), dtype=torch.bool, device=device)
+        self._num_checked = 0
 
-    def sample_next(self, logits: Tensor, position: int) -> Tensor:
+    def sample_next(self, logits: Tensor) -> Tensor:
         """logits: (rows, vocabulary). Returns the next token of each row, (rows,)."""
-        uniforms = self._uniforms[:, position]
-        if self._return_logprobs:
+        place = self._rows, self._position
+        uniforms = self._uniforms[place]
+        if self._probabilities is None:
+            tokens = sample_tokens(logits, uniforms, self._temperature)
+        else:
             probabilities = token_probabilities(logits, self._temperature)
             tokens = inverse_cdf(probabilities, uniforms)
-            self._pending_probabilities.append(probabilities.gather(-1, tokens.unsqueeze(-1)).squeeze(-1))
-        else:
-            tokens = sample_tokens(logits, uniforms, self._temperature)
-        self._pending_ids.append(tokens)
+            self._probabilities[place] = probabilities.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
+        self._ids[place] = tokens
+        self._position += 1
         return tokens
 
-    def active_rows(self) -> list[int]:
-        """Return the rows that have not ended."""
-        self._finished |= torch.isin(torch.stack(self._pending_ids[self._num_checked :], dim=1), self._end_ids).any(1)
-        self._num_checked = len(self._pending_ids)
+    def active_rows(self, num_sampled: int) -> list[int]:
+        """Return the rows that have not ended. num_sampled: tokens of each row so far."""
+        new = self._ids[self._rows, self._num_checked : num_sampled]
+        self._finished |= torch.isin(new, self._end_ids).any(1)
+        self._num_checked = num_sampled
         active: list[int] = (~self._finished).nonzero().squeeze(-1).tolist()
         return active
 
     def keep(self, rows: Tensor) -> None:
         """Drop all other rows."""
-        self._flush()
-        self._indices, self._finished, self._uniforms = self._indices[rows], self._finished[rows], self._uniforms[rows]
+        self._rows, self._finished = self._rows[rows], self._finished[rows]
 
-    def result(self) -> Sampled:
-        self._flush()
+    def result(self, num_sampled: int) -> Sampled:
+        """Return all completions. num_sampled: tokens of those that have not ended."""
         end_ids = frozenset(self._end_ids.tolist())
-        lengths = [next((i + 1 for i, token in enumerate(ids) if token in end_ids), len(ids)) for ids in self._ids]
-        completions = [ids[:length] for ids, length in zip(self._ids, lengths, strict=True)]
-        if not self._return_logprobs:
+        all_ids: list[list[int]] = self._ids[:, :num_sampled].tolist()
+        lengths = [next((i + 1 for i, token in enumerate(ids) if token in end_ids), num_sampled) for ids in all_ids]
+        completions = [ids[:length] for ids, length in zip(all_ids, lengths, strict=True)]
+        if self._probabilities is None:
             return Sampled(completions, None)
-        rows = [torch.tensor(row[:length]) for row, length in zip(self._probabilities, lengths, strict=True)]
-        return Sampled(completions, [row.log().tolist() for row in rows])
-
-    def _flush(self) -> None:
-        """Copy pending tokens and probabilities to the host."""
-        indices = self._indices.tolist()
-        for pending, stored in (
-            (self._pending_ids, self._ids),
-            (self._pending_probabilities, self._probabilities),
-        ):
-            if pending:
-                for index, new in zip(indices, torch.stack(pending, dim=1).tolist(), strict=True):
-                    stored[index] += new
-                pending.clear()
-        self._num_checked = 0
+        all_logprobs: list[list[float]] = self._probabilities[:, :num_sampled].log().tolist()
+        return Sampled(completions, [row[:length] for row, length in zip(all_logprobs, lengths, strict=True)])
 
 
 def sample_tokens(logits: Tensor, uniforms: Tensor, temperature: float) -> Tensor:

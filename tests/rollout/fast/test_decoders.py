@@ -10,7 +10,7 @@ from transformers import LlamaForCausalLM
 from text2grad.models.batching import pad_left
 from text2grad.models.loading import load_model
 from text2grad.rollout.decoders import PlainDecoder, prefill
-from text2grad.rollout.fast import decoders
+from text2grad.rollout.fast import decoders, fused_layers
 from text2grad.rollout.fast import modules as norms
 from text2grad.rollout.fast.decoders import (
     GraphDecoder,
@@ -69,6 +69,7 @@ def test_a_step_with_fixed_tensors_fuses_every_norm(model, monkeypatch):
         return rms_norm(norm, states)
 
     monkeypatch.setattr(norms, "rms_norm", record)
+    monkeypatch.setattr(fused_layers, "rms_norm", record)
     fixed_decoder(model, max_tokens=1).step(TOKENS[0])
     assert len(computed) == 2 * model.config.num_hidden_layers + 1
 
@@ -154,6 +155,21 @@ def test_float32_weights_decode_in_bfloat16(model):
         for tokens in TOKENS:
             torch.testing.assert_close(fixed.step(tokens), plain.step(tokens), atol=0.03, rtol=0.03)
     assert {t.dtype for layer in fixed._cache.layers for t in (layer.keys, layer.values)} == {torch.bfloat16}
+
+
+@torch.no_grad()
+def test_a_step_can_sample_from_its_logits(model):
+    plain, fixed = plain_decoder(model), fixed_decoder(model)
+    greedy = sampled = TOKENS[0]
+    for step in range(5):
+        greedy = plain.step(greedy).argmax(-1)
+        sampled = fixed.step_and_sample(sampled, lambda logits: logits.argmax(-1))
+        assert sampled.tolist() == greedy.tolist()
+        if step == 2:
+            rows = torch.tensor([2, 0])
+            plain.keep(rows)
+            fixed.keep(rows)
+            greedy, sampled = greedy[rows], sampled[rows]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -6,7 +6,7 @@ kernel launches, which is what a small model spends its time on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from math import isqrt
 from typing import Any, cast
@@ -17,12 +17,14 @@ from transformers.cache_utils import Cache, DynamicLayer, StaticLayer
 
 from text2grad.models.batching import round_up_to_8
 from text2grad.rollout.decoders import PlainDecoder, next_token_logits
+from text2grad.rollout.fast.fused_layers import fused_layers
 from text2grad.rollout.fast.grouped_attention import additive_mask, supports_grouped_attention, use_grouped_attention
-from text2grad.rollout.fast.modules import fusable_norms, fused_norms
+from text2grad.rollout.fast.modules import fusable_norms, fused_norms, patched_forward
 
 MIN_GROWTH = 64  # tokens by which a graph decoder extends its cache at least
 DATA_DEPENDENT_ROPES = {"dynamic", "longrope"}  # read the sequence length on the host
 CAPTURE_COST = 1e11  # bytes that a GPU reads in the time that capturing a graph takes
+Sample = Callable[[Tensor], Tensor]  # logits, (rows, vocabulary) -> the next token of each row, (rows,)
 
 
 def fast_decoder(
@@ -55,9 +57,9 @@ class GroupedDecoder(PlainDecoder):
 
 
 class GraphDecoder:
-    """As `PlainDecoder`, with fixed tensors; reallocates them when the cache is full or few rows are left.
+    """As `PlainDecoder`, with fused layers and fixed tensors, reallocated when the cache is full or few rows are left.
 
-    The logits of a step are valid until the next one, which overwrites them.
+    What a step returns is valid until the next one, which overwrites it.
     """
 
     _graph: torch.cuda.CUDAGraph | None
@@ -72,27 +74,40 @@ class GraphDecoder:
         self._capture = capture
         self._num_steps, self._max_steps = 0, max_tokens
         self._wasted, self._checked_step = 0, 0  # bytes read for finished rows, counted up to this step
+        self._sample: Sample | None = None
         states = [_stored(layer) for layer in cache.layers]
+        self._layers = fused_layers(model, states[0][1].dtype)
         self._bytes_per_token = sum((k[0, :, 0].numel() + v[0, :, 0].numel()) * v.itemsize for k, v in states)
         self._allocate(states, mask.bool(), mask.sum(-1, keepdim=True), rows)
 
     def step(self, tokens: Tensor) -> Tensor:
         """As `PlainDecoder.step`, by a replay of the graph where there is one."""
+        return self._step(tokens)
+
+    def step_and_sample(self, tokens: Tensor, sample: Sample) -> Tensor:
+        """As `step`, then sample from its logits: both in the same graph. Returns the sampled tokens, (rows,).
+
+        sample: the same in every step; what it reads and writes keeps its address until `keep` is called.
+        """
+        self._sample = sample
+        return self._step(tokens)
+
+    def _step(self, tokens: Tensor) -> Tensor:
         if self._length == self._mask.shape[-1]:
             self.keep(torch.arange(len(tokens), device=tokens.device))
         self._tokens.copy_(tokens.unsqueeze(1))
         if self._graph is None:
-            logits = self._first_step()
+            result = self._first_step()
         else:
             self._graph.replay()
-            logits = self._logits
+            result = self._result
         self._length += 1
         self._num_steps += 1
-        return logits
+        return result
 
     def keep(self, rows: Tensor) -> None:
         """Drop all other rows: the tensors are reallocated."""
-        self._graph, self._logits = None, torch.empty(0)
+        self._graph, self._result = None, torch.empty(0)
         self._allocate(self._take_states(), self._mask[:, : self._length], self._positions, rows)
 
     def should_compact(self, num_rows: int) -> bool:
@@ -128,16 +143,16 @@ class GraphDecoder:
         self._positions = positions[rows]
         self._tokens = positions.new_zeros(len(rows), 1)
         self._graph = None
-        self._logits = torch.empty(0)
+        self._result = torch.empty(0)
 
     def _run(self) -> Tensor:
         """Run one step, bookkeeping on the device included, so that the graph contains all of it."""
         self._mask.index_fill_(1, self._index.view(1), True)
-        with fused_norms(self._norms):
+        with fused_norms(self._norms), patched_forward(self._layers):
             logits = _grouped_logits(self._model, self._tokens, self._mask, self._positions, self._cache)
         self._index += 1
         self._positions += 1
-        return logits
+        return logits if self._sample is None else self._sample(logits)
 
     def _first_step(self) -> Tensor:
         """Run one step, in which CUDA's libraries initialise themselves, and capture the graph of the next ones.
@@ -145,7 +160,7 @@ class GraphDecoder:
         Under autocast the graph reads the weights as they were cast in the prefill: a decoder must not outlive the
         autocast context in which it was made, nor a change of the weights.
         """
-        logits = self._run()
+        result = self._run()
         if self._capture:
             device = self._tokens.device
             self._graph = torch.cuda.CUDAGraph()
@@ -154,8 +169,8 @@ class GraphDecoder:
                 torch.cuda.device(device),
                 torch.cuda.graph(self._graph, stream=_capture_stream(device), capture_error_mode="thread_local"),
             ):
-                self._logits = self._run()
-        return logits
+                self._result = self._run()
+        return result
 
 
 def cache_growth(bytes_per_token: int) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -41,7 +42,7 @@ _FUSABLE = {f"transformers.models.{family}.modeling_{family}.{name}" for family,
 
 
 @contextmanager
-def patched_forward(forwards: Sequence[tuple[Any, Forward]]) -> Iterator[None]:
+def patched_forward(forwards: Sequence[tuple[Any, Callable[..., Any]]]) -> Iterator[None]:
     """Replace the forward method of each module by the function beside it, within the context."""
     before = [(module, vars(module).get("forward")) for module, _ in forwards]
     for module, forward in forwards:
@@ -62,7 +63,7 @@ def fuse_modules(model: nn.Module) -> None:
     For good, not for one pass: recomputation in a backward pass needs it too.
     """
     for module in model.modules():
-        compute: Any = lora_linear if type(module) is lora.Linear else rms_norm if _is_fusable(module) else None
+        compute: Any = lora_linear if type(module) is lora.Linear else rms_norm if _is_rms_norm(module) else None
         if compute is not None and "forward" not in vars(module):
             module.forward = partial(compute, module)
 
@@ -72,7 +73,7 @@ def prepared_lora(model: nn.Module, dtype: torch.dtype) -> AbstractContextManage
 
     dtype: of the layers' computation. Adapters other than plain LoRA, and disabled ones, are left unchanged.
     """
-    return patched_forward([(module, _lora_forward(module, dtype)) for module in model.modules() if _is_plain(module)])
+    return patched_forward([(module, _prepare(module, dtype)) for module in model.modules() if _is_plain(module)])
 
 
 def _is_plain(module: Any) -> bool:
@@ -92,18 +93,28 @@ def _is_plain(module: Any) -> bool:
     )
 
 
-def _lora_forward(layer: Any, dtype: torch.dtype) -> Forward:
-    base = layer.get_base_layer()
+@dataclass(frozen=True)
+class PreparedLinear:
+    """A linear layer and its adapter, cast and scaled: down (rank, inputs), up (outputs, rank); None without one."""
+
+    base: Any
+    down: Tensor | None
+    up: Tensor | None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x: (..., inputs) -> (..., outputs)."""
+        rows = x.flatten(0, -2)
+        result: Tensor = self.base(rows)
+        if self.down is not None and self.up is not None:
+            result = result.addmm_(F.linear(rows, self.down), self.up.t())
+        return result.view(*x.shape[:-1], result.shape[-1])
+
+
+def _prepare(layer: Any, dtype: torch.dtype) -> PreparedLinear:
     (name,) = layer.active_adapters
     down = layer.lora_A[name].weight.detach().to(dtype)
     up = (layer.lora_B[name].weight.detach() * layer.scaling[name]).to(dtype)
-
-    def forward(x: Tensor) -> Tensor:
-        rows = x.flatten(0, -2)
-        result: Tensor = base(rows)
-        return result.addmm_(F.linear(rows, down), up.t()).view(*x.shape[:-1], len(up))
-
-    return forward
+    return PreparedLinear(layer.get_base_layer(), down, up)
 
 
 def lora_linear(layer: Any, x: Tensor, *args: Any, **options: Any) -> Tensor:
@@ -122,10 +133,16 @@ def lora_linear(layer: Any, x: Tensor, *args: Any, **options: Any) -> Tensor:
 
 def fusable_norms(model: nn.Module) -> list[Any]:
     """Return the model's norms that `rms_norm` can compute."""
-    return [module for module in model.modules() if _is_fusable(module) and "forward" not in vars(module)]
+    return [module for module in model.modules() if _is_rms_norm(module) and "forward" not in vars(module)]
 
 
-def _is_fusable(module: nn.Module) -> bool:
+def is_fusable_norm(norm: nn.Module) -> bool:
+    """Return whether `rms_norm` computes what the norm does, patched as it may be."""
+    patch = vars(norm).get("forward")
+    return _is_rms_norm(norm) and (patch is None or getattr(patch, "func", None) is rms_norm)
+
+
+def _is_rms_norm(module: nn.Module) -> bool:
     return f"{type(module).__module__}.{type(module).__name__}" in _FUSABLE
 
 
