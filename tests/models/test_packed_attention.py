@@ -24,7 +24,9 @@ def test_tokens_are_padded_to_their_rows_and_unpadded_again() -> None:
 
 def test_a_token_in_several_rows_is_copied_and_gets_the_sum_of_the_gradients() -> None:
     """A prompt of one token and two completions of one, in two rows of two columns."""
-    packed_rows = PackedRows(torch.tensor([0, 1, 3]), rows=2, width=2, sources=torch.tensor([0, 1, 0, 2]))
+    copies = ((torch.tensor([0]), torch.tensor([[0, 2]])),)
+    sources = torch.tensor([0, 1, 0, 2])
+    packed_rows = PackedRows(torch.tensor([0, 1, 3]), rows=2, width=2, sources=sources, copies=copies)
     packed = torch.tensor([[[[1.0], [2.0], [3.0]]]], requires_grad=True)
     (rows,) = packed_rows.pad(packed)
     assert rows.flatten().tolist() == [1, 2, 1, 3]
@@ -32,6 +34,14 @@ def test_a_token_in_several_rows_is_copied_and_gets_the_sum_of_the_gradients() -
     (rows * torch.tensor([1.0, 2.0, 10.0, 3.0]).view(2, 1, 2, 1)).sum().backward()
     assert packed.grad is not None
     assert packed.grad.flatten().tolist() == [11, 2, 3]
+
+
+def test_the_gradient_of_an_output_is_that_of_its_place() -> None:
+    packed_rows = PackedRows(INDICES, rows=2, width=3)
+    padded = torch.ones(2, 3, 1, 1, requires_grad=True)
+    (packed_rows.unpad([padded]) * torch.tensor([2.0, 3.0, 4.0]).view(1, 3, 1, 1)).sum().backward()
+    assert padded.grad is not None
+    assert padded.grad.flatten().tolist() == [2, 3, 0, 4, 0, 0]
 
 
 def test_rows_of_different_widths_are_in_blocks_of_their_own() -> None:

@@ -255,11 +255,34 @@ def test_bfloat16_weights_without_autocast(tiny_model: Path) -> None:
     torch.testing.assert_close(policy(shared(), 1.0).logprobs, policy(apart(), 1.0).logprobs, atol=0.05, rtol=0)
 
 
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated")  # by torch's own compiler
 def test_a_compiled_backbone_takes_shared_rows(tiny_model: Path) -> None:
     policy = policy_of(load_model(tiny_model))
     expected = policy(apart(), 1.0)
     policy.model.model.compile(backend="eager", dynamic=True)
     assert_equal(policy(shared(), 1.0), expected)
+
+
+def test_gradients_of_copied_prompts_are_summed() -> None:
+    """As autograd sums them, where those of padding are 0; groups of four, two and one completion."""
+    torch.manual_seed(0)
+    prompts = [[5] * 6] * 4 + [[6] * 3] * 2 + [[7] * 4]
+    completions = [[9] * length for length in (4, 7, 5, 6, 8, 3, 9)]
+    packed = pack_rows(prompts, completions, [[0, 1, 2, 3], [4, 5], [6]], torch.device("cpu")).packed
+    assert packed is not None
+    assert packed.sources is not None
+    assert [places.shape for _, places in packed.copies] == [(3, 2), (6, 4)]
+    tokens = torch.randn(1, 2, 6 + 22 + 3 + 11 + 4 + 9, 3, dtype=torch.float64, requires_grad=True)
+    (rows,) = packed.pad(tokens)
+    is_read = torch.zeros(rows.shape[0] * rows.shape[2], dtype=torch.bool)
+    is_read[packed.indices] = True
+    for _, places in packed.copies:
+        is_read[places.flatten()] = True
+    weights = torch.randn(rows.shape) * is_read.view(rows.shape[0], 1, rows.shape[2], 1)
+    (ours,) = torch.autograd.grad((rows * weights).sum(), tokens)
+    plain = tokens[0].transpose(0, 1).index_select(0, packed.sources)
+    (expected,) = torch.autograd.grad((plain * weights.transpose(1, 2).flatten(0, 1)).sum(), tokens)
+    torch.testing.assert_close(ours, expected)
 
 
 def test_samples_are_grouped_by_their_prompt() -> None:

@@ -6,7 +6,7 @@ Only attention mixes tokens, so only attention needs to know the rows: queries, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -29,6 +29,8 @@ class PackedRows(NamedTuple):
         row up to which it continues that completion; 0 elsewhere. None where no row has a correction.
     sources: (places,), the packed token at each place, where tokens are at several: each completion then has a row with
         a copy of its prompt, for attention alone, and needs no mask. Anything on padding.
+    copies: with `sources`, for each n above 1 the tokens that are at n places, (tokens,), and their places,
+        (tokens, n).
     blocks: (rows, width) of each block of rows, one after the other, with `sources`; () is one of all rows.
     mask: (rows, 1, width, width), additive, made from the branches for each pass; None for plain causal attention.
     """
@@ -42,6 +44,7 @@ class PackedRows(NamedTuple):
     sources: Tensor | None = None
     mask: Tensor | None = None
     blocks: tuple[tuple[int, int], ...] = ()
+    copies: tuple[tuple[Tensor, Tensor], ...] = ()
 
     def pad(self, packed: Tensor) -> list[Tensor]:
         """(1, heads, tokens, size) -> (rows, heads, width, size) of each block.
@@ -51,7 +54,8 @@ class PackedRows(NamedTuple):
         _, heads, _, size = packed.shape
         blocks = self.blocks or ((self.rows, self.width),)
         if self.sources is not None:
-            padded = packed[0].transpose(0, 1).index_select(0, self.sources)
+            flat = [index for pair in self.copies for index in pair]
+            padded = copy_tokens(packed[0].transpose(0, 1), self.sources, self.indices, *flat)
         else:
             padded = packed.new_zeros(self.rows * self.width, heads, size)
             padded = padded.index_copy(0, self.indices, packed[0].transpose(0, 1))
@@ -63,8 +67,50 @@ class PackedRows(NamedTuple):
 
     def unpad(self, padded: Sequence[Tensor]) -> Tensor:
         """(rows, width, heads, size) of each block -> (1, tokens, heads, size)."""
-        # The gradient of an index by `[]` would be summed after a sort.
-        return torch.cat([block.flatten(0, 1) for block in padded]).index_select(0, self.indices).unsqueeze(0)
+        return take_places(torch.cat([block.flatten(0, 1) for block in padded]), self.indices).unsqueeze(0)
+
+
+class _CopyTokens(torch.autograd.Function):
+    """Tokens at their places: tokens[sources], whose gradient sums over the places of each token.
+
+    That of an index would be added place by place: slowly on a GPU, rounded each time, and in no fixed order. Gradients
+    on padding are 0, since nothing reads what attention makes of it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tokens: Tensor, sources: Tensor, indices: Tensor, *copies: Tensor) -> Tensor:
+        """tokens: (tokens, ...); sources, indices, copies: of `PackedRows`. Returns (places, ...)."""
+        ctx.save_for_backward(indices, *copies)
+        return tokens.index_select(0, sources)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,), (indices, *copies) = gradients, ctx.saved_tensors
+        summed = gradient.index_select(0, indices)
+        for tokens, places in zip(copies[::2], copies[1::2], strict=True):
+            each = gradient.index_select(0, places.flatten()).view(*places.shape, *gradient.shape[1:])
+            summed.index_copy_(0, tokens, each.sum(1))
+        return summed, None, None, *[None] * len(copies)
+
+
+class _TakePlaces(torch.autograd.Function):
+    """places[indices] of indices that differ: their gradients are copied, not added."""
+
+    @staticmethod
+    def forward(ctx: Any, places: Tensor, indices: Tensor) -> Tensor:
+        """places: (places, ...); indices: (tokens,). Returns (tokens, ...)."""
+        ctx.save_for_backward(indices)
+        ctx.shape = places.shape
+        return places.index_select(0, indices)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        (gradient,), (indices,) = gradients, ctx.saved_tensors
+        return gradient.new_zeros(ctx.shape).index_copy_(0, indices, gradient), None
+
+
+copy_tokens: Callable[..., Tensor] = _CopyTokens.apply
+take_places: Callable[..., Tensor] = _TakePlaces.apply
 
 
 def packed_attention(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -250,6 +250,7 @@ def _apart(pieces: Sequence[_Piece], num_tokens: int, width: int, device: torch.
     indices = torch.empty(num_tokens, dtype=torch.long)
     # Padding takes any token, each another one: on a GPU gradients of the same token wait for each other.
     sources = torch.arange(sum(rows * longest for rows, longest in shapes)) % num_tokens
+    starts: dict[int, list[int]] = defaultdict(list)  # of each prompt, by its first token: the places where it begins
     place = 0
     for block, (_, longest) in zip(blocks, shapes, strict=True):
         for piece in (pieces[i] for i in block):
@@ -258,8 +259,26 @@ def _apart(pieces: Sequence[_Piece], num_tokens: int, width: int, device: torch.
             places = place + torch.arange(len(tokens))
             sources[places] = tokens
             indices[tokens] = places
+            starts[piece.row_start].append(place)
             place += longest
-    return PackedRows(indices.to(device), len(pieces), width, sources=sources.to(device), blocks=shapes)
+    copies = _copies({piece.row_start: piece.position for piece in pieces}, starts, device)
+    return PackedRows(
+        indices.to(device), len(pieces), width, sources=sources.to(device), blocks=shapes, copies=tuple(copies)
+    )
+
+
+def _copies(
+    lengths: Mapping[int, int], starts: Mapping[int, Sequence[int]], device: torch.device
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield the tokens of prompts with equally many copies, and the places of each; see `PackedRows.copies`.
+
+    lengths: of prompts, by their first token. starts: of their copies.
+    """
+    for number in sorted({len(places) for places in starts.values()} - {1}):
+        chosen = [first for first, places in starts.items() if len(places) == number]
+        tokens = torch.cat([first + torch.arange(lengths[first]) for first in chosen])
+        places = [torch.tensor(starts[first]) + torch.arange(lengths[first])[:, None] for first in chosen]
+        yield tokens.to(device), torch.cat(places).to(device)
 
 
 def length_blocks(lengths: Sequence[int]) -> list[list[int]]:
