@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from scale_models import answer_lengths, config, prompts, random_model, tokenizer
 from scale_steps import kernel_times, synchronize
 
 from text2grad.models.batching import pad_left
 from text2grad.models.packed_attention import use_packed_attention
+from text2grad.rollout.fast.grouped_attention import additive_mask, grouped_attention
 from text2grad.rollout.rng import Stream
 from text2grad.rollout.sampling import noise, sample
 
@@ -76,6 +78,41 @@ def lower_bound(model: Any, prompt_sizes: Sequence[int], lengths: Sequence[int])
         cached = sum(size + step for size, length in zip(prompt_sizes, lengths, strict=True) if length > step)
         total += weights + per_token * cached
     return total / BANDWIDTH
+
+
+def attention(kind: str, batch: int, tokens: int, device: str, quick: bool) -> dict[str, Any]:
+    """Return the milliseconds of one layer's attention to a cache of `tokens`, by kernel, and of reading that cache.
+
+    matmul: two matrix products and a softmax, as `grouped_attention` has them. sdpa: one kernel, the heads of a group
+    as its queries.
+    """
+    made = config(kind, quick)
+    heads, groups, width = made.num_attention_heads, made.num_key_value_heads, made.head_dim
+    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
+    query = torch.randn(batch, heads, 1, width, device=device, dtype=dtype)
+    keys, values = (torch.randn(batch, groups, tokens, width, device=device, dtype=dtype) for _ in range(2))
+    mask = additive_mask(torch.arange(tokens, device=device).expand(batch, -1) >= tokens // 10, dtype)
+
+    def sdpa() -> Any:
+        grouped = query.view(batch, groups, heads // groups, width)
+        return F.scaled_dot_product_attention(grouped, keys, values, mask.expand(-1, -1, heads // groups, -1))
+
+    kernels = {"matmul": lambda: grouped_attention(None, query, keys, values, mask)[0], "sdpa": sdpa}
+    expected, found = (run().reshape(batch, -1).float() for run in kernels.values())
+    torch.testing.assert_close(found, expected, atol=0.02, rtol=0.02)
+    times = {name: _milliseconds(run, 2 if quick else 50) for name, run in kernels.items()}
+    return times | {"bound": 1000 * 2 * keys.numel() * keys.element_size() / BANDWIDTH}
+
+
+def _milliseconds(run: Callable[[], Any], times: int) -> float:
+    for _ in range(3):
+        run()
+    synchronize()
+    began = time.perf_counter()
+    for _ in range(times):
+        run()
+    synchronize()
+    return 1000 * (time.perf_counter() - began) / times
 
 
 def static(kind: str, batch: int, length: int, prompt_length: int, device: str, quick: bool) -> dict[str, Any]:

@@ -13,6 +13,7 @@ step      64 prompts of about 300 tokens, 8 answers each of up to 512: ours and 
           see `scale_steps.utilisation`.
 compiled  our step with torch_compile and without gradient checkpointing; for comparison, needs a compiler.
 decode    batches of 64 and 512 to 512 tokens, against the time to read weights and cache once per token at 4.8 TB/s.
+attention one layer's attention of a decoding step by kernel: which one `grouped_attention` should use; no bar.
 static    the same with transformers, its cache static and its step compiled; for comparison, needs a compiler.
 large     8B with an adapter: 256 answers of 512 tokens.
 growth    time and memory with answer length, batch and vocabulary.
@@ -46,7 +47,7 @@ TRL = {  # setting -> answers per micro-batch, gradient checkpointing
     "checkpointed": (32, True),
     "plain": (8, False),
 }
-PLAIN = {"gradient_checkpointing": False, "max_tokens_per_batch": 8192}
+PLAIN = {"gradient_checkpointing": False, "max_tokens_per_batch": 12_288}
 OURS: dict[str, dict[str, Any]] = {"ours": {}, "ours-plain": PLAIN, "ours-compiled": PLAIN | {"torch_compile": True}}
 ANSWERS, PROMPT, LONGEST = 512, 300, 512
 LIMIT = 540.0  # seconds of a part
@@ -91,6 +92,16 @@ def decode_case(kind: str, batch: int) -> Case:
 
         size, length, prompt = (16, 16, 30) if args.quick else (batch, LONGEST, PROMPT)
         return scale_decode.measure(kind, size, length, prompt, args.device, args.quick)
+
+    return run
+
+
+def attention_case(kind: str, batch: int) -> Case:
+    def run(args: argparse.Namespace) -> dict[str, Any]:
+        import scale_decode
+
+        sizes = [(16, 16)] if args.quick else [(batch, PROMPT + 64), (batch, PROMPT + LONGEST)]
+        return {str(n): scale_decode.attention(kind, size, n, args.device, args.quick) for size, n in sizes}
 
     return run
 
@@ -195,6 +206,7 @@ PARTS: dict[str, dict[str, Case]] = {
         for side in ("ours", "ours-plain", *(TRL if kind == MODELS[0] else ["checkpointed"]))
     },
     "decode": {f"{kind}_{batch}": decode_case(kind, batch) for kind in MODELS for batch in (64, 512)},
+    "attention": {f"{kind}_{batch}": attention_case(kind, batch) for kind in MODELS for batch in (64, 512)},
     "compiled": {f"{MODELS[0]}_{mode}_ours-compiled": step_case(MODELS[0], mode, "ours-compiled") for mode in MODES},
     "static": {f"{MODELS[0]}_{batch}": static_case(MODELS[0], batch) for batch in (64, 512)},
     "large": {"llama-8b": large},
@@ -212,10 +224,11 @@ QUICK = {  # the cases of --quick, where not all
         "qwen3-1.7b_full_checkpointed",
     ],
     "decode": ["llama-1b_64", "qwen3-1.7b_64"],
+    "attention": ["llama-1b_64"],
     "compiled": [],
     "static": [],
 }
-OPTIONAL = {"compiled", "static"}  # parts that no bar is about
+OPTIONAL = {"attention", "compiled", "static"}  # parts that no bar is about
 
 
 def cases(part: str, quick: bool) -> list[str]:
