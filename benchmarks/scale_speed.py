@@ -21,7 +21,8 @@ critics   critics on 512 answers, as a share of our step of the 1B model with an
 serving   200 clients of a reward model, against its offline rate.
 
 Every case is a process of its own with a time limit, and leaves OUT/CASE.json, so that an interrupted campaign
-continues. This is `trl_speed` and `growth` at the sizes that matter; those stay for the default model.
+continues; commit and machine of the result are those of its cases. This is `trl_speed` and `growth` at the sizes that
+matter; those stay for the default model.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from growth import plot
-from harness import ROOT, Bar, report, show
+from harness import ROOT, Bar, commit, machine, report, show
 
 MODELS = ("llama-1b", "qwen3-1.7b")
 MODES = ("lora", "full")
@@ -240,7 +241,7 @@ def main() -> None:
     if args.case:
         part, case = args.case.split("/")
         args.partial = args.out / f"{part}.{case}.partial.json"
-        result = PARTS[part][case](args)
+        result = PARTS[part][case](args) | {"commit": commit(), "machine": machine(args.device)}
         (args.out / f"{part}.{case}.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
         return
     with tempfile.TemporaryDirectory() as scratch:
@@ -316,7 +317,12 @@ def join(args: argparse.Namespace) -> None:
     if not args.quick and found["growth"]:
         svg = plot({name: case["points"] for name, case in found["growth"].items()})
         (ROOT / "docs" / "scale_growth.svg").write_text(svg, encoding="utf-8")
-    report("scale_speed", figures | {"cases": found}, bars, args)
+    measured = [case for by_case in found.values() for case in by_case.values() if "commit" in case]
+    where: dict[str, Any] = {}
+    if measured:
+        commits = dict.fromkeys(case["commit"] for case in measured)
+        where = {"commit": ", ".join(commits), "machine": measured[-1]["machine"]}
+    report("scale_speed", figures | {"cases": found}, bars, args, complete=not missing, **where)
 
 
 Section = tuple[dict[str, Any], dict[str, Bar]]
@@ -388,7 +394,7 @@ def critic_figures(found: dict[str, Any]) -> Section:
         name: value["seconds"]
         for case in found["critics"].values()
         for name, value in case.items()
-        if isinstance(value, dict)
+        if isinstance(value, dict) and "seconds" in value
     }
     show("Critics, 512 answers", ["", "seconds"], [[name, f"{seconds:.2f}"] for name, seconds in measured.items()])
     if step is None:

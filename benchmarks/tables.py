@@ -228,6 +228,46 @@ def trl_speed(results: Results) -> str:
     return _table(columns, rows) + f"\n\nOurs, in seconds per step: {stages}."
 
 
+def scale_speed(results: Results) -> str:
+    cases = results["cases"]
+    sides = {
+        "checkpointed": "TRL, with checkpointing",
+        "plain": "TRL, without",
+        "ours-plain": "ours, without checkpointing",
+    }
+    steps = [
+        [
+            ", ".join(sides.get(part, part) for part in name.split("_")),
+            f"{case['seconds']:.1f}",
+            f"{case['gib']:.1f}",
+            f"{case['mfu']:.0%}" if "mfu" in case else "",
+            ", ".join(f"{_label(part)} {seconds:.1f}" for part, seconds in case["parts"].items()),
+        ]
+        for name, case in (cases["step"] | cases["large"]).items()
+    ]
+    decoding = [
+        [
+            name.replace("_", ", "),
+            *(f"{case[rows]['seconds']:.1f} s, {case[rows]['times_bound']:.1f}" for rows in ("full", "ending")),
+            f"{case['full']['tokens_per_second']:,.0f}",
+        ]
+        for name, case in cases["decode"].items()
+    ]
+    critics = [
+        [_label(name), f"{value['seconds']:.2f}"]
+        for case in cases["critics"].values()
+        for name, value in case.items()
+        if isinstance(value, dict) and "seconds" in value
+    ]
+    parts = [
+        _table(["model, trained, side", "seconds per step", "GiB", "MFU of the update", "stages"], steps),
+        _table(["model, rows", "all rows to the end: times the bound", "rows that end", "tokens per second"], decoding),
+        _table(["critic, 512 answers", "seconds"], critics),
+        f"Not measured yet: {', '.join(results['missing'])}." if results["missing"] else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
 def locality(results: Results) -> str:
     names = {
         "scalar_lambda_.95": "one reward per completion, lambda .95",
@@ -487,6 +527,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "reward_transfer": reward_transfer,
     "trl_spans": trl_spans,
     "trl_spans_gpu": trl_spans_gpu,
+    "scale_speed": scale_speed,
     "trl_speed": trl_speed,
     "trl_speed_cpu": trl_speed,
     "growth": growth,

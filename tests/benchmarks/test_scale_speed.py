@@ -69,12 +69,13 @@ def test_a_report_counts_what_is_missing_and_takes_the_better_of_both_settings(
     for side, (seconds, gib) in sides.items():
         case = {"seconds": seconds, "gib": gib, "parts": {}, "mfu": 0.4}
         (tmp_path / f"step.llama-1b_lora_{side}.json").write_text(json.dumps(case))
-    (tmp_path / "critics.rules.json").write_text(json.dumps({"answers": 512, "qa": {"seconds": 2.0}}))
+    rules = {"answers": 512, "qa": {"seconds": 2.0}, "commit": "abc", "machine": {"cores": 16}}
+    (tmp_path / "critics.rules.json").write_text(json.dumps(rules))
     reported: dict[str, Any] = {}
     bars: dict[str, Bar] = {}
 
-    def keep(name: str, figures: dict[str, Any], limits: dict[str, Bar], args: Namespace) -> None:
-        reported.update(figures)
+    def keep(name: str, figures: dict[str, Any], limits: dict[str, Bar], args: Namespace, **fields: Any) -> None:
+        reported.update(figures | fields)
         bars.update(limits)
 
     monkeypatch.setattr(scale_speed, "report", keep)
@@ -83,5 +84,7 @@ def test_a_report_counts_what_is_missing_and_takes_the_better_of_both_settings(
     assert reported["llama-1b_lora_share_of_trl_memory"] == pytest.approx(0.5)
     assert reported["qa_share_of_step"] == pytest.approx(0.2)
     assert not bars["qa_share_of_step"].reached(0.2)
+    assert (reported["commit"], reported["machine"]["cores"]) == ("abc", 16), "those of the cases"
+    assert not reported["complete"]
     assert "step/qwen3-1.7b_full_ours" in reported["missing"]
     assert not bars["cases_missing"].reached(reported["cases_missing"])
