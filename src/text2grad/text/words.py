@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -82,7 +83,8 @@ class Word(NamedTuple):
         return self.text[0].isupper()
 
 
-class Text(NamedTuple):
+@dataclass(frozen=True)
+class Text:
     """A text and its words. `sentences` are non-empty ranges of word indices that tile the words.
 
     keys: one per word, equal for words that mean the same.
@@ -92,6 +94,11 @@ class Text(NamedTuple):
     words: tuple[Word, ...]
     keys: tuple[Key, ...]
     sentences: tuple[range, ...]
+
+    @cached_property
+    def names(self) -> tuple[range, ...]:
+        """The word ranges of names: adjacent capitalised words, with at most one particle ("de", "of") in between."""
+        return tuple(_find_names(self))
 
     def after(self, i: int) -> str:
         """Return the characters between word `i` and the next word, or the end of the text."""
@@ -128,8 +135,7 @@ def consecutive_runs(indices: Iterable[int]) -> Iterator[range]:
         yield range(members[0], members[-1] + 1)
 
 
-def find_names(text: Text) -> Iterator[range]:
-    """Yield the word ranges of names: adjacent capitalised words, with at most one particle ("de", "of") in between."""
+def _find_names(text: Text) -> Iterator[range]:
     for sentence in text.sentences:
         names: list[range] = []
         for i in sentence:

@@ -5,7 +5,7 @@ import pytest
 from text2grad.critics.rules import faults
 from text2grad.critics.rules.findings import Finding
 from text2grad.critics.rules.source import Source
-from text2grad.text.words import find_names, parse_text
+from text2grad.text.words import parse_text
 
 SOURCE = Source(
     parse_text("Inês Falcato said that the ferry company will run eight extra crossings a day from 3 March.")
@@ -21,14 +21,14 @@ def test_only_the_unknown_part_of_a_name_is_unsupported():
     summary = "The director Jo Falcato spoke to Ana Reis on Monday."
     text = parse_text(summary)
 
-    assert quotes(summary, faults.unsupported_names(text, find_names(text), SOURCE)) == ["Jo", "Ana Reis", "Monday"]
+    assert quotes(summary, faults.unsupported_names(text, text.names, SOURCE)) == ["Jo", "Ana Reis", "Monday"]
 
 
 def test_names_and_numbers_are_not_unsupported_words_too():
     summary = "Jo Reis said that 20 ferries crossed the river."
     text = parse_text(summary)
 
-    assert quotes(summary, faults.unsupported_words(text, find_names(text), SOURCE)) == ["river"]
+    assert quotes(summary, faults.unsupported_words(text, text.names, SOURCE)) == ["river"]
     assert quotes(summary, faults.unsupported_numbers(text, SOURCE)) == ["20"]
 
 

@@ -14,7 +14,7 @@ from text2grad.align.answer.document import Document
 from text2grad.align.answer.proposals import Proposal, overlap
 from text2grad.schema import Range
 from text2grad.text.whitespace import split_words
-from text2grad.text.words import find_names, parse_text
+from text2grad.text.words import parse_text
 
 _TENS = r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)"
 _N = rf"(?:\d+(?:[.,:/]\d+)*|[½¼¾⅓⅔]|\d+\s?[½¼¾⅓⅔]|{_TENS}(?:[ -]\w+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|half an?|an?)"
@@ -234,7 +234,7 @@ def _is_whole_word(text: str, start: int, end: int) -> bool:
 
 def _names(document: Document) -> list[Range]:
     text = parse_text(document.text)
-    return [(text.words[name[0]].start, text.words[name[-1]].end) for name in find_names(text)]
+    return [(text.words[name[0]].start, text.words[name[-1]].end) for name in text.names]
 
 
 def _nearest(

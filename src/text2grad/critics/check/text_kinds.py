@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 from text2grad.critics.check.kinds import Kind, Task
-from text2grad.text.words import Key, find_names
+from text2grad.text.words import Key
 
 REFUSALS = ("I don't know.", "I'm sorry, but I cannot help with that.")
 FILLER = (
@@ -87,7 +87,7 @@ def _key_words(task: Task) -> list[str]:
 def _all_candidates(task: Task) -> list[str]:
     """Return every name and number of the source, in order, as one list and as one sentence each."""
     text = task.source
-    names = [range(name.start, name.stop) for name in find_names(text)]
+    names = [range(name.start, name.stop) for name in text.names]
     numbers = [range(i, i + 1) for i, word in enumerate(text.words) if word.lexeme.is_number]
     runs = sorted([*names, *numbers], key=lambda run: run.start)
     found = list(dict.fromkeys(text.string[text.words[run[0]].start : text.words[run[-1]].end] for run in runs))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from text2grad.text.lexicon import CALENDAR_WORDS, word_set
-from text2grad.text.words import Key, Text, Word, consecutive_runs, find_names
+from text2grad.text.words import Key, Text, Word, consecutive_runs
 
 MAX_FACTS = 6
 # No single sentence has them all, so that copying the first one earns only a part.
@@ -114,7 +114,7 @@ def key_facts(text: Text) -> tuple[Fact, ...]:
 
 def _candidates(text: Text) -> Iterator[_Candidate]:
     counts = Counter(text.keys)
-    found = list(find_names(text))
+    found = list(text.names)
     in_names = {i for name in found for i in name}
     for words in [*found, *(range(i, i + 1) for i in range(len(text.words)) if i not in in_names)]:
         first = text.words[words.start]

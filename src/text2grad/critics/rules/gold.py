@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from text2grad.text.lexicon import CALENDAR_WORDS
-from text2grad.text.words import Key, Text, Word, consecutive_runs, find_names, parse_text
+from text2grad.text.words import Key, Text, Word, consecutive_runs, parse_text
 
 Kind = Literal["number", "name", "phrase"]
 
@@ -52,7 +52,7 @@ def parse_gold(text: str) -> Gold:
     own = words.words[1:]
     content = [word for word in own if word.is_content] or list(own)
     values = frozenset(word.lexeme.key for word in content if word.lexeme.is_number)
-    named = {i for name in find_names(words) for i in name}
+    named = {i for name in words.names for i in name}
     in_names = sum(i in named for i in range(1, len(words.words)))
     kind: Kind = "phrase"
     if values or any(_is_calendar(word) for word in content):

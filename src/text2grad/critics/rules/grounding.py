@@ -59,7 +59,7 @@ from text2grad.critics.rules.support import SentenceSupport, assess_support, sup
 from text2grad.critics.rules.word_order import ends_sentence, transition_information
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback
-from text2grad.text.words import Text, consecutive_runs, find_names, parse_text
+from text2grad.text.words import Text, consecutive_runs, parse_text
 
 FACT = 0.1
 FORM_WEIGHT = 0.05
@@ -180,7 +180,7 @@ def judge_summary(summary: Text, source: Source, limit: int) -> Judgement:
     unsupported = list(_unsupported(summary, sentences, source, 1 - faithful))
     blamed = word_indices(finding.words for finding in unsupported if finding.kind != "uncertain")
     # in "Anna Falcato" for Inês Falcato, "Falcato" earns no praise
-    misnamed = [name for name in find_names(summary) if not blamed.isdisjoint(name)]
+    misnamed = [name for name in summary.names if not blamed.isdisjoint(name)]
     not_stating = blamed | word_indices([*misnamed, *listed, *(copied if original < 1 else [])])
     stated, missing = match_facts(summary, source.facts, ignored=beyond, not_stating=not_stating)
     is_finished = faults.ends_with_full_stop(summary) and ends_sentence(summary, summary.sentences[-1])
@@ -222,7 +222,7 @@ def _unsupported(summary: Text, sentences: Iterable[SentenceSupport], source: So
 
     The weakest point of a good summary is marked too: its severity, the small remaining risk, tells it from others.
     """
-    in_names, unsupported = word_indices(find_names(summary)), unsupported_words(summary, source)
+    in_names, unsupported = word_indices(summary.names), unsupported_words(summary, source)
     risks = {i: risk for sentence in sentences for i, risk in zip(sentence.words, sentence.risks, strict=True)}
     blamed = set(_riskiest(summary, risks))
     if not blamed:

@@ -23,7 +23,7 @@ from text2grad.critics.rules.gold import Gold, common_in_order, competing_answer
 from text2grad.critics.rules.grounding import length_limit, max_coverage
 from text2grad.critics.rules.qa_score import Qualities, answer_score
 from text2grad.critics.rules.source import Source
-from text2grad.text.words import Key, Text, Word, find_names, parse_text
+from text2grad.text.words import Key, Text, Word, parse_text
 
 CORRECT, FACT, RELEVANT = 1.0, 0.5, 0.3
 WRONG, HEDGED, REFUSAL, SENTENCE, IRRELEVANT = 0.8, 0.6, 0.5, 0.8, 0.4
@@ -172,7 +172,7 @@ def _compare_short(answer: Text, criteria: AnswerCriteria, is_refused: bool) -> 
     """Find the best and first place that gives a gold answer, and its hedges; or the answer given instead."""
     question = frozenset(criteria.question.keys)
     passage = criteria.passage.text if criteria.passage else None
-    names = frozenset(passage.keys[i] for name in find_names(passage) for i in name) if passage else frozenset()
+    names = frozenset(passage.keys[i] for name in passage.names for i in name) if passage else frozenset()
     mentions = [
         (share, -words.start, words, gold)
         for gold in criteria.short
@@ -322,7 +322,7 @@ def _other_faults(answer: Text, criteria: AnswerCriteria, taken: set[int]) -> li
     """Return the faults that any text can have, on words that are not taken."""
     findings: list[Finding] = []
     if criteria.source is not None:
-        names = list(find_names(answer))
+        names = list(answer.names)
         findings += faults.unsupported_numbers(answer, criteria.source)
         findings += faults.unsupported_names(answer, names, criteria.source)
         findings += faults.fillers(answer, criteria.source)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from text2grad.critics.rules.source import Source
 from text2grad.text.lexicon import word_set
-from text2grad.text.words import Text, Word, find_names
+from text2grad.text.words import Text, Word
 
 Kind = tuple[str, ...]
 
@@ -19,6 +19,7 @@ _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _AGE = re.compile(r"-year-old\b")
 _WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
 _MONTHS = word_set("january february march april june july august september october november december")
+_DAYS_AND_MONTHS = _WEEKDAYS | _MONTHS
 _MAX_GAP = 2  # words between a number and what it counts
 
 
@@ -39,7 +40,7 @@ def _numbers(text: Text, words: range, source: Source) -> Iterator[tuple[range, 
     """Yield the characters of each unsupported number or calendar word, and the source's only one of its kind."""
     for i in words:
         word = text.words[i]
-        is_date = word.text.lower() in _WEEKDAYS | _MONTHS
+        is_date = word.text.lower() in _DAYS_AND_MONTHS
         previous = text.words[i - 1] if i else None
         is_wrong_date = is_date and not source.supports_word(word)
         if is_wrong_date or (word.lexeme.is_number and not source.supports_number(word, previous)):
@@ -53,13 +54,13 @@ def _only(source: Source, kind: Kind | None, text: Text) -> str | None:
     found = {
         source.text.keys[i]: word.text
         for i, word in enumerate(source.text.words)
-        if _may_have_kind(word) and source.text.keys[i] not in text.keys and _kind(source.text, i) == kind
+        if _may_have_kind(word) and _kind(source.text, i) == kind and source.text.keys[i] not in text.keys
     }
     return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _may_have_kind(word: Word) -> bool:
-    return word.lexeme.is_number or word.text.lower() in _WEEKDAYS | _MONTHS
+    return word.lexeme.is_number or word.text.lower() in _DAYS_AND_MONTHS
 
 
 def _kind(text: Text, i: int) -> Kind | None:
@@ -84,10 +85,10 @@ def _kind(text: Text, i: int) -> Kind | None:
 
 def _names(text: Text, words: range, source: Source) -> Iterator[tuple[range, str | None]]:
     """Yield the characters of the unsupported part of each name, and what the source has there."""
-    for name in find_names(text):
+    for name in text.names:
         supported = source.supports_name([text.words[i] for i in name])
         wrong = [i for i, is_supported in zip(name, supported, strict=True) if not is_supported]
-        if not wrong or not set(wrong) & set(words) or text.words[name.start].text.lower() in _WEEKDAYS | _MONTHS:
+        if not wrong or not set(wrong) & set(words) or text.words[name.start].text.lower() in _DAYS_AND_MONTHS:
             continue
         run = range(wrong[0], wrong[-1] + 1)
         place = range(text.words[run.start].start, text.words[run.stop - 1].end)
@@ -100,7 +101,7 @@ def _only_name(text: Text, name: range, wrong: range, source: Source) -> str | N
     before, after = text.keys[name.start : wrong.start], text.keys[wrong.stop : name.stop]
     title = text.words[name.start - 1] if name.start else None
     keys, candidates = source.text.keys, set()
-    for other in find_names(source.text):
+    for other in source.text.names:
         stop = other.stop - len(after)
         if keys[stop : other.stop] != after:
             continue

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from text2grad.critics.rules.source import Source
 from text2grad.text.lexicon import word_set
-from text2grad.text.words import Text, Word, find_names
+from text2grad.text.words import Text, Word
 
 FEATURES = (
     "content",  # no function word
@@ -96,7 +96,7 @@ def combined_risk(risks: Sequence[float]) -> float:
 
 def support_features(summary: Text, source: Source) -> list[list[list[float]]]:
     """Return the FEATURES of each word of each sentence."""
-    in_names = {i for name in find_names(summary) for i in name}
+    in_names = {i for name in summary.names for i in name}
     unsupported = unsupported_words(summary, source)
     return [_sentence_features(summary, sentence, in_names, unsupported, source) for sentence in summary.sentences]
 
@@ -145,7 +145,7 @@ def unsupported_words(summary: Text, source: Source) -> set[int]:
     """
     unsupported: set[int] = set()
     in_names: set[int] = set()
-    for name in find_names(summary):
+    for name in summary.names:
         in_names.update(name)
         supported = source.supports_name(summary.words[name.start : name.stop])
         unsupported |= {i for i, is_supported in zip(name, supported, strict=True) if not is_supported}

@@ -16,7 +16,7 @@ from text2grad.reward_model.corruptions.material import (
     pick_new,
 )
 from text2grad.text.lexicon import CALENDAR_WORDS, DIGITS, NUMBER_WORDS, TENS
-from text2grad.text.words import Word, find_names
+from text2grad.text.words import Word
 
 _DIGITS = re.compile(DIGITS)
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -47,7 +47,7 @@ _SHARE_FROM_SOURCE = 0.5
 def exchange_name(text: FaithfulText, pool: Pool, rng: Random) -> Edit | None:
     """Exchange a name for another of the source, or for one of another text."""
     parsed = text.completion
-    found = [name_range(parsed, words) for words in find_names(parsed)]
+    found = [name_range(parsed, words) for words in parsed.names]
     found = [span for span in found if parsed.string[slice(*span)].lower() not in CALENDAR_WORDS]
     if not found:
         return None

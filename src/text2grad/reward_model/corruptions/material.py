@@ -11,7 +11,7 @@ from random import Random
 
 from text2grad.schema import Example
 from text2grad.text.lexicon import CALENDAR_WORDS, word_set
-from text2grad.text.words import Text, Word, find_names, parse_text
+from text2grad.text.words import Text, Word, parse_text
 
 _CLAUSE = re.compile(r", (?:which|who|where|after|as|because|while|although|with) [^,.;:()\"\n]{15,90}(?=[.,;])")
 _PREPOSITIONS = word_set("in at on near from during after before with by for against under across since until")
@@ -99,7 +99,7 @@ def pick_new(choices: Sequence[str], text: FaithfulText, rng: Random, tries: int
 
 def names_of(text: Text) -> Iterator[str]:
     """Yield the names of a text, without dates."""
-    for words in find_names(text):
+    for words in text.names:
         if not any(text.words[i].text.lower() in CALENDAR_WORDS for i in words):
             yield text.string[slice(*name_range(text, words))]
 
@@ -128,7 +128,7 @@ def sentences_of(text: Text) -> Iterator[str]:
 def _phrases(text: Text) -> Iterator[str]:
     """Yield prepositional phrases that end in a name or a number: "in the town of Marburg", "since 1996"."""
     numbers = [range(i, i + 1) for i, word in enumerate(text.words) if word.lexeme.is_number and word.text[0].isdigit()]
-    for words in [*find_names(text), *numbers]:
+    for words in [*text.names, *numbers]:
         following = text.words[words.stop] if words.stop < len(text.words) else None
         if following is not None and following.is_content and text.after(words[-1]) == " ":
             continue  # the phrase goes on: "for 85 dollars", "by Canadian musicians"
