@@ -33,6 +33,10 @@ SIZES = {
     "sliding_window": None,
 }
 SETTINGS = {"llama": {"attention_bias": True, "mlp_bias": True}}
+DEVICES = pytest.mark.parametrize(
+    "device",
+    ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))],
+)
 FAMILIES = pytest.mark.parametrize("family", FUSABLE_LAYERS)
 
 
@@ -54,13 +58,13 @@ def small_model(family: str, adapter: bool = False, dtype: torch.dtype = torch.f
 def decoded(model: Any, fixed: bool) -> list[Tensor]:
     """Return the logits of a few steps."""
     ids, mask = pad_left(PROMPTS, pad_id=0, device=model.device)
-    cache, rows = prefill(model, ids, mask)[0], torch.arange(3)
+    cache, rows, steps = prefill(model, ids, mask)[0], torch.arange(3, device=model.device), TOKENS.to(model.device)
     if not fixed:
         plain = PlainDecoder(model, cache, mask, rows)
-        return [plain.step(tokens) for tokens in TOKENS]
-    decoder = GraphDecoder(model, cache, mask, rows, len(TOKENS), capture=False)
+        return [plain.step(tokens) for tokens in steps]
+    decoder = GraphDecoder(model, cache, mask, rows, len(steps), capture=model.device.type == "cuda")
     assert len(decoder._layers) == SIZES["num_hidden_layers"] + 1
-    return [decoder.step(tokens).clone() for tokens in TOKENS]
+    return [decoder.step(tokens).clone() for tokens in steps]
 
 
 def check_same(model: Any, tolerance: float = 1e-5) -> None:
@@ -83,10 +87,12 @@ def test_layers_are_those_of_the_library(family: str) -> None:
 
 
 @FAMILIES
-def test_with_an_adapter_that_is_prepared(family: str) -> None:
-    model = small_model(family, adapter=True)
+@DEVICES
+def test_with_an_adapter_that_is_prepared(device: str, family: str) -> None:
+    """On a GPU in captured graphs."""
+    model = small_model(family, adapter=True).to(device)
     with prepared_lora(model, torch.float32):
-        check_same(model)
+        check_same(model, 1e-5 if device == "cpu" else 1e-3)
 
 
 def test_with_an_adapter_that_is_off_or_on_some_layers_only() -> None:
