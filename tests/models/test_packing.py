@@ -255,12 +255,16 @@ def test_bfloat16_weights_without_autocast(tiny_model: Path) -> None:
     torch.testing.assert_close(policy(shared(), 1.0).logprobs, policy(apart(), 1.0).logprobs, atol=0.05, rtol=0)
 
 
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated")  # by torch's own compiler
 def test_a_compiled_backbone_takes_shared_rows(tiny_model: Path) -> None:
+    """As one graph, with and without gradients."""
     policy = policy_of(load_model(tiny_model))
     expected = policy(apart(), 1.0)
     policy.model.model.compile(backend="eager", dynamic=True)
+    torch._dynamo.utils.counters.clear()
     assert_equal(policy(shared(), 1.0), expected)
+    with torch.no_grad():
+        assert_equal(policy(shared(), 1.0), expected)
+    assert not torch._dynamo.utils.counters["graph_break"]
 
 
 def test_gradients_of_copied_prompts_are_summed() -> None:

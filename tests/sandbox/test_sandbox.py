@@ -378,6 +378,13 @@ def test_the_programs_that_are_read_ahead_are_limited(sandbox: Sandbox, monkeypa
     assert next(numbers) <= READ_AHEAD * sandbox.num_workers + 1
 
 
+def test_the_command_line_of_the_supervisor_tells_nothing_of_the_host(sandbox: Sandbox) -> None:
+    shown = sandbox.run(Script("print(open('/proc/1/cmdline').read())")).stdout
+    assert "marshal" in shown
+    assert str(SOURCE) not in shown
+    assert str(sandbox.limits.max_disk) not in shown
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its user")
 def test_an_ordinary_user_is_protected_too() -> None:
     nobody = 65534
@@ -390,6 +397,9 @@ for backend in probe.installed_backends():
 sandbox = Sandbox(ResourceLimits(wall_seconds=2, max_processes=8))
 bomb = sandbox.run(Script("import os\\nwhile True:\\n    try: os.fork()\\n    except OSError: pass"))
 print(sandbox.backend, bomb.termination, sandbox.run(Script("print(open('/proc/1/environ').read())")).ok)
+capabilities = "print([line for line in open('/proc/1/status') if line[:6] in ('CapPrm', 'CapEff')])"
+sandbox.backend = "namespaces"
+assert sandbox.run(Script(capabilities)).stdout.count("0000000000000000") == 2, "the supervisor needs none"
 """
     python = next((path for path in (PYTHON, "/usr/bin/python3") if _runs_as(path, nobody)), None)
     if python is None:

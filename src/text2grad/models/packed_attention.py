@@ -54,8 +54,12 @@ class PackedRows(NamedTuple):
         _, heads, _, size = packed.shape
         blocks = self.blocks or ((self.rows, self.width),)
         if self.sources is not None:
-            flat = [index for pair in self.copies for index in pair]
-            padded = copy_tokens(packed[0].transpose(0, 1), self.sources, self.indices, *flat)
+            tokens = packed[0].transpose(0, 1)
+            if torch.is_grad_enabled() and tokens.requires_grad and not torch.compiler.is_compiling():
+                flat = [index for pair in self.copies for index in pair]
+                padded = copy_tokens(tokens, self.sources, self.indices, *flat)
+            else:  # a compiled graph would be another one for each number of copies
+                padded = tokens.index_select(0, self.sources)
         else:
             padded = packed.new_zeros(self.rows * self.width, heads, size)
             padded = padded.index_copy(0, self.indices, packed[0].transpose(0, 1))
@@ -67,7 +71,10 @@ class PackedRows(NamedTuple):
 
     def unpad(self, padded: Sequence[Tensor]) -> Tensor:
         """(rows, width, heads, size) of each block -> (1, tokens, heads, size)."""
-        return take_places(torch.cat([block.flatten(0, 1) for block in padded]), self.indices).unsqueeze(0)
+        places = torch.cat([block.flatten(0, 1) for block in padded])
+        if torch.compiler.is_compiling():
+            return places.index_select(0, self.indices).unsqueeze(0)
+        return take_places(places, self.indices).unsqueeze(0)
 
 
 class _CopyTokens(torch.autograd.Function):
@@ -89,7 +96,7 @@ class _CopyTokens(torch.autograd.Function):
         summed = gradient.index_select(0, indices)
         for tokens, places in zip(copies[::2], copies[1::2], strict=True):
             each = gradient.index_select(0, places.flatten()).view(*places.shape, *gradient.shape[1:])
-            summed.index_copy_(0, tokens, each.sum(1))
+            summed.index_copy_(0, tokens, each.sum(1, dtype=each.dtype))
         return summed, None, None, *[None] * len(copies)
 
 

@@ -64,14 +64,16 @@ def sample(
     ids, mask = pad_left(prompts, pad_id, device)
     cache, logits = prefill(model, ids, mask)
     rows = torch.arange(len(ids), device=device).repeat_interleave(num_generations)
-    fast = fast_decoder(model, cache, mask, rows, max_tokens) if fast_decoding else None
-    decoder = fast or PlainDecoder(model, cache, mask, rows)
     completions = _Completions(uniforms.to(device), temperature, end_ids, return_logprobs)
 
     def sample_next(logits: Tensor) -> Tensor:
         return completions.sample_next(logits if guided is None else guided.constrain(logits))
 
     tokens = sample_next(logits[rows])
+    if max_tokens == 1:
+        return completions.result(1)
+    fast = fast_decoder(model, cache, mask, rows, max_tokens) if fast_decoding else None
+    decoder = fast or PlainDecoder(model, cache, mask, rows)
     for position in range(max_tokens - 1):
         if guided is not None:
             guided.record(tokens)

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-READ_AHEAD = 64  # programs per worker: an endless one takes as long as some twenty others
+READ_AHEAD = 32  # programs per worker, whose outputs may all wait: an endless one takes as long as some twenty others
 
 
 class Sandbox:

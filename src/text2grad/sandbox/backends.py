@@ -22,7 +22,12 @@ PYTHON = os.path.realpath(sys.executable)
 _FOLDER = Path(__file__).parent
 _LOAD_SUPERVISOR = """
 import marshal, sys
-modules, job = marshal.load(sys.stdin.buffer)
+launcher, modules, job = marshal.load(sys.stdin.buffer)
+if launcher is not None:
+    code, arguments = launcher
+    names = {}
+    exec(code, names)
+    names["enter"](*arguments)
 for name, code in modules:
     sys.modules[name] = module = type(sys)(name)
     exec(code, vars(module))
@@ -43,10 +48,22 @@ def build_command(backend: Backend, limits: ResourceLimits) -> list[str]:
     supervisor = [PYTHON, "-I", "-S", "-c", _LOAD_SUPERVISOR]
     if backend == "bubblewrap":
         return [*_bubblewrap(limits), *supervisor]
-    if backend == "namespaces":
-        arguments = [SCRATCH, str(limits.max_disk), str(limits.max_files), *readable_paths()]
-        return [PYTHON, "-I", "-S", str(_FOLDER / "namespaces.py"), *arguments, "--", _LOAD_SUPERVISOR]
     return supervisor
+
+
+def launcher(backend: Backend, limits: ResourceLimits) -> tuple[CodeType, tuple[str, int, int, list[str]]] | None:
+    """Return the code and the arguments with which the supervisor's process isolates itself, where no other one does.
+
+    They are not on its command line, which the program can read.
+    """
+    if backend != "namespaces":
+        return None
+    return _launcher_code(), (SCRATCH, limits.max_disk, limits.max_files, readable_paths())
+
+
+@cache
+def _launcher_code() -> CodeType:
+    return compile((_FOLDER / "namespaces.py").read_text(encoding="utf-8"), "namespaces.py", "exec")
 
 
 @cache

@@ -21,6 +21,7 @@ from text2grad.sandbox.backends import (
     Backend,
     allocate_uid,
     build_command,
+    launcher,
     package_paths,
     supervisor_modules,
 )
@@ -49,7 +50,7 @@ def execute(program: Script, limits: ResourceLimits, backend: Backend) -> Execut
         assert process.stdout is not None
         assert process.stderr is not None
         job = _job(program, limits, backend, scratch) | {"status_fd": status_fd}
-        _send(process.stdin, marshal.dumps((supervisor_modules(), job)))
+        _send(process.stdin, marshal.dumps((launcher(backend, limits), supervisor_modules(), job)))
         max_sizes = {process.stdout: limits.max_output, process.stderr: limits.max_output, status_pipe: _CHUNK}
         (out, err, status), exceeded = _read_pipes(max_sizes, start + limits.wall_seconds + _GRACE_SECONDS)
     wall_seconds = time.monotonic() - start

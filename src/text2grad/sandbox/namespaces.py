@@ -1,16 +1,14 @@
-"""Runs Python code in namespaces of its own: a root with only the given paths, no network, no other processes.
+"""Enters namespaces: a root with only the given paths, no network, no other processes. Requires Linux 5.14.
 
-It runs as a script, `python -I -S namespaces.py SCRATCH DISK FILES PATH... -- CODE`, and imports little, because that
-would take longer than its work; the code runs in this interpreter, because starting another would as well. It sees the
-PATHs, read-only, and a folder SCRATCH of DISK bytes and FILES files. Users other than root get a user namespace.
-Requires Linux 5.14.
+It runs in the interpreter that becomes the supervisor, sent to it as code, and imports little, because that would take
+longer than its work. Users other than root get a user namespace.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import sys
+import struct
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (1 << bit for bit in (17, 26, 27, 28, 29, 30))
 _NOSUID, _NODEV, _BIND, _REC, _PRIVATE = 2, 4, 1 << 12, 1 << 14, 1 << 18
@@ -20,6 +18,7 @@ _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _ATTR_READ_ONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _SIGKILL = 9
+_CAPABILITY_VERSION = 0x20080522
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -28,8 +27,11 @@ class _MountAttributes(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_uint64) for name in ("attr_set", "attr_clr", "propagation", "userns_fd"))
 
 
-def main(scratch: str, disk: int, files: int, readable: list[str], code: str) -> None:
-    """Run the code in the first process of the namespaces; exit with its exit code."""
+def enter(scratch: str, disk: int, files: int, readable: list[str]) -> None:
+    """Return in a new process, the first one of the namespaces; this one exits with its exit code.
+
+    scratch: a new folder of `disk` bytes and `files` files. readable: paths that are seen, read-only.
+    """
     _enter_namespaces()
     child = os.fork()
     if child:
@@ -38,7 +40,8 @@ def main(scratch: str, disk: int, files: int, readable: list[str], code: str) ->
     _call("prctl", _PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     _build_root(scratch, disk, files, readable)
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    exec(code, {"__name__": "__main__"})
+    if os.geteuid() != 0:  # root still has to change to the program's user
+        _call("capset", struct.pack("II", _CAPABILITY_VERSION, 0), bytes(24))
 
 
 def _enter_namespaces() -> None:
@@ -122,9 +125,3 @@ def _call(name: str, *arguments: object) -> None:
     if getattr(_libc, name)(*arguments) == -1:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}{arguments}: {os.strerror(number)}")
-
-
-if __name__ == "__main__":
-    end = sys.argv.index("--")
-    scratch, disk, files, *readable = sys.argv[1:end]
-    main(scratch, int(disk), int(files), readable, code=sys.argv[end + 1])

@@ -17,7 +17,7 @@ from text2grad.models.batching import pad_left
 from text2grad.rollout.decoders import PlainDecoder, prefill
 from text2grad.rollout.fast import fused_layers as module
 from text2grad.rollout.fast.decoders import GraphDecoder
-from text2grad.rollout.fast.fused_layers import FUSABLE_LAYERS, fused_layers, rotate
+from text2grad.rollout.fast.fused_layers import FUSABLE_FAMILIES, fused_layers, rotate
 from text2grad.rollout.fast.modules import fuse_modules, patched_forward, prepared_lora
 
 PROMPTS = [[5, 6, 7, 8], [9, 10], [11, 12, 13]]
@@ -37,7 +37,7 @@ DEVICES = pytest.mark.parametrize(
     "device",
     ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))],
 )
-FAMILIES = pytest.mark.parametrize("family", FUSABLE_LAYERS)
+FAMILIES = pytest.mark.parametrize("family", FUSABLE_FAMILIES)
 
 
 def small_model(family: str, adapter: bool = False, dtype: torch.dtype = torch.float32, **settings: Any) -> Any:
@@ -82,7 +82,7 @@ def check_as_exact(model: Any, exact: list[Tensor]) -> None:
 @FAMILIES
 def test_layers_are_those_of_the_library(family: str) -> None:
     library = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
-    assert type(small_model(family).base_model.layers[0]) is getattr(library, FUSABLE_LAYERS[family])
+    assert type(small_model(family).base_model.layers[0]) is getattr(library, f"{FUSABLE_FAMILIES[family]}DecoderLayer")
     check_same(small_model(family))
 
 
@@ -158,19 +158,40 @@ def test_what_cannot_be_fused_is_not() -> None:
     gemma = AutoModelForCausalLM.from_config(AutoConfig.for_model("gemma", **sizes))
     assert fused_layers(gemma, dtype) == []
     assert fused_layers(small_model("llama", adapter=True), dtype) == [], "an adapter that is not prepared"
-    model = small_model("llama")
-    with patched_forward([(model.model.layers[1].mlp.up_proj, lambda x: x)]):
-        assert fused_layers(model, dtype) == []
-    with patched_forward([(model.model.layers[1].input_layernorm, lambda x: x)]):
-        assert fused_layers(model, dtype) == []
+    model = small_model("qwen3")
+    layer = model.model.layers[1]
+    names = (
+        "",
+        "mlp",
+        "mlp.act_fn",
+        "mlp.up_proj",
+        "self_attn",
+        "self_attn.q_norm",
+        "self_attn.o_proj",
+        "input_layernorm",
+    )
+    for part in map(layer.get_submodule, names):
+        with patched_forward([(part, lambda x: x)]):
+            assert fused_layers(model, dtype) == []
+        for register in (part.register_forward_hook, part.register_forward_pre_hook):
+            handle = register(lambda *_: None)
+            assert fused_layers(model, dtype) == []
+            handle.remove()
     assert len(fused_layers(model, dtype)) == 3
+    layer.mlp = torch.nn.Identity()
+    assert fused_layers(model, dtype) == []
 
 
-def test_copies_take_a_small_part_of_the_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    linears = [linear for layer in small_model("llama").model.layers for linear in module._linears(layer)]
-    size = 2 * sum(linear.weight.numel() for linear in linears)
-    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 3 * size)
-    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 2 * size)
-    for free, fits in ((3 * size, True), (3 * size - 4, False)):
+def test_copies_take_a_small_part_of_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 300)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 200)
+    for free, fits in ((350, True), (349, False)):
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _, free=free: (free, 0))
-        assert module._fits(linears, torch.device("cuda")) is fits
+        assert module._fits(100, 50, torch.device("cuda")) is fits
+
+
+def test_weights_are_copied_where_they_are_stacked_or_of_another_dtype() -> None:
+    layer = small_model("llama").model.layers[0]
+    stacked = 48 * (6 * 16 + 2 * 2 * 16) + 2 * 48 * 96
+    assert module._copied_bytes(layer, torch.float32) == 4 * stacked
+    assert module._copied_bytes(layer, torch.bfloat16) == 2 * (stacked + 48 * 6 * 16 + 48 * 96)

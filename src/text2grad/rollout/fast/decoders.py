@@ -76,8 +76,9 @@ class GraphDecoder:
         self._wasted, self._checked_step = 0, 0  # bytes read for finished rows, counted up to this step
         self._sample: Sample | None = None
         states = [_stored(layer) for layer in cache.layers]
-        self._layers = fused_layers(model, states[0][1].dtype)
         self._bytes_per_token = sum((k[0, :, 0].numel() + v[0, :, 0].numel()) * v.itemsize for k, v in states)
+        whole_cache = len(rows) * self._bytes_per_token * (mask.shape[1] + max_tokens)
+        self._layers = fused_layers(model, states[0][1].dtype, whole_cache)
         self._allocate(states, mask.bool(), mask.sum(-1, keepdim=True), rows)
 
     def step(self, tokens: Tensor) -> Tensor:

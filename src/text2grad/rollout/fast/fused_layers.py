@@ -20,15 +20,10 @@ from text2grad.models.backbone import get_backbone
 from text2grad.rollout.fast.grouped_attention import grouped_attention
 from text2grad.rollout.fast.modules import PreparedLinear, is_fusable_norm, rms_norm
 
-# Family -> layer class that computes what `fused_layer` does; a test compares each with the library's.
-FUSABLE_LAYERS = {
-    "llama": "LlamaDecoderLayer",
-    "mistral": "MistralDecoderLayer",
-    "qwen2": "Qwen2DecoderLayer",
-    "qwen3": "Qwen3DecoderLayer",
-}
+# Families whose decoder layers compute what `fused_layer` does, with the prefix of their classes; a test compares each
+# with the library's.
+FUSABLE_FAMILIES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}
 MAX_MEMORY_SHARE = 0.25  # of the GPU's free memory, for copies of the weights
-_FUSABLE = {f"transformers.models.{family}.modeling_{family}.{name}" for family, name in FUSABLE_LAYERS.items()}
 
 
 class StackedLinear(NamedTuple):
@@ -43,10 +38,9 @@ class StackedLinear(NamedTuple):
     up: Tensor | None
 
     def __call__(self, states: Tensor, residual: Tensor | None = None) -> Tensor:
-        """states: (rows, inputs) -> (rows, outputs), added to the residual if there is one."""
+        """states: (rows, inputs) -> (rows, outputs). A residual is added to, in place where dtypes allow it."""
         if residual is not None and residual.dtype == self.weight.dtype and self.bias is None:
-            result = torch.addmm(residual, states, self.weight.t())
-            return self._adapt(result, states)
+            return self._adapt(residual.addmm_(states, self.weight.t()), states)
         result = self._adapt(F.linear(states, self.weight, self.bias), states)
         return result if residual is None else residual + result
 
@@ -66,17 +60,18 @@ class FusedWeights(NamedTuple):
     norms: Tensor | None
 
 
-def fused_layers(model: Any, dtype: torch.dtype) -> list[tuple[Any, Callable[..., Any]]]:
+def fused_layers(model: Any, dtype: torch.dtype, needed: int = 0) -> list[tuple[Any, Callable[..., Any]]]:
     """Return modules with the forward functions that replace theirs (`patched_forward`). dtype: of the computation.
 
-    None where a layer cannot be fused, or where copies of the weights would take too much of the GPU's memory.
+    None where a layer cannot be fused, or where copies of the weights would take too much of the GPU's memory, of which
+    the cache is going to need so many bytes.
     """
     backbone = get_backbone(model)
     layers = list(getattr(backbone, "layers", ()))
     rotary = getattr(backbone, "rotary_emb", None)
     if not layers or rotary is None or not all(map(_is_fusable, layers)):
         return []
-    if not _fits([linear for layer in layers for linear in _linears(layer)], model.device):
+    if not _fits(sum(_copied_bytes(layer, dtype) for layer in layers), needed, model.device):
         return []
     fused = [(layer, partial(fused_layer, layer, _fuse(layer, dtype))) for layer in layers]
     return [(rotary, _signed(rotary.forward, layers[0].self_attn.head_dim, model.device)), *fused]
@@ -104,6 +99,7 @@ def fused_layer(
         projected = weights.inputs(normed).view(len(residual), heads + 2 * groups, width)
         turned = projected[:, : heads + groups]
         if weights.norms is not None:
+            turned = turned.to(weights.norms.dtype)
             turned = F.rms_norm(turned, (width,), None, attention.q_norm.variance_epsilon) * weights.norms
         turned = rotate(turned, *position_embeddings)
         new = turned[:, heads:].unsqueeze(2), projected[:, heads + groups :].unsqueeze(2)
@@ -137,14 +133,34 @@ def _signed(forward: Callable[..., tuple[Tensor, Tensor]], width: int, device: t
 
 
 def _is_fusable(layer: Any) -> bool:
-    if f"{type(layer).__module__}.{type(layer).__name__}" not in _FUSABLE or "forward" in vars(layer):
+    """Whether the layer is the library's own, through and through: nobody has replaced, patched or hooked a part."""
+    family = type(layer).__module__.rpartition(".modeling_")[2]
+    prefix = FUSABLE_FAMILIES.get(family, "")
+    if not prefix or not _is_own(layer, family, f"{prefix}DecoderLayer"):
         return False
-    norms = (layer.input_layernorm, layer.post_attention_layernorm)
+    attention, mlp = layer.self_attn, layer.mlp
+    if not (_is_own(attention, family, f"{prefix}Attention") and _is_own(mlp, family, f"{prefix}MLP")):
+        return False
+    norms = [layer.input_layernorm, layer.post_attention_layernorm]
+    inner = [attention.q_norm, attention.k_norm] if hasattr(attention, "q_norm") else []
     return (
-        type(layer.mlp.act_fn).__name__ in ("SiLU", "SiLUActivation")
-        and all(map(is_fusable_norm, norms))
+        type(mlp.act_fn).__name__ in ("SiLU", "SiLUActivation")
+        and all(is_fusable_norm(norm) and not _has_hooks(norm) for norm in [*norms, *inner])
+        and not _has_hooks(mlp.act_fn)
+        and "forward" not in vars(mlp.act_fn)
         and all(_parts(linear) is not None for linear in _linears(layer))
     )
+
+
+def _is_own(module: Any, family: str, name: str) -> bool:
+    """Whether a module is of that class of the library, and computes what the class does."""
+    kind = type(module)
+    is_class = (kind.__module__, kind.__name__) == (f"transformers.models.{family}.modeling_{family}", name)
+    return is_class and "forward" not in vars(module) and not _has_hooks(module)
+
+
+def _has_hooks(module: Any) -> bool:
+    return bool(module._forward_hooks or module._forward_pre_hooks)
 
 
 def _linears(layer: Any) -> list[Any]:
@@ -162,16 +178,27 @@ def _parts(linear: Any) -> PreparedLinear | None:
         found = PreparedLinear(linear.get_base_layer(), None, None)
     else:
         found = PreparedLinear(linear, None, None)
-    return found if type(found.base) is nn.Linear and "forward" not in vars(found.base) else None
+    base = found.base
+    is_plain = type(base) is nn.Linear and "forward" not in vars(base) and type(base.weight) in (nn.Parameter, Tensor)
+    return found if is_plain and not _has_hooks(base) and not _has_hooks(linear) else None
 
 
-def _fits(linears: Sequence[Any], device: torch.device) -> bool:
-    """Whether copies of the weights are a small part of the memory that is free."""
+def _copied_bytes(layer: Any, dtype: torch.dtype) -> int:
+    """Return the bytes of the weights that `_fuse` copies: those that are stacked, and those of another dtype."""
+    attention, mlp = layer.self_attn, layer.mlp
+    alone = [cast(PreparedLinear, _parts(linear)).base.weight for linear in (attention.o_proj, mlp.down_proj)]
+    stacked = (attention.q_proj, attention.k_proj, attention.v_proj, mlp.gate_proj, mlp.up_proj)
+    weights = [cast(PreparedLinear, _parts(linear)).base.weight for linear in stacked]
+    numbers: int = sum(w.numel() for w in [*weights, *(w for w in alone if w.dtype != dtype)])
+    return numbers * dtype.itemsize
+
+
+def _fits(size: int, needed: int, device: torch.device) -> bool:
+    """Whether copies of the weights are a small part of the memory that is free and not needed otherwise; in bytes."""
     if device.type != "cuda":
         return True
-    size: int = sum(cast(PreparedLinear, _parts(linear)).base.weight.numel() for linear in linears)
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return 2 * size <= MAX_MEMORY_SHARE * (torch.cuda.mem_get_info(device)[0] + unused)
+    return size <= MAX_MEMORY_SHARE * (torch.cuda.mem_get_info(device)[0] + unused - needed)
 
 
 def _fuse(layer: Any, dtype: torch.dtype) -> FusedWeights:
@@ -180,7 +207,7 @@ def _fuse(layer: Any, dtype: torch.dtype) -> FusedWeights:
     if hasattr(attention, "q_norm"):
         heads, groups = attention.config.num_attention_heads, attention.config.num_key_value_heads
         rows = [attention.q_norm.weight.expand(heads, -1), attention.k_norm.weight.expand(groups, -1)]
-        norms = torch.cat(rows).detach().to(dtype)
+        norms = torch.cat(rows).detach()
     return FusedWeights(
         _stack([attention.q_proj, attention.k_proj, attention.v_proj], dtype),
         _stack([attention.o_proj], dtype),
