@@ -11,8 +11,9 @@ import torch
 import torch.nn.functional as F
 from scale_models import answer_lengths, config, prompts, random_model, tokenizer
 from scale_steps import kernel_times, synchronize
+from torch import Tensor
 
-from text2grad.models.batching import pad_left
+from text2grad.models.batching import pad_left, round_up_to_8
 from text2grad.models.packed_attention import use_packed_attention
 from text2grad.rollout.fast.grouped_attention import additive_mask, grouped_attention
 from text2grad.rollout.rng import Stream
@@ -21,6 +22,7 @@ from text2grad.rollout.sampling import noise, sample
 BANDWIDTH = 4.8e12  # bytes per second of an H200
 GENERATIONS = 8
 PROFILED = 48  # tokens
+UNCACHED, REPLAYS = 500_000_000, 10  # bytes of caches that are read in turn, and how often
 
 
 def measure(kind: str, batch: int, length: int, prompt_length: int, device: str, quick: bool) -> dict[str, Any]:
@@ -81,38 +83,56 @@ def lower_bound(model: Any, prompt_sizes: Sequence[int], lengths: Sequence[int])
 
 
 def attention(kind: str, batch: int, tokens: int, device: str, quick: bool) -> dict[str, Any]:
-    """Return the milliseconds of one layer's attention to a cache of `tokens`, by kernel, and of reading that cache.
+    """Return the milliseconds of one layer's attention to a cache, by kernel, and of reading that cache.
 
     matmul: two matrix products and a softmax, as `grouped_attention` has them. sdpa: one kernel, the heads of a group
-    as its queries.
+    as its queries. On a GPU as in use: captured, with more caches in turn than fit the GPU's own.
     """
-    made = config(kind, quick)
+    made, on_gpu = config(kind, quick), device.startswith("cuda")
     heads, groups, width = made.num_attention_heads, made.num_key_value_heads, made.head_dim
-    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
+    dtype, capacity = torch.bfloat16 if on_gpu else torch.float32, round_up_to_8(tokens)
+    size = 2 * batch * groups * capacity * width * dtype.itemsize
     query = torch.randn(batch, heads, 1, width, device=device, dtype=dtype)
-    keys, values = (torch.randn(batch, groups, tokens, width, device=device, dtype=dtype) for _ in range(2))
-    mask = additive_mask(torch.arange(tokens, device=device).expand(batch, -1) >= tokens // 10, dtype)
+    caches = [
+        torch.randn(2, batch, groups, capacity, width, device=device, dtype=dtype)
+        for _ in range(-(-UNCACHED // size) if on_gpu else 1)
+    ]
+    mask = additive_mask(torch.arange(capacity, device=device).expand(batch, -1) >= capacity // 10, dtype)
 
-    def sdpa() -> Any:
+    def matmul(keys: Tensor, values: Tensor) -> Tensor:
+        return grouped_attention(None, query, keys, values, mask)[0]
+
+    def sdpa(keys: Tensor, values: Tensor) -> Tensor:
         grouped = query.view(batch, groups, heads // groups, width)
         return F.scaled_dot_product_attention(grouped, keys, values, mask.expand(-1, -1, heads // groups, -1))
 
-    kernels = {"matmul": lambda: grouped_attention(None, query, keys, values, mask)[0], "sdpa": sdpa}
-    expected, found = (run().reshape(batch, -1).float() for run in kernels.values())
+    expected, found = (kernel(*caches[0]).reshape(batch, -1).float() for kernel in (matmul, sdpa))
     torch.testing.assert_close(found, expected, atol=0.02, rtol=0.02)
-    times = {name: _milliseconds(run, 2 if quick else 50) for name, run in kernels.items()}
-    return times | {"bound": 1000 * 2 * keys.numel() * keys.element_size() / BANDWIDTH}
+    times = {kernel.__name__: _milliseconds(kernel, caches) for kernel in (matmul, sdpa)}
+    return times | {"bound": 1000 * size / BANDWIDTH}
 
 
-def _milliseconds(run: Callable[[], Any], times: int) -> float:
-    for _ in range(3):
+def _milliseconds(kernel: Callable[[Tensor, Tensor], Tensor], caches: Sequence[Tensor]) -> float:
+    """Return the time of one call, as the mean over all caches, replayed from a graph on a GPU."""
+
+    def run() -> None:
+        for keys, values in caches:
+            kernel(keys, values)
+
+    replay = run
+    if caches[0].is_cuda:
         run()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            run()
+        replay = graph.replay
+    replay()
     synchronize()
     began = time.perf_counter()
-    for _ in range(times):
-        run()
+    for _ in range(REPLAYS):
+        replay()
     synchronize()
-    return 1000 * (time.perf_counter() - began) / times
+    return 1000 * (time.perf_counter() - began) / REPLAYS / len(caches)
 
 
 def static(kind: str, batch: int, length: int, prompt_length: int, device: str, quick: bool) -> dict[str, Any]:
