@@ -31,7 +31,8 @@ does not compute. Settings were chosen with another seed, one run for each, and 
 below: of three for each arm of a task, on code of two.
 
 "Ahead" means: the 95% interval of the paired difference is above 0. The bootstrap is over seeds and prompts. The
-difference is from the best scalar arm: `scalar rloo`, `scalar ppo`, and on questions TRL's own GRPO. "Detectable" is
+difference is from the best scalar arm: `scalar rloo`, `scalar ppo`, and on questions, where every fault is named, TRL's
+own GRPO, which has the settings chosen for `scalar rloo` and none of its own. "Detectable" is
 the smallest true difference that such an interval finds in four of five cases. `scalar rloo, holistic` knows more than
 the other arms: the full critic's number where the others get one comment.
 

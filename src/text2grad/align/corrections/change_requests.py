@@ -79,7 +79,15 @@ _IN_TEXT = (
 )
 _REASON = r"(?:,?\s+(?:because|since|as\s+(?:it|this|that|there|they)|which\s+(?:is|was|are)\s+not|but\s+keep)\b.*)?"
 _TAIL = rf"{_IN_TEXT}{_REASON}(?:,?\s+(?:please|instead|here|there|then|too|thanks))?[\s.,;:!?)\"'”’]*$"
-_NEG = r"(?<!do not )(?<!don't )(?<!not )(?<!never )"
+_NEG = (
+    r"(?<!do not )(?<!don't )(?<!not )(?<!never )(?<!no need to )(?<!not need to )(?<!n't need to )(?<!n’t need to )"
+    r"(?<!needn't )(?<!n't have to )(?<!not have to )(?<!nobody should )(?<!no one should )"
+)
+_GLAD = re.compile(
+    r"\b(?<!would be )(?:good|great|nice|right|glad|happy|pleased|relieved)\s+"
+    r"(?:that\b|to\s+see\b|(?:you|it)\s+(?!should|could|would))",
+    re.IGNORECASE,
+)  # what follows is praised as it is
 _REMOVE = (
     r"remov(?:e|ing)|delet(?:e|ing)|drop(?:ping)?|omit(?:ting)?|leav(?:e|ing)\s+out|tak(?:e|ing)\s+out|eras(?:e|ing)|"
     r"get(?:ting)?\s+rid\s+of|eliminat(?:e|ing)|strik(?:e|ing)(?:\s+out)?|cut(?:ting)?(?:\s+out)?|scrap(?:ping)?"
@@ -219,7 +227,7 @@ def find_requests(comment: str) -> list[ChangeRequest]:
     masked = _mask(comment)
     found = list(_meant(comment, masked))
     for start, end in _sentences(masked):
-        if end - start > _MAX_SENTENCE:
+        if end - start > _MAX_SENTENCE or _GLAD.search(masked, start, end):
             continue
         lower = masked[start:end].lower()
         for kind, cues, pattern in _COMPILED:

@@ -20,10 +20,11 @@ from text2grad.align.answer.document import Document
 from text2grad.align.answer.fitting import DETERMINERS, fit_replacement, lower_start
 from text2grad.align.answer.program import extract_program
 from text2grad.align.corrections.change_requests import ChangeRequest, Term, find_requests
+from text2grad.align.corrections.new_words import CLAUSE_END, NAME, WORD, is_wording, word_before, words_alike
 from text2grad.align.learned.removals import find_removals
 from text2grad.align.quotes.quotes import Match, locate_quote
 from text2grad.schema import Range
-from text2grad.text.lexicon import ARTICLES, FUNCTION_WORDS, NUMBER_WORDS, PREPOSITIONS
+from text2grad.text.lexicon import ARTICLES, FUNCTION_WORDS
 from text2grad.text.whitespace import PUNCTUATION, WhitespaceWord, key_set, split_parts, split_words
 
 MIN_REMOVAL = 0.45  # probability; below it, what should go is not certain
@@ -33,19 +34,10 @@ _RENAMED = 0.9  # a new name for each use of the old one
 _NAME_MARKS = " \t`'\"“”‘’.()"
 _UNSUPPORTED = 0.6  # what the source does not say may also be put in other words
 _NAMED = 0.8  # confidence in words of a sentence whose extent follows from their kind
-_MAX_NEW_WORDS = 10
 _MIN_SPELLING, _MAX_SPELLING_WORDS = 70.0, 4
 _MIN_SUPPORT = 0.5  # of the new words' content, in the source or the old words
 _MIN_SOURCE_WORDS = 60
 
-_WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*%?|[$€£][\d.,]+\w*")
-_NUMBER = re.compile(
-    r"(?<!\w)(?:[$€£]?\d+(?:[.,:/-]\d+)*(?:%|[a-z]{1,3}\b)?|(?:"
-    + "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
-    + r")\b)(?:\s(?:million|billion|thousand|percent|per cent)\b)?",
-    re.IGNORECASE,
-)
-_NAME = re.compile(r"[A-ZÀ-Þ][\w'’.-]*(?:\s+(?:(?:of|de|van|von|the)\s+)?[A-ZÀ-Þ][\w'’.-]*)*")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _WEEKDAY = re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b", re.IGNORECASE)
 _MONTH = re.compile(r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b")
@@ -55,24 +47,7 @@ _POSITION = re.compile(
     r"(?:(?:the|your|its)\s+)?(?:very\s+)?(?:first|second|third|last|final|opening|closing|main|only)\s+(?:thing|sentence|line|paragraph|point|step|item|bullet|word|part)s?\b",
     re.IGNORECASE,
 )  # where something should stand, not what should stand there
-_DESCRIPTION = re.compile(
-    r"^(?:(?:the|a|an|its|his|her|their|some)\s+)?(?:\w+\s+)?(?:names?|full\s+name|number|amount|location|date|title|description|details?|fact|"
-    r"information|one|kind|type|class|word|person|place|time)\b(?:\s+(?:of|that|about|where|who|which|it|from|in|when)\b|$)"
-    r"|^(?:what|who|whom|where|when|why|how|whether|something|someone|somewhere|anything|nothing|more|that|just)\b"
-    r"|^(?:clarify|include|mention|make|reflect|indicate|show|state|explain|match|use|say)\b"
-    r"|^(?:(?:the|an?|your|its)\s+)?(?:ending|opening|end|start|beginning|conclusion|focus|headline|heading|title|subject|centre|center|topic|highlight|punchline|sentence"
-    r"|paragraph|line|point|step|item|bullet|example|exception|default|goal|aim|theme|hook)\W*$"
-    r"|^(?:being|been|becoming|having|using|there\s+being)\b|\bbeing\b"
-    r"|^(?:the\s+)?(?:actual|correct|right|real|true|proper|exact|specific|accurate|general|appropriate)\b",
-    re.IGNORECASE,
-)
-_SENTENCE_START = re.compile(
-    r"(?:please\s+)?(?:use|say|write|try|put|it|this|that|the|prefer|i|we)\b['’]?\w*\s+", re.IGNORECASE
-)
 _TWO_WORDS = re.compile(r"(?:it['’]s\s+|it\s+(?:is|was)\s+)?[\w'’-]+,?\s+not\s+[\w'’-]+\W*", re.IGNORECASE)
-_CLAUSE_END = re.compile(
-    r"[,.;:!?()]\s|[.!?]$|\s(?:because|since|as|but|and|which|who|according|in\s+the\s+(?:source|article|text))\b"
-)
 
 
 @dataclass(frozen=True)
@@ -280,13 +255,13 @@ def _replace_term(
     if new.edge is not None:
         if _POSITION.match(text):
             return None
-        text = _alike(text, words, at_end=new.edge == "end")
+        text = words_alike(text, words, at_end=new.edge == "end", before=word_before(match, completion))
         certainty *= _NAMED
     original = completion[match.start : match.end]
     replaced = original.lower()
     if {text.lower(), replaced} == {"right", "left"}:
         text = text.lower()  # no description of what is right, and no name
-    elif not new.is_quoted and not _is_wording(text):
+    elif not new.is_quoted and not is_wording(text):
         return None
     if not text or text == original:
         return None
@@ -327,57 +302,16 @@ def _extents(text: str, edge: str | None) -> Iterator[str]:
         if first.lower() in DETERMINERS and rest:
             yield rest
         return
-    if edge == "start" and (clause := _CLAUSE_END.search(text)):
+    if edge == "start" and (clause := CLAUSE_END.search(text)):
         text = text[: clause.start()]
-    words = list(_WORD.finditer(text))[: 8 if edge == "start" else None]
+    words = list(WORD.finditer(text))[: 8 if edge == "start" else None]
     if edge == "end":
         words = words[-8:]
     for count in range(len(words), 0, -1):
         chosen = words[:count] if edge == "start" else words[len(words) - count :]
         run = text[chosen[0].start() : chosen[-1].end()]
-        if any(part not in FUNCTION_WORDS for part in split_parts(run)):
+        if _MONTH.fullmatch(run) or any(part not in FUNCTION_WORDS for part in split_parts(run)):
             yield run
-
-
-def _alike(text: str, model: str, at_end: bool) -> str:
-    """Return the words at the start or the end of `text` that are of the same kind as `model`: a number, a name, words.
-
-    "" if there are none.
-    """
-    if at_end and (start := _SENTENCE_START.match(text)):
-        text = text[start.end() :]
-    for pattern in (_NUMBER, _NAME):
-        if pattern.fullmatch(model):
-            places = list(pattern.finditer(text))
-            if pattern is _NUMBER and len(places) == 1:
-                return places[0][0]
-            if at_end:
-                return places[-1][0] if places and not text[places[-1].end() :].strip(" .") else ""
-            return places[0][0].rstrip(".") if places and not text[: places[0].start()].strip() else ""
-    clause = _CLAUSE_END.search(text) if not at_end else None
-    words = list(_WORD.finditer(text[: clause.start()] if clause else text))
-    count = len(_WORD.findall(model))
-    first = model.split()[0].lower()
-    if not at_end and len(words) > count and words[0][0].lower() in DETERMINERS and first not in FUNCTION_WORDS:
-        words = words[1:]  # "The kettle should be a pot"
-    if at_end and first in PREPOSITIONS:
-        starts = [i for i, word in enumerate(words) if word[0].lower() in PREPOSITIONS]
-        words = words[starts[-1] :] if starts else []
-        count = len(words)
-    chosen = words[-count:] if at_end else words[:count] if count < len(words) else words
-    if not chosen or len(chosen) > 6 or (count > 1 and len(chosen) != count and at_end):
-        return ""
-    run = text[chosen[0].start() : chosen[-1].end()]
-    if first not in FUNCTION_WORDS and chosen[0][0].lower() in FUNCTION_WORDS - {"no"}:
-        return ""
-    if run[:1] in "$€£" and not model[-1:].isdigit():
-        return ""  # "the cost should be $25": an amount takes the place of an amount, not of the word
-    return run
-
-
-def _is_wording(text: str) -> bool:
-    """Whether the words can stand in the answer, rather than describe what should."""
-    return bool(text) and len(text.split()) <= _MAX_NEW_WORDS and not _DESCRIPTION.match(text)
 
 
 def _replace_unique(new: Term, comment: str, completion: str, phrase: Range) -> Correction | None:
@@ -408,7 +342,7 @@ def _insertion(request: ChangeRequest, comment: str, completion: str, source: st
     assert request.place is not None
     located = _locate(request.place, comment, completion, request.phrase)
     text = comment[request.new.start : request.new.end].strip()
-    if located is None or not (request.new.is_quoted or _is_wording(text)) or not text:
+    if located is None or not (request.new.is_quoted or is_wording(text)) or not text:
         return None
     match, _ = located
     at = match.end if request.side == "after" else match.start
@@ -424,8 +358,8 @@ def _spelling(request: ChangeRequest, comment: str, completion: str, source: str
     assert request.new is not None
     right = comment[request.new.start : request.new.end]
     if request.new.edge is not None:
-        clause = _CLAUSE_END.search(right)
-        names = _NAME.match(right)
+        clause = CLAUSE_END.search(right)
+        names = NAME.match(right)
         right = names[0] if names else (right[: clause.start()] if clause else right).split(" ")[0]
     right = right.strip().rstrip(".,;:")
     count = len(right.split())

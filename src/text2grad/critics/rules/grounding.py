@@ -51,7 +51,7 @@ from text2grad.critics.rules.findings import (
     spread,
     word_indices,
 )
-from text2grad.critics.rules.missing_source import warn_of_missing_sources
+from text2grad.critics.rules.missing_fields import warn_of_missing_sources
 from text2grad.critics.rules.quality import Quality
 from text2grad.critics.rules.source import Source
 from text2grad.critics.rules.suggestions import suggest

@@ -46,6 +46,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from text2grad.critics.rules.findings import FindingsWriter
+from text2grad.critics.rules.missing_fields import warn_of_missing_references
 from text2grad.critics.rules.qa_rules import build_criteria, evaluate_answer
 from text2grad.errors import UserError
 from text2grad.schema import Example, Feedback
@@ -91,7 +92,11 @@ class QACritic:
         self.max_words = max_words
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
-        """Return one Feedback per example; a failed one where there is neither a passage nor a gold answer."""
+        """Return one Feedback per example; a failed one where there is neither a passage nor a gold answer.
+
+        Questions without a gold answer are warned of once.
+        """
+        warn_of_missing_references(examples)
         return [self._critique(example) for example in examples]
 
     def _critique(self, example: Example) -> Feedback:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from text2grad.critics.rules import missing_source
+from text2grad.critics.rules import missing_fields
 from text2grad.critics.rules.grounding import GroundingCritic
+from text2grad.critics.rules.qa import QACritic
 from text2grad.schema import Example
 
 SOURCE = (
@@ -17,7 +18,7 @@ LONG = "You are a careful assistant who writes short texts in plain English for 
 @pytest.fixture
 def warnings(caplog):
     """Judge a summary twice and return the warnings."""
-    missing_source._warn.cache_clear()
+    missing_fields._warn.cache_clear()
 
     def run(prompt, completion=SUMMARY, **meta):
         critic = GroundingCritic()
@@ -56,8 +57,25 @@ def test_nor_is_an_example_with_a_document(warnings):
 
 
 def test_one_strange_answer_among_many_is_no_reason_to_warn(caplog):
-    missing_source._warn.cache_clear()
+    missing_fields._warn.cache_clear()
     examples = [Example(id=str(i), prompt=f"Sum up: {SOURCE}", completion=SUMMARY) for i in range(4)]
     strange = examples[0].model_copy(update={"completion": "Violins sing of summer evenings in Cremona."})
     GroundingCritic().critique([*examples, strange])
     assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("meta", "advice"),
+    [({}, "as `reference`"), ({"refrence": "1871"}, 'rename "refrence"'), ({"answer": "1871"}, 'rename "answer"')],
+)
+def test_questions_without_a_right_answer_are_warned_of_once(meta, advice, caplog):
+    missing_fields._warn_of_reference.cache_clear()
+    asked = Example(id="1", prompt="When?", completion="1871", meta={"document": "It was built in 1871.", **meta})
+    for _ in range(2):
+        QACritic().critique([asked])
+    (warning,) = caplog.messages
+    assert warning.startswith("qa: examples have no `reference`, so right answers cannot be told from wrong ones")
+    assert warning.endswith(advice)
+    caplog.clear()
+    QACritic().critique([asked.model_copy(update={"reference": "1871"})])
+    assert not caplog.messages
