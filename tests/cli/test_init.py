@@ -41,9 +41,10 @@ def test_the_critic_that_is_written_can_be_checked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "mine")
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "my_critic", raising=False)
-    checked = invoke("critic", "check", "my_critic:ConciseCritic", "prompts.jsonl")
+    checked = invoke("critic", "check", "my_critic:ReferenceCritic", "prompts.jsonl")
+    assert checked.exit_code == 0, checked.output
     assert "12 examples" in checked.output
-    assert 'Problem: "prompt copied" (the prompt) scores' in checked.output
+    assert "Problem" not in checked.output
 
 
 def test_a_run_finds_its_critic_and_prompts_from_another_folder(tmp_path, tiny_model, monkeypatch):
@@ -144,26 +145,33 @@ def test_an_unknown_configuration_of_accelerate_is_refused(tmp_path):
 def critic(monkeypatch):
     monkeypatch.syspath_prepend(TEMPLATE)
     monkeypatch.delitem(sys.modules, "my_critic", raising=False)
-    from my_critic import ConciseCritic
+    from my_critic import ReferenceCritic
 
-    return ConciseCritic(max_words=6)
+    return ReferenceCritic()
 
 
-def marks(critic, completion):
-    (feedback,) = critic.critique([Example(id="1", prompt="Why do glaciers move?", completion=completion)])
+def marks(critic, completion, reference="Their weight pushes glaciers downhill."):
+    example = Example(id="1", prompt="Why do glaciers move?", completion=completion, reference=reference)
+    (feedback,) = critic.critique([example])
     return [(span.label, completion[span.start : span.end]) for span in feedback.spans], feedback
 
 
-def test_the_example_critic_praises_the_topic_and_blames_repetition_and_length(critic):
-    assert marks(critic, "Their weight pushes glaciers.")[0] == [("good", "glaciers")]
-    assert marks(critic, "Glaciers are heavy glaciers.")[0] == [("good", "Glaciers"), ("poor", "glaciers")]
-    assert marks(critic, "They do so because of all their weight.")[0] == [("poor", "their weight.")]
+def test_the_example_critic_praises_what_the_reference_says_once_and_blames_the_rest(critic):
+    spans, feedback = marks(critic, "Glaciers are heavy glaciers.")
+    assert spans == [("good", "Glaciers"), ("poor", "heavy"), ("poor", "glaciers")]
+    assert [omission.text for omission in feedback.omissions] == ["their", "weight", "pushes", "downhill"]
+    assert marks(critic, "Their weight pushes glaciers downhill.")[1].score == 1
 
 
 def test_the_example_critic_blames_silence(critic):
     spans, feedback = marks(critic, " ... ")
     assert not spans
-    assert [omission.text for omission in feedback.omissions] == ["It says nothing."]
+    assert len(feedback.omissions) == 5
+    assert feedback.score == -1
+
+
+def test_the_example_critic_does_not_judge_what_it_cannot_compare(critic):
+    assert marks(critic, "Gravity.", reference=None)[1].status == "failed"
 
 
 def test_the_template_is_valid():

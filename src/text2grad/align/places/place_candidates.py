@@ -31,10 +31,10 @@ Level = Literal[
 ]  # fmt: skip
 
 _BREAK = re.compile(
-    r"[,;:()–—]|\s-\s|\b(?:and|but|or|while|which|who|because|so|for|with|by|from|to|in|on|at|as|after|of|until|than)\b",
+    r"[,:](?!\d)|[;()–—]|\s-\s|\b(?:and|but|or|while|which|who|because|so|for|with|by|from|to|in|on|at|as|after|of|until|than)\b",
     re.I,
 )
-_STRONG_BREAK = re.compile(r"[,;:()–—]|\s-\s|\b(?:and|but|while|which|because)\b", re.IGNORECASE)
+_STRONG_BREAK = re.compile(r"[,:](?!\d)|[;()–—]|\s-\s|\b(?:and|but|while|which|because)\b", re.IGNORECASE)
 _NOTE = re.compile(r"#[^\n]*")
 _MAX_JOINED = 3  # neighbouring pieces that are one candidate
 _MAX_PIECES = 12  # of one sentence

@@ -1,7 +1,8 @@
 """An example critic: change `comment` to say what you think of a completion.
 
 A critic is any class with `critique(examples) -> list[Feedback]`. Spans mark what is good or poor, in characters of the
-completion; an omission says what is missing. Text without spans earns no reward.
+completion; an omission says what is missing; the score says how good the whole is, and spans then say where it comes
+from. `text2grad critic check my_critic:ReferenceCritic prompts.jsonl` tells what a model could get away with.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ import re
 from collections.abc import Sequence
 
 from text2grad import Example, Feedback, Omission, Span
+from text2grad.evaluation.metrics import rouge_l
 
 WORD = re.compile(r"\w+")
 
 
-class ConciseCritic:
-    """Praises words that take up the prompt; blames repetition, length and silence."""
+class ReferenceCritic:
+    """Compares a completion with its reference: praises what they share, blames the rest, names what is missing."""
 
-    def __init__(self, max_words: int = 40) -> None:
-        self.max_words = max_words
+    def __init__(self, min_letters: int = 4) -> None:
+        """min_letters: of a word that counts."""
+        self.min_letters = min_letters
 
     def critique(self, examples: Sequence[Example]) -> list[Feedback]:
         """Return one Feedback per example."""
@@ -26,25 +29,24 @@ class ConciseCritic:
 
     def comment(self, example: Example) -> Feedback:
         """Return the feedback on one completion."""
-        words = list(WORD.finditer(example.completion))
-        if not words:
-            missing = "It says nothing."
-            return Feedback(critic="concise", critique=missing, omissions=[Omission(text=missing)])
+        if not isinstance(example.reference, str):
+            return Feedback.failure("reference", "there is no reference to compare with")
+        wanted = [word.lower() for word in WORD.findall(example.reference) if len(word) >= self.min_letters]
+        said: set[str] = set()
         spans: list[Span] = []
-        topic = {word.lower() for word in WORD.findall(example.prompt_text) if len(word) > 4}
-        seen: set[str] = set()
-        for word in words[: self.max_words]:
-            lower = word[0].lower()
-            if lower in topic - seen:
-                reason = f'"{word[0]}" takes up the prompt.'
-                spans.append(Span(start=word.start(), end=word.end(), label="good", severity=0.5, reason=reason))
-            elif lower in seen and len(lower) > 4:
-                reason = f'It repeats "{word[0]}".'
-                spans.append(Span(start=word.start(), end=word.end(), label="poor", reason=reason))
-            seen.add(lower)
-        if len(words) > self.max_words:
-            reason = f"It is longer than {self.max_words} words."
-            start, end = words[self.max_words].start(), len(example.completion)
-            spans.append(Span(start=start, end=end, label="poor", reason=reason))
-        critique = " ".join(span.reason or "" for span in spans) or "It is short and does not repeat itself."
-        return Feedback(critic="concise", critique=critique, spans=spans)
+        for word in WORD.finditer(example.completion):
+            place, lower = {"start": word.start(), "end": word.end()}, word[0].lower()
+            if lower in wanted and lower not in said:
+                spans.append(Span(**place, label="good", severity=0.5, reason=f'"{word[0]}" belongs here.'))
+            elif len(lower) >= self.min_letters:
+                spans.append(Span(**place, label="poor", severity=0.25, reason=f'"{word[0]}" does not help.'))
+            said.add(lower)
+        omissions = [Omission(text=word, severity=0.25) for word in dict.fromkeys(wanted) if word not in said]
+        remarks = [span.reason or "" for span in spans] + [f'It does not mention "{o.text}".' for o in omissions]
+        return Feedback(
+            critic="reference",
+            critique=" ".join(remarks) or "It says what the reference says.",
+            spans=spans,
+            omissions=omissions,
+            score=2 * rouge_l(example.completion, example.reference) - 1,
+        )
