@@ -41,6 +41,7 @@ def test_all_new_words_are_written(comment: str, answer: str, expected: tuple[st
     [
         ("Yeast makes carbon dioxide, not oxygen.", BREAD),  # "makes" may belong to it
         ("The baker added rye flour, not oxygen.", BREAD),
+        ("The council opened the bridge rather than voted.", VOTE),  # a clause, not words for "voted"
     ],
 )
 def test_where_the_first_new_word_is_not_clear_nothing_is_written(comment: str, answer: str) -> None:
@@ -63,7 +64,13 @@ def test_what_is_praised_or_not_needed_changes_nothing(comment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "comment", ["It would be good to say mint instead of basil.", 'You need to replace "basil" with "mint".']
+    "comment",
+    [
+        "It would be good to say mint instead of basil.",
+        "It would be nice to see mint instead of basil.",
+        "Not good that you wrote basil instead of mint.",
+        'You need to replace "basil" with "mint".',
+    ],
 )
-def test_a_wish_is_a_request(comment: str) -> None:
+def test_a_wish_or_a_complaint_is_a_request(comment: str) -> None:
     assert found(comment, SOUP) == ("basil", "mint")

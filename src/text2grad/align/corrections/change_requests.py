@@ -84,7 +84,7 @@ _NEG = (
     r"(?<!needn't )(?<!n't have to )(?<!not have to )(?<!nobody should )(?<!no one should )"
 )
 _GLAD = re.compile(
-    r"\b(?<!would be )(?:good|great|nice|right|glad|happy|pleased|relieved)\s+"
+    r"\b(?<!would be )(?<!not )(?<!n't )(?<!n’t )(?:good|great|nice|right|glad|happy|pleased|relieved)\s+"
     r"(?:that\b|to\s+see\b|(?:you|it)\s+(?!should|could|would))",
     re.IGNORECASE,
 )  # what follows is praised as it is

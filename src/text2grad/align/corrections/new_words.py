@@ -38,7 +38,7 @@ _SENTENCE_START = re.compile(
     re.IGNORECASE,
 )
 # After these comes what should be written.
-_SAYING = re.compile(r"\b(?:use|say|write|try|put|prefer|read|said|been)\b", re.IGNORECASE)
+_SAYING = re.compile(r"\b(?:use|say|write|try|put|prefer|read|see|add|said|been)\b", re.IGNORECASE)
 _ASIDE = word_set("please instead here there too then now actually really thanks imo though again")
 _JOINING = word_set("to of and")  # within what should be written: "seven to four"
 _MAX_NEW_WORDS, _MAX_UNQUOTED = 10, 6
@@ -116,9 +116,11 @@ def _last_words(words: list[re.Match[str]], count: int, before: str, is_order: b
     """
     keys = [word[0].lower() for word in words]
     anchor = before.strip(PUNCTUATION).lower()
-    if anchor in keys[:-1]:
-        return words[len(keys) - keys[::-1].index(anchor) :]
-    if is_order and not FUNCTION_WORDS.difference(_JOINING).intersection(keys):
+    is_anchored = anchor in keys[:-1]
+    if is_anchored:
+        first = len(keys) - keys[::-1].index(anchor)
+        words, keys = words[first:], keys[first:]
+    if (is_order or is_anchored) and not FUNCTION_WORDS.difference(_JOINING).intersection(keys):
         return words
     is_clear = len(words) <= count or keys[-count - 1] in FUNCTION_WORDS
     return words[-count:] if is_clear else []

@@ -1,4 +1,4 @@
-"""Decoder layers of the Llama family for one new token per row, in half as many kernels.
+"""Decoder layers of the Llama family for one new token per row, in fewer kernels.
 
 A decoding step reads every weight once, for a few rows: small kernels and the gaps between them take longer than the
 reading. Here projections of the same input are one matrix product, residuals are added within theirs, and queries and
